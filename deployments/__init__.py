@@ -1,0 +1,1 @@
+"""How flows are scheduled and served."""

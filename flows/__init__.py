@@ -1,0 +1,1 @@
+"""Compositions of tasks: what happens in a run, in which order."""

@@ -1,0 +1,155 @@
+"""The error tree, and the one place that decides what an error means.
+
+    ParquetryError                what was wrong, where, and what to do
+    ├── DocumentError             permanent: this document is refused, the run goes on
+    │   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
+    │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
+    ├── TransientError            may go away by itself: retried, then failed
+    ├── SettingsError             the operator has to change something: stops, exit 2
+    │   └── MissingExtra          an optional package is not installed: names the install line
+    ├── RefusedError              a guard or a budget said no: stops, exit 3
+    └── StorageError              the corpus could not be read or written: stops, exit 4
+        └── PublishConflict       another run published first
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+
+class ParquetryError(Exception):
+    """Base of every error that Parquetry raises on purpose; its text is fit for a person."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class DocumentError(ParquetryError):
+    """A document is refused, for a reason.
+
+    Args:
+        reason: short code in kebab-case (`empty`, `unsupported-type`, `damaged`), stable for reports and tests.
+        detail: one sentence for a person.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+class SkippedDocument(DocumentError):
+    """There is nothing to index in this document: `unsupported-type`, `empty`, `no-text`, `too-large`."""
+
+
+class BrokenDocument(DocumentError):
+    """This document should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
+
+
+class TransientError(ParquetryError):
+    """A failure that may go away by itself.
+
+    Args:
+        reason: short code (`unreachable`, `rate-limited`, `changed-while-read`).
+        detail: one sentence for a person.
+        retry_after: seconds the other side asked to wait, if it did.
+    """
+
+    def __init__(self, reason: str, detail: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, detail, retry_after)
+        self.reason = reason
+        self.detail = detail
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+class SettingsError(ParquetryError):
+    """The operator has to change a setting, an argument or an environment variable."""
+
+    exit_code = 2
+
+
+class MissingExtra(SettingsError):
+    """An optional package is needed and not installed.
+
+    Args:
+        extra: name of the extra in `pyproject.toml`.
+        need: what needs it, for the message.
+    """
+
+    def __init__(self, extra: str, need: str) -> None:
+        super().__init__(extra, need)
+        self.extra = extra
+        self.need = need
+
+    def __str__(self) -> str:
+        return f"{self.need} needs an optional package; install it with: pip install 'parquetry[{self.extra}]'"
+
+
+class RefusedError(ParquetryError):
+    """A guard or a budget stopped the run before it did harm."""
+
+    exit_code = 3
+
+
+class StorageError(ParquetryError):
+    """The corpus could not be read or written; nothing was published."""
+
+
+class PublishConflict(StorageError):
+    """Another run published to the same namespace first."""
+
+
+Fate = Literal["skip", "fail", "retry", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an error means for the document at hand."""
+
+    fate: Fate
+    """skip and fail concern one document; retry may succeed later; stop concerns the whole run"""
+    reason: str
+    """short code in kebab-case"""
+    detail: str
+    """one sentence for a person"""
+
+
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def classify(error: BaseException) -> Verdict:
+    """Decide what `error` means for the document it happened to.
+
+    Every branch has its own reason. An error that nobody foresaw fails its document as `unexpected`, with its type
+    and text, and never the run.
+    """
+    match error:
+        case SkippedDocument():
+            return Verdict("skip", error.reason, error.detail)
+        case DocumentError():
+            return Verdict("fail", error.reason, error.detail)
+        case TransientError():
+            return Verdict("retry", error.reason, error.detail)
+        case ParquetryError():
+            return Verdict("stop", "refused" if isinstance(error, RefusedError) else "stopped", str(error))
+        case FileNotFoundError():
+            return Verdict("retry", "vanished", f"{error.filename or 'file'} was listed but is gone")
+        case PermissionError():
+            return Verdict("retry", "unreadable", f"no permission to read {error.filename or 'the file'}")
+        case MemoryError():
+            return Verdict("fail", "memory", "needed more memory than the limit for one document")
+        case TimeoutError():
+            return Verdict("retry", "timeout", str(error) or "timed out")
+        case OSError() if error.errno in _DISK_FULL:
+            return Verdict("stop", "disk-full", f"no space left while writing {error.filename or 'a file'}")
+        case OSError():
+            return Verdict("retry", "io-error", f"{type(error).__name__}: {error}")
+        case _:
+            return Verdict("fail", "unexpected", f"{type(error).__name__}: {error}"[:500])

@@ -1,0 +1,1 @@
+"""Extraction: bytes of any supported format in, normalised text with positions out. One file per format family."""

@@ -1,0 +1,150 @@
+"""Builds a normalised text piece by piece, so that every position is exact from the start."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from knowledge.model import Extraction, Heading, Part, PartKind, Scalar, TextFormat
+
+TABLE_BLOCK_CHARACTERS = 900
+"""A longer table is stored as several, each with the header row, so that any chunk of it has its column names. Below
+the size of every chunking preset, so that such a chunk holds at least one whole block."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_TRAILING_SPACE = re.compile(r"[ \t\u00a0]+(?=\n|$)")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_LIGATURES = {
+    0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st",
+}  # fmt: skip
+
+
+def normalise(text: str, *, keep_layout: bool = False) -> str:
+    """The form in which all text is stored.
+
+    Unicode NFC; typographic ligatures spelled out; every line break a line feed; no control character but tab and line
+    feed; lone surrogates replaced; no space at line ends; at most one blank line in a row.
+
+    Args:
+        text: anything.
+        keep_layout: leave spaces at line ends and blank lines alone (for code).
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
+    text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
+    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text)).translate(_LIGATURES)
+    text = unicodedata.normalize("NFC", text)
+    if keep_layout:
+        return text
+    return _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """One row of a Markdown table; line breaks and pipes in cells are escaped."""
+    shown = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(shown) + " |"
+
+
+class TextBuilder:
+    """Collects the text, parts and headings of one document.
+
+    Pieces are normalised as they are added, and separated by a blank line. Open a part before adding to it; what is
+    added outside any part belongs to one part of kind `document`.
+    """
+
+    def __init__(self, default_format: TextFormat = "markdown", language: str | None = None) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._parts: list[Part] = []
+        self._headings: list[Heading] = []
+        self._open: tuple[int, PartKind, int, str | None, TextFormat] = (0, "document", 1, None, default_format)
+        self._language = language
+
+    def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:  # noqa: A002 - the field's name
+        """Start a page, sheet, slide or chapter; it lasts until the next one starts."""
+        self._close_part()
+        self._open = (-1, kind, number, name, format)
+
+    def heading(self, level: int, title: str) -> None:
+        """Add a Markdown heading line."""
+        title = " ".join(normalise(title).split())
+        if title:
+            start = self._add(f"{'#' * min(level, 6)} {title}")
+            self._headings.append(Heading(start, level, title))
+
+    def text(self, text: str, *, keep_layout: bool = False) -> int | None:
+        """Add a block of text; returns the offset where it starts, or None if there was nothing in it."""
+        text = normalise(text, keep_layout=keep_layout)
+        text = text.strip("\n") if keep_layout else text.strip()
+        return self._add(text) if text.strip() else None
+
+    def mark_heading(self, start: int, level: int, title: str) -> None:
+        """Record a heading that stands in text added before; calls come in the order of the text."""
+        self._headings.append(Heading(start, level, title))
+
+    def table(self, rows: Sequence[Sequence[str]], *, header: bool = True) -> None:
+        """Add a Markdown table, in blocks that each repeat the header row.
+
+        Args:
+            rows: cells as text; short rows are filled up.
+            header: whether the first row holds the column names; otherwise the columns stay unnamed.
+        """
+        rows = [[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)]
+        if not rows:
+            return
+        width = max(map(len, rows))
+        rows = [[*row, *[""] * (width - len(row))] for row in rows]
+        names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
+        head = [table_row(names), "|" + " --- |" * width]
+        block: list[str] = []
+        size = 0
+        for row in body:
+            line = table_row(row)
+            if block and size + len(line) > TABLE_BLOCK_CHARACTERS:
+                self._add("\n".join([*head, *block]))
+                block, size = [], 0
+            block.append(line)
+            size += len(line)
+        if block or header:
+            self._add("\n".join([*head, *block]))
+
+    def build(
+        self,
+        *,
+        title: str | None,
+        metadata: Mapping[str, Scalar],
+        media_type: str,
+        extractor: str,
+        warnings: Sequence[str] = (),
+    ) -> Extraction:
+        """The finished extraction."""
+        self._close_part()
+        title = " ".join(normalise(title).split()) if title else None
+        return Extraction(
+            text="".join(self._pieces),
+            parts=tuple(self._parts),
+            headings=tuple(self._headings),
+            title=title or None,
+            metadata={key: value for key, value in metadata.items() if value not in ("", None)},
+            media_type=media_type,
+            extractor=extractor,
+            warnings=tuple(warnings),
+        )
+
+    def _add(self, piece: str) -> int:
+        if self._length:
+            self._pieces.append("\n\n")
+            self._length += 2
+        start = self._length
+        if self._open[0] < 0:
+            self._open = (start, *self._open[1:])
+        self._pieces.append(piece)
+        self._length += len(piece)
+        return start
+
+    def _close_part(self) -> None:
+        start, kind, number, name, text_format = self._open
+        if 0 <= start < self._length:
+            name = " ".join(normalise(name).split()) if name else None
+            self._parts.append(Part(start, self._length, kind, number, name, text_format, self._language))

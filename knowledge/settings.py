@@ -1,0 +1,290 @@
+"""The settings file: one TOML file, checked as a whole before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+from knowledge.errors import SettingsError
+from knowledge.model import Visibility
+
+DEFAULT_FILE = "parquetry.toml"
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CorpusSettings(Section):
+    """Where the corpus is and which model embeds it."""
+
+    root: str = Field("./corpus", description="Folder or URL of the corpus.")
+    namespace: str = Field(
+        "default", min_length=1, pattern=r"^[\w.-]+$", description="Namespace of sources that name none."
+    )
+    embedder: str = Field(
+        "wordllama",
+        description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint) or `onnx:<folder>`.",
+    )
+
+
+class ChunkingSettings(Section):
+    """How texts are split."""
+
+    preset: Literal["characters-1200", "characters-1000", "tokens-512"] | None = Field(
+        None,
+        description="Sets size, overlap and unit: 1,200 characters with 200 overlap, 1,000 characters with 200, "
+        "512 tokens with 20. Explicit keys win over it.",
+    )
+    size: int = Field(1200, ge=16, le=100_000, description="Largest chunk, in units.")
+    overlap: int = Field(200, ge=0, description="Repeated between neighbours of one section, in units; below size.")
+    unit: Literal["characters", "tokens"] = Field(
+        "characters", description="What size and overlap count; tokens are the embedder's."
+    )
+    across_pages: bool = Field(False, description="Let a chunk run over the end of a page.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") in CHUNKING_PRESETS:
+            return {**CHUNKING_PRESETS[values["preset"]], **values}
+        return values
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> ChunkingSettings:
+        if self.overlap >= self.size:
+            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
+        return self
+
+
+CHUNKING_PRESETS: dict[str, dict[str, Any]] = {
+    "characters-1200": {"size": 1200, "overlap": 200, "unit": "characters"},
+    "characters-1000": {"size": 1000, "overlap": 200, "unit": "characters"},
+    "tokens-512": {"size": 512, "overlap": 20, "unit": "tokens"},
+}
+
+
+class EmbeddingSettings(Section):
+    """What is embedded, and how an embedding service is called."""
+
+    template: str = Field(
+        "{text}",
+        description="What is embedded for a chunk; may use {title}, {headings} and {text}.",
+    )
+    dimension: int | None = Field(None, ge=1, le=65_536, description="Asked of models that can shorten their vectors.")
+    base_url: str | None = Field(None, description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.")
+    api_key: SecretStr | None = Field(None, description="Default `OPENAI_API_KEY`; keep it out of the file.")
+    batch_inputs: int = Field(256, ge=1, le=2048, description="Texts per request.")
+    batch_tokens: int = Field(100_000, ge=1, le=300_000, description="Tokens per request.")
+    max_input_tokens: int = Field(8192, ge=1, description="Longest text the model takes, in tokens.")
+    attempts: int = Field(6, ge=1, le=50, description="Tries per request when the service fails or limits the rate.")
+    timeout_seconds: float = Field(60, gt=0, description="Per request.")
+    price_per_million_tokens: float = Field(0, ge=0, description="US dollars, for estimates and budgets.")
+    query_prefix: str = Field("", description="Put before queries, for models that want one.")
+    document_prefix: str = Field("", description="Put before documents, for models that want one.")
+
+    @model_validator(mode="after")
+    def _template_is_usable(self) -> EmbeddingSettings:
+        try:
+            rendered = self.template.format(title="\x00t", headings="\x00h", text="\x00x")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(
+                f"template {self.template!r} may only use {{title}}, {{headings}} and {{text}}"
+            ) from error
+        if "\x00x" not in rendered:
+            raise ValueError(f"template {self.template!r} must contain {{text}}")
+        return self
+
+
+class ExtractionSettings(Section):
+    """How documents are read."""
+
+    workers: int | None = Field(None, ge=1, le=256, description="Extraction processes; default: one per core.")
+    timeout_seconds: float = Field(120, gt=0, description="Per document; its process is killed after that.")
+    memory_mb: int = Field(2048, ge=128, description="Address space of one extraction process, in MiB.")
+    max_bytes: int = Field(512 * 1024 * 1024, ge=1, description="Larger documents are skipped.")
+    max_unpacked_bytes: int = Field(
+        512 * 1024 * 1024, ge=1, description="Largest content of an office file or e-book once unpacked."
+    )
+    passwords: tuple[SecretStr, ...] = Field((), description="Tried on encrypted documents, in this order.")
+    ocr: bool = Field(True, description="Read images and pages without text, if the `ocr` extra is installed.")
+    include_image_descriptions: bool = Field(False, description="Have the `[llm]` model describe images.")
+    main_content_only: bool = Field(True, description="Drop navigation and other boilerplate of web pages.")
+
+
+class RefreshSettings(Section):
+    """How a refresh is divided, and when it must stop."""
+
+    workers: int = Field(2, ge=1, le=64, description="Batches in work at a time.")
+    batch_bytes: int = Field(8 * 1024 * 1024, ge=1, description="Source bytes per batch.")
+    batch_documents: int = Field(200, ge=1, le=10_000, description="Documents per batch.")
+    max_removed_share: float = Field(
+        0.2, ge=0, le=1, description="A refresh that would remove a larger share of a source asks first."
+    )
+    max_removed_documents: int = Field(10, ge=0, description="Removing up to this many never asks.")
+    max_attempts: int = Field(
+        3, ge=1, description="Runs that try a document again after a failure that may go away by itself."
+    )
+    budget_usd: float | None = Field(None, ge=0, description="A refresh that would cost more stops before it starts.")
+
+
+class LlmSettings(Section):
+    """The language model for image descriptions and session knowledge."""
+
+    model: str | None = Field(None, description="Name of a chat model; none configured means none is called.")
+    base_url: str | None = Field(None, description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.")
+    api_key: SecretStr | None = Field(None, description="Default `OPENAI_API_KEY`; keep it out of the file.")
+    attempts: int = Field(4, ge=1, le=50, description="Tries per request.")
+    timeout_seconds: float = Field(120, gt=0, description="Per request.")
+
+
+class SourceSettings(Section):
+    """A place that documents come from."""
+
+    name: str = Field(min_length=1, description="Part of every document's identity: keep it when the place moves.")
+    uri: str = Field(min_length=1, description="Folder or URL.")
+    include: tuple[str, ...] = Field((), description="Globs (gitignore rules); empty means everything.")
+    exclude: tuple[str, ...] = Field((), description="Globs to leave out, besides hidden files and caches.")
+    namespace: str | None = Field(None, pattern=r"^[\w.-]+$", description="Default: the corpus's namespace.")
+    visibility: Visibility = Field("public", description="Who may see the documents.")
+    org_id: str | None = Field(None, description="Needed for visibility `organization`.")
+    user_id: str | None = Field(None, description="Needed for visibility `individual`.")
+    tags: tuple[str, ...] = Field((), description="Labels to filter by.")
+    schedule: str | None = Field(None, description="Cron expression for the scheduled refresh.")
+
+    @model_validator(mode="after")
+    def _owner_given(self) -> SourceSettings:
+        if self.visibility == "organization" and not self.org_id:
+            raise ValueError('visibility = "organization" needs org_id')
+        if self.visibility == "individual" and not self.user_id:
+            raise ValueError('visibility = "individual" needs user_id')
+        return self
+
+
+class Settings(Section):
+    """Everything that `parquetry.toml` can say."""
+
+    corpus: CorpusSettings = Field(default_factory=CorpusSettings)
+    chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
+    refresh: RefreshSettings = Field(default_factory=RefreshSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
+
+    @model_validator(mode="after")
+    def _source_names_differ(self) -> Settings:
+        seen: set[tuple[str, str]] = set()
+        for source in self.source:
+            key = (source.namespace or self.corpus.namespace, source.name)
+            if key in seen:
+                raise ValueError(f"two sources of namespace {key[0]!r} are named {key[1]!r}; names must differ")
+            seen.add(key)
+        return self
+
+
+def load_settings(file: str | Path | None = None) -> Settings:
+    """Read and check the settings.
+
+    Args:
+        file: the settings file; None takes `parquetry.toml` in the working folder if there is one, else the defaults.
+
+    Raises:
+        SettingsError: the file is missing, is not TOML, or holds an unknown key or an unusable value.
+    """
+    path = Path(file) if file is not None else Path(DEFAULT_FILE)
+    if file is None and not path.exists():
+        return Settings()
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"settings file {path} does not exist; `parquetry init` writes one") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
+    settings = parse_settings(values, str(path))
+    return _anchored(settings, path.parent)
+
+
+def parse_settings(values: dict[str, Any], origin: str) -> Settings:
+    """Check a mapping of sections.
+
+    Args:
+        values: sections by name, as in the file.
+        origin: where they came from, for messages.
+
+    Raises:
+        SettingsError: one line per mistake, with its key, and the nearest valid key for an unknown one.
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        lines = [f"{origin}: {_explain(item)}" for item in error.errors()]
+        raise SettingsError("\n".join(lines)) from error
+
+
+def _explain(error: Any) -> str:
+    location = [part for part in error["loc"] if isinstance(part, str | int)]
+    key = _dotted(location)
+    if error["type"] == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean {_dotted([*location[:-1], near[0]])}?" if near else f"known: {', '.join(known)}"
+        return f"unknown setting {key}; {hint}"
+    message = error["msg"].removeprefix("Value error, ")
+    value = error.get("input")
+    shown = "" if isinstance(value, dict | list | Section) or value is None else f" (it is {value!r})"
+    return f"{key}: {message}{shown}" if key else message
+
+
+def _dotted(location: list[str | int]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _fields_at(location: list[str | int]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in location:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation
+        arguments = getattr(annotation, "__args__", ())
+        model = next(a for a in (annotation, *arguments) if isinstance(a, type) and issubclass(a, BaseModel))
+    return list(model.model_fields)
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    """Relative places in a settings file are relative to that file, wherever the command runs."""
+
+    def anchor(place: str) -> str:
+        if "://" in place or Path(place).is_absolute():
+            return place
+        return os.path.normpath(folder / place)
+
+    corpus = settings.corpus.model_copy(update={"root": anchor(settings.corpus.root)})
+    embedder = corpus.embedder
+    if embedder.startswith("onnx:"):
+        corpus = corpus.model_copy(update={"embedder": "onnx:" + anchor(embedder.removeprefix("onnx:"))})
+    sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
+    return settings.model_copy(update={"corpus": corpus, "source": sources})
+
+
+Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]
+
+
+def override(settings: Settings, values: Override) -> Settings:
+    """Settings with some keys replaced and everything checked again."""
+    merged = settings.model_dump()
+    for section, keys in values.items():
+        merged[section] = {**merged[section], **keys}
+    return parse_settings(merged, "command line")

@@ -1,0 +1,1 @@
+"""Sources: what a place holds and how to read it. One file per kind of place."""

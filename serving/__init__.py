@@ -1,0 +1,1 @@
+"""The read side: command line and services. Never imports Prefect."""
