@@ -1,15 +1,15 @@
 """The error tree, and the one place that decides what an error means.
 
-    ParquetryError                what was wrong, where, and what to do
-    ├── DocumentError             permanent: this document is refused, the run goes on
-    │   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
-    │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
-    ├── TransientError            may go away by itself: retried, then failed
-    ├── SettingsError             the operator has to change something: stops, exit 2
-    │   └── MissingExtra          an optional package is not installed: names the install line
-    ├── RefusedError              a guard or a budget said no: stops, exit 3
-    └── StorageError              the corpus could not be read or written: stops, exit 4
-        └── PublishConflict       another run published first
+ParquetryError                what was wrong, where, and what to do
+├── DocumentError             permanent: this document is refused, the run goes on
+│   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
+│   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
+├── TransientError            may go away by itself: retried, then failed
+├── SettingsError             the operator has to change something: stops, exit 2
+│   └── MissingExtra          an optional package is not installed: names the install line
+├── RefusedError              a guard or a budget said no: stops, exit 3
+└── StorageError              the corpus could not be read or written: stops, exit 4
+    └── PublishConflict       another run published first
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SkippedDocument(DocumentError):
 
 
 class BrokenDocument(DocumentError):
-    """This document should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
+    """A document that should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
 
 
 class TransientError(ParquetryError):

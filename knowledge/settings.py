@@ -95,9 +95,7 @@ class EmbeddingSettings(Section):
         try:
             rendered = self.template.format(title="\x00t", headings="\x00h", text="\x00x")
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(
-                f"template {self.template!r} may only use {{title}}, {{headings}} and {{text}}"
-            ) from error
+            raise ValueError(f"template {self.template!r} may only use {{title}}, {{headings}} and {{text}}") from error
         if "\x00x" not in rendered:
             raise ValueError(f"template {self.template!r} must contain {{text}}")
         return self

@@ -58,10 +58,16 @@ class TextBuilder:
         self._length = 0
         self._parts: list[Part] = []
         self._headings: list[Heading] = []
-        self._open: tuple[int, PartKind, int, str | None, TextFormat] = (0, "document", 1, None, default_format)
+        self._open: tuple[int, PartKind, int, str | None, TextFormat] = (
+            0,
+            "document",
+            1,
+            None,
+            default_format,
+        )
         self._language = language
 
-    def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:  # noqa: A002 - the field's name
+    def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
         """Start a page, sheet, slide or chapter; it lasts until the next one starts."""
         self._close_part()
         self._open = (-1, kind, number, name, format)
