@@ -17,6 +17,9 @@ class Extractor(Protocol):
     """raised whenever the same bytes may give another text: documents are then extracted again"""
     media_types: frozenset[str]
     """what it reads"""
+    settings_used: frozenset[str]
+    """names of the fields of `ExtractionSettings` that change what it returns: a change of one of them extracts again
+    what this extractor read, and nothing else"""
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one document.
