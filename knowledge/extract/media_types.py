@@ -1,0 +1,173 @@
+"""The media types that detection answers with, and the extensions and file names that stand for them."""
+
+from __future__ import annotations
+
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XLS = "application/vnd.ms-excel"
+ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+ODP = "application/vnd.oasis.opendocument.presentation"
+EPUB = "application/epub+zip"
+EMAIL = "message/rfc822"
+HTML = "text/html"
+XML = "application/xml"
+JSON = "application/json"
+JSON_LINES = "application/jsonl"
+NOTEBOOK = "application/x-ipynb+json"
+MARKDOWN = "text/markdown"
+RST = "text/x-rst"
+PLAIN = "text/plain"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
+SOURCE = "text/x-source"
+PNG = "image/png"
+JPEG = "image/jpeg"
+WEBP = "image/webp"
+GIF = "image/gif"
+
+DOC = "application/msword"
+PPT = "application/vnd.ms-powerpoint"
+MSG = "application/vnd.ms-outlook"
+RTF = "application/rtf"
+ZIP = "application/zip"
+OLE = "application/x-ole-storage"
+OCTETS = "application/octet-stream"
+
+
+def _table(lines: str) -> dict[str, str]:
+    """`type: key key key` on each line, as key -> type."""
+    table = {}
+    for line in lines.strip().splitlines():
+        media_type, _, keys = line.strip().partition(": ")
+        table.update(dict.fromkeys(keys.split(), media_type))
+    return table
+
+
+BY_EXTENSION = _table(f"""
+    {PDF}: pdf
+    {DOCX}: docx docm dotx dotm
+    {PPTX}: pptx pptm potx ppsx ppsm
+    {XLSX}: xlsx xlsm xltx xltm
+    {XLS}: xls xlt
+    {ODT}: odt ott
+    {ODS}: ods ots
+    {ODP}: odp otp
+    {EPUB}: epub
+    {EMAIL}: eml mht mhtml
+    {HTML}: html htm xhtml xht shtml
+    {XML}: xml rss atom rdf svg xsd xsl xslt wsdl kml gpx plist opml xaml csproj vcxproj fodt fods tei jats nxml dita
+    {JSON}: json geojson webmanifest jsonld har topojson
+    {JSON_LINES}: jsonl ndjson jsonlines
+    {NOTEBOOK}: ipynb
+    {MARKDOWN}: md markdown mdown mkd mkdn mdwn mdx qmd rmd
+    {RST}: rst rest
+    {PLAIN}: txt text log asc adoc asciidoc org textile tex nfo srt vtt ics vcf diff patch bib po pot
+    {CSV}: csv
+    {TSV}: tsv tab
+    {PNG}: png apng
+    {JPEG}: jpg jpeg jpe jfif
+    {WEBP}: webp
+    {GIF}: gif
+    text/x-python: py pyi pyw
+    text/x-javascript: js mjs cjs jsx
+    text/x-typescript: ts tsx mts cts
+    text/x-rust: rs
+    text/x-go: go
+    text/x-java: java
+    text/x-c: c h
+    text/x-c++: cpp cc cxx c++ hpp hh hxx h++ ino cu cuh
+    text/x-sh: sh bash zsh ksh bats
+    text/x-sql: sql ddl dml
+    text/x-toml: toml
+    text/x-yaml: yaml yml
+    text/x-ini: ini cfg conf cnf properties editorconfig desktop env service gitconfig npmrc flake8
+    {SOURCE}: rb php pl pm lua r jl kt kts swift scala groovy gradle cs fs vb m mm dart ex exs erl hrl hs lhs ml mli
+    {SOURCE}: clj cljs cljc edn lisp lsp el scm rkt vue svelte astro css scss sass less styl proto thrift graphql gql
+    {SOURCE}: tf tfvars hcl nix zig nim v vh sv vhd vhdl asm s f f90 f95 for pas d cr coffee tcl awk sed fish ps1 psm1
+    {SOURCE}: bat cmd cmake mk make dockerfile jinja jinja2 j2 erb ejs hbs mustache liquid twig jsp asp aspx cshtml sol
+    {SOURCE}: bzl bazel star ipp idl pyx pxd cob cbl abap apex prolog pro vim gd glsl frag vert hlsl wgsl metal rego cue
+    {DOC}: doc dot
+    {PPT}: ppt pps pot
+    {MSG}: msg
+    {RTF}: rtf
+    {ZIP}: zip jar whl
+    application/postscript: ps eps
+    application/mbox: mbox
+    application/vnd.ms-excel.sheet.binary.macroenabled.12: xlsb
+    application/vnd.apple.pages: pages
+    application/vnd.apple.numbers: numbers
+    application/vnd.apple.keynote: key
+    application/x-mobipocket-ebook: mobi azw azw3
+    image/vnd.djvu: djvu djv
+    image/tiff: tif tiff
+    image/bmp: bmp dib
+    image/heic: heic heif
+    image/avif: avif
+    audio/mpeg: mp3
+    audio/wav: wav
+    audio/mp4: m4a
+    audio/ogg: ogg oga opus
+    audio/flac: flac
+    video/mp4: mp4 m4v
+    video/quicktime: mov
+    video/webm: webm
+    video/x-matroska: mkv
+    video/x-msvideo: avi
+    application/gzip: gz tgz
+    application/x-tar: tar
+    application/x-7z-compressed: 7z
+    application/vnd.rar: rar
+    application/vnd.apache.parquet: parquet
+    application/vnd.sqlite3: sqlite sqlite3
+""")
+"""extension in lower case, without its dot -> media type"""
+
+BY_NAME = _table(f"""
+    {SOURCE}: makefile gnumakefile dockerfile containerfile jenkinsfile vagrantfile gemfile rakefile procfile justfile
+    {SOURCE}: cmakelists.txt build workspace
+    text/x-ini: .gitignore .dockerignore .gitattributes .gitmodules .npmrc .pylintrc .coveragerc
+    text/x-sh: .bashrc .bash_profile .profile .zshrc .zprofile pkgbuild
+    text/x-toml: cargo.lock poetry.lock uv.lock pipfile
+    {JSON}: .babelrc .eslintrc pipfile.lock composer.lock flake.lock
+    text/x-yaml: .clang-format .clang-tidy
+""")
+"""whole file name in lower case -> media type, before the extension is looked at"""
+
+BY_INTERPRETER = _table(f"""
+    text/x-python: python pypy uv
+    text/x-sh: sh bash zsh dash ksh ash bats
+    text/x-javascript: node nodejs deno bun
+    text/x-typescript: ts-node tsx
+    {SOURCE}: perl ruby php lua rscript julia awk gawk sed tclsh wish fish pwsh make guile osascript groovy expect
+""")
+"""program on a `#!` line, without its version -> media type"""
+
+STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
+"""kinds of text whose readers refuse what is not theirs"""
+
+OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB})
+"""formats that are a zip archive of parts"""
+
+
+def is_text(media_type: str) -> bool:
+    """Whether documents of this type are text that a person could read as it is."""
+    return media_type.startswith("text/") or media_type in {*STRICTLY_PARSED, EMAIL}
+
+
+def is_source_code(media_type: str) -> bool:
+    """Whether documents of this type are programs or their configuration."""
+    return media_type.startswith("text/x-") and media_type != RST
+
+
+def by_filename(filename: str) -> str | None:
+    """The media type that a file name speaks of; None if it speaks of none that is known."""
+    name = filename.rsplit("/", 1)[-1].strip().lower()
+    if name in BY_NAME:
+        return BY_NAME[name]
+    stem, dot, extension = name.rpartition(".")
+    if not dot:
+        return None
+    return BY_EXTENSION.get(extension) if stem or extension in {"env", "editorconfig", "npmrc", "flake8"} else None
