@@ -191,6 +191,8 @@ class DocumentRow:
     """`stage/reason: detail` of a failed or skipped document"""
     attempts: int
     """how often processing this content with these settings has failed in a row"""
+    transient: bool
+    """whether a failure may go away by itself: the next run tries again"""
     extractor: str | None
     embedder: str | None
     pages: int

@@ -1,0 +1,208 @@
+"""Planning: what a listing and the current documents say has to be done. Pure but for the hashing it is handed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Literal
+
+from knowledge import ids
+from knowledge.fingerprint import Fingerprint, Fingerprints
+from knowledge.model import DocumentRow, Item, Listing, Unlisted
+from knowledge.settings import RefreshSettings
+
+Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
+Effort = Literal["nothing", "row", "rechunk", "extract"]
+"""row: only the row in `documents` is written; rechunk: from the stored text; extract: from the source"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be done with one document, and why."""
+
+    action: Action
+    effort: Effort
+    reason: str
+    document_id: str
+    namespace: str
+    source: str
+    item: Item | None
+    """None for a removed document"""
+    known: DocumentRow | None
+    """the document's current row; None for one never seen or removed"""
+    origin: DocumentRow | None = None
+    """another document's row whose revision this one takes over; a moved document's origin is removed"""
+
+    @property
+    def base(self) -> DocumentRow | None:
+        """The row that holds what is already stored for this content."""
+        return self.origin or self.known
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """The plan for one source."""
+
+    source: str
+    namespace: str
+    changes: tuple[Change, ...]
+    """in the order of the listing, removals last; documents that need nothing are among them"""
+    unlisted: tuple[Unlisted, ...] = ()
+    refused: str | None = None
+    """why a guard holds this source back; None if it may go on"""
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """What a reindex redoes whatever the hashes say."""
+
+    effort: Literal["rechunk", "extract"]
+    selects: Callable[[DocumentRow], bool] = field(default=lambda _: True)
+
+
+def plan_source(
+    listing: Listing,
+    current: Iterable[DocumentRow],
+    fingerprints: Fingerprints,
+    hash_of: Callable[[str], str | None],
+    settings: RefreshSettings,
+    *,
+    allow_removals: bool = False,
+    force: Force | None = None,
+) -> SourcePlan:
+    """Compare what a source holds with what is published of it.
+
+    Args:
+        listing: the source's items, complete or not.
+        current: the current rows of the listing's namespace (of all its sources: content may have come from another).
+        fingerprints: of the present settings.
+        hash_of: path -> content hash, or None where reading it now costs too much; asked only when it can save work.
+        settings: the guard's limits.
+        allow_removals: the operator has agreed to any number of removals.
+        force: documents to redo.
+    """
+    planner = _Planner(listing, current, fingerprints, hash_of, force)
+    return planner.plan(settings, allow_removals)
+
+
+class _Planner:
+    def __init__(
+        self,
+        listing: Listing,
+        current: Iterable[DocumentRow],
+        fingerprints: Fingerprints,
+        hash_of: Callable[[str], str | None],
+        force: Force | None,
+    ) -> None:
+        self.listing = listing
+        self.fingerprints = fingerprints
+        self.hash_of = hash_of
+        self.force = force
+        self.known: dict[str, DocumentRow] = {}
+        self.by_size: dict[int, list[DocumentRow]] = defaultdict(list)
+        for row in current:
+            if row.source == listing.source and within(row.path, listing.prefix):
+                self.known[row.path] = row
+            if row.status == "indexed":
+                self.by_size[row.size].append(row)
+        listed = {item.path for item in listing.items}
+        self.gone = {path: row for path, row in self.known.items() if path not in listed} if listing.complete else {}
+
+    def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
+        changes = [self._change(item) for item in self.listing.items]
+        changes.extend(self._removal(row) for row in self.gone.values())
+        plan = SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
+        removed, total = len(self.gone), len(self.known)
+        if allow_removals or removed <= settings.max_removed_documents:
+            return plan
+        if removed <= settings.max_removed_share * total:
+            return plan
+        return replace(
+            plan,
+            refused=f"source {plan.source} would lose {removed} of {total} documents; nothing of it was refreshed. "
+            "If that is right, run again with --allow-removals",
+        )
+
+    def _change(self, item: Item) -> Change:
+        known = self.known.get(item.path)
+        if known is None:
+            return self._new(item)
+        if known.etag == item.etag:
+            return self._same_bytes(item, known)
+        if known.size == item.size and known.content_hash and self.hash_of(item.path) == known.content_hash:
+            same = self._same_bytes(item, known)
+            if same.effort == "nothing":
+                return replace(same, effort="row", reason="touched, same content")
+            return same
+        return self._make("changed", "extract", "content changed", item, known)
+
+    def _new(self, item: Item) -> Change:
+        candidates = self.by_size.get(item.size)
+        content_hash = self.hash_of(item.path) if candidates and item.size else None
+        same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row.path, item.path)]
+        if not same:
+            return self._make("added", "extract", "new", item, None)
+        gone = next((row for row in same if row.path in self.gone and row.source == self.listing.source), None)
+        origin = gone or same[0]
+        if gone is not None:
+            del self.gone[gone.path]
+        effort, reason = self._stale(origin)
+        action: Action = "moved" if gone is not None else "added"
+        reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
+        return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
+
+    def _same_bytes(self, item: Item, known: DocumentRow) -> Change:
+        effort, reason = self._stale(known)
+        if effort != "nothing":
+            return self._make("changed", effort, reason, item, known)
+        if item.uri != known.uri:
+            return self._make("moved", "row", f"moved from {known.uri}", item, known)
+        if item.access != known.access:
+            return self._make("permissions", "row", "permissions changed", item, known)
+        return self._make("unchanged", "nothing", "unchanged", item, known)
+
+    def _stale(self, row: DocumentRow) -> tuple[Effort, str]:
+        """What has to be redone for a document whose bytes are the same, and why."""
+        if self.force is not None and self.force.selects(row):
+            return (self.force.effort if row.status == "indexed" else "extract"), "reindex asked for"
+        then, now = Fingerprint.parse(row.fingerprint), self.fingerprints.of(row.media_type)
+        if then.extraction != now.extraction:
+            return "extract", "extraction settings changed"
+        if row.status == "failed":
+            return ("extract", f"tried again after: {row.error}") if row.transient else ("nothing", "")
+        if row.status == "skipped":
+            return "nothing", ""
+        if then.chunking != now.chunking:
+            return "rechunk", "chunking settings changed"
+        if then.embedding != now.embedding:
+            return "rechunk", "embedding settings changed"
+        return "nothing", ""
+
+    def _removal(self, row: DocumentRow) -> Change:
+        return self._make("removed", "row", "gone from its source", None, row)
+
+    def _make(
+        self,
+        action: Action,
+        effort: Effort,
+        reason: str,
+        item: Item | None,
+        known: DocumentRow | None,
+        origin: DocumentRow | None = None,
+    ) -> Change:
+        namespace, source = self.listing.namespace, self.listing.source
+        identity = known.document_id if known else ids.document_id(namespace, source, item.path if item else "")
+        return Change(action, effort, reason, identity, namespace, source, item, known, origin)
+
+
+def within(path: str, prefix: str) -> bool:
+    """Whether a path is `prefix` itself or stands below it; everything is within the empty prefix."""
+    prefix = prefix.rstrip("/")
+    return not prefix or path == prefix or path.startswith(prefix + "/")
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two paths have one extension: the same bytes are read differently as `.txt` and as `.md`."""
+    return PurePosixPath(one).suffix.lower() == PurePosixPath(other).suffix.lower()

@@ -1,0 +1,40 @@
+"""What shaped a document's chunks and vectors, as one short string that tells which stage to redo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+NONE = "0"
+"""stands for a stage that was not reached"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """One hash per stage; a stage is redone when its hash differs."""
+
+    extraction: str
+    chunking: str
+    embedding: str
+
+    def __str__(self) -> str:
+        return f"{self.extraction}-{self.chunking}-{self.embedding}"
+
+    @classmethod
+    def parse(cls, text: str) -> Fingerprint:
+        """Read back what `str()` wrote; anything else differs from every fingerprint."""
+        parts = text.split("-")
+        return cls(*parts) if len(parts) == 3 else cls("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """The fingerprint that the present settings give to a document of a media type."""
+
+    extraction: Callable[[str | None], str]
+    """media type -> hash of the extractor and its settings"""
+    chunking: str
+    embedding: str
+
+    def of(self, media_type: str | None) -> Fingerprint:
+        return Fingerprint(self.extraction(media_type), self.chunking, self.embedding)

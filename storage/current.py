@@ -1,0 +1,113 @@
+"""Reads what a run has to know of a corpus: current rows, stored texts, vectors that exist already."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from knowledge.model import DocumentRow
+from storage import schema
+from storage.connect import Connection, connect_snapshot, open_duckdb, rows, sql_list
+from storage.lake import Snapshot
+from storage.shards import StoredText, parse_structure
+
+Vector = npt.NDArray[np.float32]
+
+
+def current_rows(snapshot: Snapshot, namespaces: Iterable[str] | None = None) -> list[DocumentRow]:
+    """The current, not removed rows of `documents`.
+
+    Args:
+        snapshot: which version.
+        namespaces: only these; None for all.
+    """
+    if not snapshot.files["documents"]:
+        return []
+    connection = connect_snapshot(snapshot)
+    where = "" if namespaces is None else f"WHERE list_contains({sql_list(namespaces)}, namespace)"
+    found = rows(connection, f"SELECT * FROM documents {where} ORDER BY namespace, source, path")
+    connection.close()
+    return [schema.document_row(values) for values in found]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector that was computed before, and what it cost then."""
+
+    vector: Vector
+    """float32[dimension]"""
+    tokens: int
+
+
+class Stored:
+    """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
+
+    Args:
+        snapshot: the version that the run started from.
+        orphans: shards of chunks that no commit names, as `Lake.orphans` found them.
+    """
+
+    def __init__(self, snapshot: Snapshot, orphans: Sequence[str] = ()) -> None:
+        self._chunk_files = [*snapshot.files["chunks"], *orphans]
+        self._text_files = snapshot.files["texts"]
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def _cursor(self) -> Connection:
+        with self._lock:
+            if self._connection is None:
+                self._connection = open_duckdb()
+            return self._connection.cursor()
+
+    def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
+        """The vectors of those texts that were embedded before.
+
+        Args:
+            text_hashes: of the texts as they go to the embedder.
+            embedder: id of the model; vectors of any other are not returned.
+        """
+        wanted = sorted(set(text_hashes))
+        if not wanted or not self._chunk_files:
+            return {}
+        with self._cursor() as cursor:
+            cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
+            found = cursor.execute(
+                f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
+                FROM read_parquet({sql_list(self._chunk_files)}) SEMI JOIN wanted USING (text_hash)
+                WHERE embedder = $1 GROUP BY text_hash""",
+                [embedder],
+            ).to_arrow_table()
+        if not found.num_rows:
+            return {}
+        column = found.column("vector").combine_chunks()
+        matrix = np.asarray(column.values, dtype=np.float32).reshape(found.num_rows, -1)
+        keys, tokens = found.column("text_hash").to_pylist(), found.column("tokens").to_pylist()
+        return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys)}
+
+    def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
+        """The stored texts of some revisions; a revision that is not stored is missing."""
+        wanted = sorted(set(revisions))
+        if not wanted or not self._text_files:
+            return {}
+        with self._cursor() as cursor:
+            found = rows(
+                cursor,
+                f"""SELECT revision, text, structure FROM read_parquet({sql_list(self._text_files)})
+                WHERE list_contains($1, revision)""",
+                [wanted],
+            )
+        return {
+            row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
+            for row in found
+        }
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

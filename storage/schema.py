@@ -1,0 +1,179 @@
+"""Arrow schemas of the tables and their version. Opens nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+
+from knowledge.model import Access, DocumentRow, Failure
+from storage.layout import Table
+
+SCHEMA_VERSION = 1
+"""raised when an older program would misread the tables; kept in the description of `documents`"""
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+DOCUMENTS = pa.schema(
+    [
+        ("document_id", pa.string()),
+        ("namespace", pa.string()),
+        ("source", pa.string()),
+        ("path", pa.string()),
+        ("uri", pa.string()),
+        ("filename", pa.string()),
+        ("title", pa.string()),
+        ("media_type", pa.string()),
+        ("size", pa.int64()),
+        ("etag", pa.string()),
+        ("modified_at", _TIME),
+        ("content_hash", pa.string()),
+        ("revision", pa.int64()),
+        ("sequence", pa.int64()),
+        ("removed", pa.bool_()),
+        ("fingerprint", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        ("attempts", pa.int32()),
+        ("transient", pa.bool_()),
+        ("extractor", pa.string()),
+        ("embedder", pa.string()),
+        ("pages", pa.int32()),
+        ("characters", pa.int64()),
+        ("chunks", pa.int32()),
+        ("tokens", pa.int64()),
+        ("visibility", pa.string()),
+        ("org_id", pa.string()),
+        ("user_id", pa.string()),
+        ("tags", pa.list_(pa.string())),
+        ("metadata", pa.string()),
+        ("uploaded_by", pa.string()),
+        ("created_at", _TIME),
+        ("indexed_at", _TIME),
+        ("run_id", pa.string()),
+    ]
+)
+
+TEXTS = pa.schema(
+    [
+        ("revision", pa.int64()),
+        ("text", pa.string()),
+        ("structure", pa.string()),
+        ("embedder", pa.string()),
+        ("vector", pa.list_(pa.float32())),
+    ]
+)
+
+CHUNKS = pa.schema(
+    [
+        ("revision", pa.int64()),
+        ("chunk_index", pa.int32()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("kind", pa.string()),
+        ("page", pa.int32()),
+        ("headings", pa.list_(pa.string())),
+        ("text", pa.string()),
+        ("tokens", pa.int32()),
+        ("text_hash", pa.string()),
+        ("embedder", pa.string()),
+        ("vector", pa.list_(pa.float32())),
+    ]
+)
+
+RUNS = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("kind", pa.string()),
+        ("status", pa.string()),
+        ("started_at", _TIME),
+        ("seconds", pa.float64()),
+        ("namespaces", pa.list_(pa.string())),
+        ("version_before", pa.int64()),
+        ("version_after", pa.int64()),
+        ("scanned", pa.int64()),
+        ("added", pa.int64()),
+        ("changed", pa.int64()),
+        ("moved", pa.int64()),
+        ("permissions", pa.int64()),
+        ("unchanged", pa.int64()),
+        ("removed", pa.int64()),
+        ("failed", pa.int64()),
+        ("skipped", pa.int64()),
+        ("chunks_written", pa.int64()),
+        ("chunks_embedded", pa.int64()),
+        ("chunks_reused", pa.int64()),
+        ("bytes_read", pa.int64()),
+        ("tokens", pa.int64()),
+        ("cost_usd", pa.float64()),
+        ("failures_by_reason", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+
+FAILURES = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("document_id", pa.string()),
+        ("namespace", pa.string()),
+        ("source", pa.string()),
+        ("uri", pa.string()),
+        ("status", pa.string()),
+        ("stage", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("attempts", pa.int32()),
+    ]
+)
+
+SCHEMAS: dict[Table, pa.Schema] = {
+    "documents": DOCUMENTS,
+    "texts": TEXTS,
+    "chunks": CHUNKS,
+    "runs": RUNS,
+    "failures": FAILURES,
+}
+
+DUCKDB_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+    _TIME: "TIMESTAMP WITH TIME ZONE",
+    pa.list_(pa.string()): "VARCHAR[]",
+    pa.list_(pa.float32()): "FLOAT[]",
+}
+"""for views over tables that have no shard yet"""
+
+_ACCESS = {field.name for field in fields(Access)}
+_ROW_FIELDS = [field.name for field in fields(DocumentRow) if field.name not in ("access", "metadata")]
+
+
+def documents_table(rows: Sequence[DocumentRow]) -> pa.Table:
+    """Rows of the table `documents`."""
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in _ROW_FIELDS}
+    for name in _ACCESS:
+        columns[name] = [getattr(row.access, name) for row in rows]
+    columns["metadata"] = [json.dumps(dict(row.metadata), ensure_ascii=False, sort_keys=True) for row in rows]
+    return pa.table(columns, schema=DOCUMENTS)
+
+
+def document_row(values: dict[str, Any]) -> DocumentRow:
+    """One row of `documents` as read back, by column name."""
+    access = Access(values["visibility"], values["org_id"], values["user_id"], tuple(values["tags"] or ()))
+    return DocumentRow(
+        access=access,
+        metadata=json.loads(values["metadata"] or "{}"),
+        **{name: values[name] for name in _ROW_FIELDS},
+    )
+
+
+def failures_table(failures: Sequence[Failure]) -> pa.Table:
+    """Rows of the table `failures`."""
+    return pa.table(
+        {name: [getattr(failure, name) for failure in failures] for name in FAILURES.names}, schema=FAILURES
+    )

@@ -1,0 +1,159 @@
+"""Writes the Parquet shards of one batch, and reads vectors back by text hash."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from knowledge.model import Chunk, Extraction, Heading, Part
+from storage import schema
+from storage.layout import Layout, Table
+
+Vectors = npt.NDArray[np.float32]
+_ROW_GROUP_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A Parquet file that is complete on disk and not yet part of its table."""
+
+    table: Table
+    name: str
+    """file name within the table's folder"""
+    size: int
+    """bytes"""
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """What is stored of a revision besides its chunks: enough to chunk it again without its source."""
+
+    revision: int
+    text: str
+    parts: tuple[Part, ...]
+    headings: tuple[Heading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionChunks:
+    """The chunks of one revision, beside the rows of a vector array."""
+
+    revision: int
+    chunks: Sequence[Chunk]
+    texts: Sequence[str]
+    tokens: Sequence[int]
+    text_hashes: Sequence[str]
+
+
+def stored_text(revision: int, extraction: Extraction) -> StoredText:
+    return StoredText(revision, extraction.text, extraction.parts, extraction.headings)
+
+
+def structure_json(text: StoredText) -> str:
+    """Parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
+    parts = [list(asdict(part).values()) for part in text.parts]
+    headings = [list(asdict(heading).values()) for heading in text.headings]
+    return json.dumps({"parts": parts, "headings": headings}, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...]]:
+    """The parts and headings that `structure_json` wrote."""
+    values = json.loads(structure)
+    return tuple(Part(*part) for part in values["parts"]), tuple(Heading(*heading) for heading in values["headings"])
+
+
+def write_texts(layout: Layout, name: str, texts: Sequence[StoredText], embedder: str, vectors: Vectors) -> Shard:
+    """Write the `texts` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        texts: one per revision.
+        embedder: id of the model behind the vectors.
+        vectors: float32[len(texts), dimension], the document-level vectors.
+    """
+    table = pa.table(
+        {
+            "revision": pa.array([text.revision for text in texts], pa.int64()),
+            "text": pa.array([text.text for text in texts], pa.string()),
+            "structure": pa.array([structure_json(text) for text in texts], pa.string()),
+            "embedder": pa.array([embedder] * len(texts), pa.string()),
+            "vector": _lists(vectors),
+        },
+        schema=schema.TEXTS,
+    )
+    return write_shard(layout, "texts", name, table)
+
+
+def write_chunks(
+    layout: Layout, name: str, revisions: Sequence[RevisionChunks], embedder: str, vectors: Vectors
+) -> Shard:
+    """Write the `chunks` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        revisions: the batch's revisions.
+        embedder: id of the model behind the vectors.
+        vectors: float32[n, dimension] for the n chunks of all revisions, in their order.
+    """
+    flat = [(revision.revision, chunk) for revision in revisions for chunk in revision.chunks]
+    table = pa.table(
+        {
+            "revision": pa.array([revision for revision, _ in flat], pa.int64()),
+            "chunk_index": pa.array([chunk.index for _, chunk in flat], pa.int32()),
+            "start": pa.array([chunk.start for _, chunk in flat], pa.int64()),
+            "end": pa.array([chunk.end for _, chunk in flat], pa.int64()),
+            "kind": pa.array([chunk.kind for _, chunk in flat], pa.string()),
+            "page": pa.array([chunk.page for _, chunk in flat], pa.int32()),
+            "headings": pa.array([chunk.headings for _, chunk in flat], pa.list_(pa.string())),
+            "text": pa.array([text for revision in revisions for text in revision.texts], pa.string()),
+            "tokens": pa.array([count for revision in revisions for count in revision.tokens], pa.int32()),
+            "text_hash": pa.array([key for revision in revisions for key in revision.text_hashes], pa.string()),
+            "embedder": pa.array([embedder] * len(flat), pa.string()),
+            "vector": _lists(vectors),
+        },
+        schema=schema.CHUNKS,
+    )
+    return write_shard(layout, "chunks", name, table)
+
+
+def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
+    """Write one Parquet file under its final name, whole or not at all."""
+    path = Path(layout.shard(table, name))
+    unfinished = path.with_suffix(".unfinished")
+    try:
+        # Float vectors do not compress; everything else does.
+        columns: Mapping[str, str] = {
+            column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)
+        }
+        pq.write_table(
+            rows, unfinished, compression=columns, row_group_size=_ROW_GROUP_ROWS, use_dictionary=["embedder", "kind"]
+        )
+        with unfinished.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Shard(table, name, path.stat().st_size, rows.num_rows)
+
+
+def _leaves(columns: pa.Schema) -> list[str]:
+    return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in columns]
+
+
+def _lists(vectors: Vectors) -> pa.ListArray:
+    count, dimension = vectors.shape
+    offsets = (
+        np.arange(0, (count + 1) * dimension, dimension, dtype=np.int32) if dimension else np.zeros(count + 1, np.int32)
+    )
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.ascontiguousarray(vectors).ravel()))
