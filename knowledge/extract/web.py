@@ -1,0 +1,109 @@
+"""Web pages: HTML as Markdown, boilerplate gone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from knowledge.errors import SkippedDocument
+from knowledge.extract.builder import TextBuilder
+from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.web_blocks import BlockWriter
+from knowledge.extract.web_content import Selection, choose
+from knowledge.extract.web_metadata import page_metadata, page_title
+from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.settings import ExtractionSettings
+
+if TYPE_CHECKING:
+    pass
+
+_META_CHARSET = re.compile(rb"""<meta\b[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""^\s*<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+_XHTML = re.compile(
+    r"^\s*(?:<\?xml\b|<!DOCTYPE\s+html\s+PUBLIC\s+\"-//W3C//DTD XHTML|<html\b[^>]*\bxmlns=)", re.IGNORECASE
+)
+_SELF_CLOSED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-z][\w:-]*)((?:\s[^<>]*)?)/>",
+    re.IGNORECASE,
+)
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page says about itself, and what was worked around in reading it."""
+
+    title: str | None
+    metadata: dict[str, Scalar]
+    warnings: tuple[str, ...]
+
+
+class WebExtractor:
+    """Reads HTML pages."""
+
+    name = "web"
+    version = 1
+    media_types = frozenset({"text/html", "application/xhtml+xml"})
+    settings_used = frozenset({"main_content_only"})
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        builder = TextBuilder()
+        page = read_page(builder, document.content, main_only=settings.main_content_only)
+        extraction = builder.build(
+            title=page.title,
+            metadata=page.metadata,
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=page.warnings,
+        )
+        if not extraction.text:
+            raise SkippedDocument("no-text", "the page shows no text without running its scripts")
+        return extraction
+
+
+def add_html(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> str | None:
+    """Append a page, or a fragment of one, as Markdown.
+
+    Args:
+        builder: receives headings, paragraphs, lists, tables and code.
+        html: text, or bytes in any encoding.
+        main_only: leave out navigation and other boilerplate.
+
+    Returns:
+        The title, if there is one.
+    """
+    return read_page(builder, html, main_only=main_only).title
+
+
+def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Page:
+    """Append a page as Markdown and tell what it says about itself; see `add_html`."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    warnings: list[str] = []
+    if isinstance(html, bytes):
+        text, encoding = decode(html, _declared(html))
+        warnings += replaced(text, encoding)
+    else:
+        text = html
+    text = _as_html(text.replace("\x00", ""))
+    page = LexborHTMLParser(text)
+    selection = choose(page, text) if main_only else Selection.everything(page)
+    warnings += selection.warnings
+    if selection.heading:
+        builder.heading(1, selection.heading)
+    if selection.root is not None:
+        BlockWriter(builder, selection.dropped).write(selection.root)
+    return Page(page_title(page), page_metadata(page), tuple(warnings))
+
+
+def _declared(content: bytes) -> str | None:
+    found = _META_CHARSET.search(content, 0, 8192) or _XML_ENCODING.search(content)
+    return found[1].decode("ascii", "replace") if found else None
+
+
+def _as_html(text: str) -> str:
+    """XHTML as HTML: there `<title/>` and `<a id="x"/>` are whole elements, in HTML they swallow what follows."""
+    if not _XHTML.match(text[:2000]):
+        return text
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", _CDATA.sub(r"\1", text))

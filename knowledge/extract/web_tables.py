@@ -1,0 +1,123 @@
+"""Tables of web pages: which are tables, and their cells."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from knowledge.extract.web_nodes import is_unseen, running_text
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+MAX_COLUMNS = 200
+MAX_CELL_CHARACTERS = 2000
+"""A longer cell is running text that a table was used to place."""
+_REPEATED_CHARACTERS = 60
+"""Text of a cell that spans rows is repeated in each of them up to this length, so that each row says it all."""
+
+_LEADING_SIGN = frozenset({"$", "€", "£", "¥", "US$", "("})
+_TRAILING_SIGN = frozenset({")", "%", ")%", "pts"})
+_NUMBER = re.compile(r"^[-+(−]?[$€£]?\s*\d[\d.,\s%)]*$")
+
+Rows = list[list[str]]
+
+
+def is_layout_table(table: LexborNode) -> bool:
+    """Whether a table only places things on the page, so that its cells read as blocks one after the other."""
+    if (table.attributes.get("role") or "").lower() in ("presentation", "none"):
+        return True
+    if (
+        table.css_first("td table, th table, td pre, td h1, td h2, td h3, td h4, td blockquote, td p + p + p")
+        is not None
+    ):
+        return True
+    rows = table.css("tr")
+    if max((len(row.css("td, th")) for row in rows), default=0) < 2:
+        return True
+    return any(len(cell.text(deep=True) or "") > MAX_CELL_CHARACTERS for cell in table.css("td"))
+
+
+def read_table(table: LexborNode) -> tuple[Rows, bool]:
+    """The cells of a table, spans resolved, and whether the first row names the columns."""
+    rows: Rows = []
+    carried: dict[int, tuple[int, str]] = {}
+    headed = 0
+    for row in table.css("tr"):
+        if is_unseen(row):
+            continue
+        cells = [cell for cell in row.iter() if cell.tag in ("td", "th") and not is_unseen(cell)]
+        names_columns = bool(cells) and (
+            all(cell.tag == "th" for cell in cells) or (row.parent is not None and row.parent.tag == "thead")
+        )
+        line = _place(cells, carried, repeat=names_columns)
+        if not any(line):
+            continue
+        if names_columns and headed == len(rows):
+            headed += 1
+        rows.append(line)
+    width = max(map(len, rows), default=0)
+    rows = [[*line, *[""] * (width - len(line))] for line in rows]
+    if headed > 1 and headed < len(rows):
+        rows = [_merge_names(rows[:headed]), *rows[headed:]]
+    rows = _without_empty_columns(_join_signs(rows))
+    return rows, headed > 0 or looks_like_names(rows)
+
+
+def looks_like_names(rows: Rows) -> bool:
+    """Whether a first row that nothing marks as one reads like column names."""
+    if len(rows) < 2:
+        return False
+    first = rows[0]
+    return all(cell and len(cell) <= 80 and not _NUMBER.match(cell) for cell in first) and len(set(first)) == len(first)
+
+
+def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> list[str]:
+    line: list[str] = []
+
+    def fill_carried() -> None:
+        while (column := len(line)) in carried:
+            left, text = carried[column]
+            line.append(text)
+            if left > 1:
+                carried[column] = (left - 1, text)
+            else:
+                del carried[column]
+
+    for cell in cells:
+        fill_carried()
+        text = running_text(cell)
+        across = min(_span(cell, "colspan"), MAX_COLUMNS - len(line))
+        down = _span(cell, "rowspan")
+        for place in range(across):
+            if down > 1:
+                carried[len(line)] = (down - 1, text if len(text) <= _REPEATED_CHARACTERS and place == 0 else "")
+            line.append(text if place == 0 or repeat else "")
+    fill_carried()
+    return line
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    value = cell.attributes.get(name) or "1"
+    return min(max(int(value), 1), 1000) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+
+
+def _merge_names(rows: Rows) -> list[str]:
+    return [" / ".join(dict.fromkeys(name for name in column if name)) for column in zip(*rows, strict=True)]
+
+
+def _join_signs(rows: Rows) -> Rows:
+    """Put `$` and `)` that stand in columns of their own, as in financial reports, back to their numbers."""
+    for row in rows:
+        for place in range(len(row) - 1):
+            if row[place] in _LEADING_SIGN and row[place + 1]:
+                row[place], row[place + 1] = "", row[place] + row[place + 1]
+        for place in range(len(row) - 1, 0, -1):
+            if row[place] in _TRAILING_SIGN and row[place - 1]:
+                row[place - 1], row[place] = row[place - 1] + row[place], ""
+    return rows
+
+
+def _without_empty_columns(rows: Rows) -> Rows:
+    kept = [place for place in range(len(rows[0]) if rows else 0) if any(row[place] for row in rows)]
+    return [[row[place] for place in kept] for row in rows]
