@@ -1,0 +1,116 @@
+"""PowerPoint presentations: every slide with its title, shapes in reading order, tables, charts and notes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from knowledge.errors import BrokenDocument
+from knowledge.extract.builder import TextBuilder
+from knowledge.extract.package import Package, parse_xml
+from knowledge.extract.pptx_shapes import SlideWriter
+from knowledge.extract.properties import core_properties
+from knowledge.model import Extraction, RawDocument
+from knowledge.settings import ExtractionSettings
+
+_PRESENTATION = b"presentationml.presentation.main+xml"
+_OTHER_KINDS = (b"presentationml.slideshow.main+xml", b"presentationml.template.main+xml")
+_CONTENT_TYPES = "[Content_Types].xml"
+
+
+class PptxExtractor:
+    """Reads PowerPoint presentations, shows and templates."""
+
+    name = "pptx"
+    version = 1
+    media_types = frozenset({"application/vnd.openxmlformats-officedocument.presentationml.presentation"})
+    settings_used = frozenset({"max_unpacked_bytes"})
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        """Extract one presentation: one part per slide, hidden ones included.
+
+        Raises:
+            BrokenDocument: `damaged`, `encrypted`, `too-large` or `unsafe-xml`.
+        """
+        package = Package(document.content, settings.max_unpacked_bytes)
+        package.check()
+        title, metadata = core_properties(package)
+        builder = TextBuilder()
+        warnings: list[str] = []
+        slides = 0
+        first_title = None
+        for number, slide in _slides(_open(package, document.content), warnings):
+            writer = SlideWriter(builder, slide)
+            builder.part("slide", number, writer.title)
+            writer.write()
+            _add_remarks(builder, slide)
+            if slide._element.get("show") == "0":
+                warnings.append(f"slide {number} is hidden; its text is indexed")
+            warnings.extend(f"slide {number}: {warning}" for warning in writer.warnings)
+            first_title = first_title or writer.title
+            slides += 1
+        metadata["slides"] = slides
+        return builder.build(
+            title=title or first_title,
+            metadata=metadata,
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=warnings,
+        )
+
+
+def _open(package: Package, content: bytes) -> Any:
+    from lxml import etree
+    from pptx import Presentation
+    from pptx.exc import PythonPptxError
+
+    types = package.read(_CONTENT_TYPES)
+    if any(kind in types for kind in _OTHER_KINDS):
+        for kind in _OTHER_KINDS:
+            types = types.replace(kind, _PRESENTATION)
+        content = package.repack({_CONTENT_TYPES: types})
+    try:
+        return Presentation(io.BytesIO(content))
+    # python-pptx looks parts up by plain indexing and attribute access: a missing one shows as any of these.
+    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError, etree.XMLSyntaxError) as error:
+        raise BrokenDocument("damaged", f"the presentation cannot be opened: {error!r}") from error
+
+
+def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]:
+    """1-based numbers and slides in the order of the show."""
+    # presentation.slides stops at the first slide whose part is missing.
+    for number, entry in enumerate(presentation.slides._sldIdLst, start=1):
+        try:
+            part = presentation.part.related_part(entry.rId)
+        except KeyError:
+            warnings.append(f"slide {number} is listed but missing from the file")
+            continue
+        if hasattr(part, "slide"):
+            yield number, part.slide
+
+
+def _add_remarks(builder: TextBuilder, slide: Any) -> None:
+    """Speaker notes and reviewers' comments, which hang on a slide but are not shown on it."""
+    comments = []
+    for relation in slide.part.rels.values():
+        if relation.is_external:
+            continue
+        kind = relation.reltype.rpartition("/")[2]
+        if kind == "notesSlide":
+            notes = _notes_text(relation.target_part.notes_slide)
+            if notes:
+                builder.text(f"Notes:\n{notes}")
+        elif kind == "comments":
+            root = parse_xml(relation.target_part.blob, str(relation.target_part.partname))
+            texts = root.xpath("//*[local-name()='cm']/*[local-name()='text'] | //*[local-name()='txBody']")
+            comments.extend(" ".join("".join(text.itertext()).split()) for text in texts)
+    if any(comments):
+        builder.text("Comments:\n" + "\n".join(f"- {comment}" for comment in comments if comment))
+
+
+def _notes_text(notes: Any) -> str:
+    frame = notes.notes_text_frame
+    if frame is None:
+        return ""
+    return "\n".join(paragraph.text.replace("\v", "\n") for paragraph in frame.paragraphs).strip()
