@@ -51,7 +51,9 @@ class BlockWriter:
         self._line = RunningText()
 
     def write(self, root: LexborNode) -> None:
-        walk(root, self._enter, self._leave)
+        if self._enter(root):
+            walk(root, self._enter, self._leave)
+            self._leave(root)
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:

@@ -9,98 +9,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "center",
-        "dd",
-        "details",
-        "dialog",
-        "dir",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "search",
-        "section",
-        "summary",
-        "table",
-        "caption",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+_BLOCK_NAMES = (
+    "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer "
+    "form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre search section summary table "
+    "caption tbody td tfoot th thead tr ul"
 )
-DROPPED = frozenset(
-    [
-        "script",
-        "style",
-        "template",
-        "noscript",
-        "head",
-        "iframe",
-        "object",
-        "embed",
-        "canvas",
-        "svg",
-        "audio",
-        "video",
-        "map",
-        "button",
-        "select",
-        "datalist",
-        "option",
-        "input",
-        "textarea",
-        "progress",
-        "meter",
-        "frameset",
-        "link",
-        "meta",
-        "title",
-        "-comment",
-        "!doctype",
-        "area",
-        "col",
-        "colgroup",
-    ]
+_DROPPED_NAMES = (
+    "script style template noscript head iframe object embed canvas svg audio video map button select datalist option "
+    "input textarea progress meter frameset link meta title -comment !doctype area col colgroup"
 )
+BLOCKS = frozenset(_BLOCK_NAMES.split())
+DROPPED = frozenset(_DROPPED_NAMES.split())
 _LINE_NUMBERS = frozenset({"linenos", "lineno", "linenodiv", "gutter", "line-numbers", "linenumbers", "blob-num"})
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])|mso-hide\s*:\s*all",
     re.IGNORECASE,
 )
-_SPACE = re.compile(r"[ \t\r\n\f\v]+")
+_SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
+_ZERO_WIDTH = str.maketrans("", "", "\u200b\u2060")
+_SPACED_COMMA = re.compile(r" ([,;]) ")
 _UNTELLING_ALT = re.compile(
     r"^\W*$|\.(png|jpe?g|gif|svg|webp|bmp|ashx)$|^(image|img|photo|picture|logo|icon|avatar|spacer|blank)\W*\d*$",
     re.IGNORECASE,
@@ -169,7 +96,7 @@ class RunningText:
 
     def enter(self, node: LexborNode) -> bool:
         if node.is_text_node:
-            self._pieces.append(_SPACE.sub(" ", node.text_content or ""))
+            self._pieces.append(_SPACE.sub(" ", (node.text_content or "").translate(_ZERO_WIDTH)))
             return False
         if is_unseen(node):
             return False
@@ -207,7 +134,7 @@ def running_text(node: LexborNode) -> str:
     """The text of an element on one line."""
     text = RunningText()
     walk(node, text.enter, text.leave)
-    return " ".join(text.take().split())
+    return _SPACED_COMMA.sub(r"\1 ", " ".join(text.take().split()))
 
 
 def raw_text(node: LexborNode) -> str:

@@ -27,15 +27,16 @@ def is_layout_table(table: LexborNode) -> bool:
     """Whether a table only places things on the page, so that its cells read as blocks one after the other."""
     if (table.attributes.get("role") or "").lower() in ("presentation", "none"):
         return True
-    if (
-        table.css_first("td table, th table, td pre, td h1, td h2, td h3, td h4, td blockquote, td p + p + p")
-        is not None
-    ):
+    shown = len(table.text() or "")
+    nested = sum(len(inner.text() or "") for inner in table.css("td table, th table"))
+    if nested > shown / 3 or table.css_first("td pre, td h1, td h2, td h3, td h4, td blockquote, td p + p + p"):
         return True
-    rows = table.css("tr")
-    if max((len(row.css("td, th")) for row in rows), default=0) < 2:
+    rows = _rows(table)
+    if max((len(_cells(row)) for row in rows), default=0) < 2:
         return True
-    return any(len(cell.text(deep=True) or "") > MAX_CELL_CHARACTERS for cell in table.css("td"))
+    long = (cell for row in rows for cell in _cells(row) if len(cell.text() or "") > MAX_CELL_CHARACTERS)
+    # What is long may be a style sheet.
+    return any(len(running_text(cell)) > MAX_CELL_CHARACTERS for cell in long)
 
 
 def read_table(table: LexborNode) -> tuple[Rows, bool]:
@@ -43,10 +44,8 @@ def read_table(table: LexborNode) -> tuple[Rows, bool]:
     rows: Rows = []
     carried: dict[int, tuple[int, str]] = {}
     headed = 0
-    for row in table.css("tr"):
-        if is_unseen(row):
-            continue
-        cells = [cell for cell in row.iter() if cell.tag in ("td", "th") and not is_unseen(cell)]
+    for row in _rows(table):
+        cells = _cells(row)
         names_columns = bool(cells) and (
             all(cell.tag == "th" for cell in cells) or (row.parent is not None and row.parent.tag == "thead")
         )
@@ -70,6 +69,21 @@ def looks_like_names(rows: Rows) -> bool:
         return False
     first = rows[0]
     return all(cell and len(cell) <= 80 and not _NUMBER.match(cell) for cell in first) and len(set(first)) == len(first)
+
+
+def _rows(table: LexborNode) -> list[LexborNode]:
+    """The rows of a table, without those of tables within."""
+    rows: list[LexborNode] = []
+    for section in table.iter():
+        if section.tag in ("thead", "tbody", "tfoot") and not is_unseen(section):
+            rows.extend(row for row in section.iter() if row.tag == "tr" and not is_unseen(row))
+        elif section.tag == "tr":
+            rows.append(section)
+    return rows
+
+
+def _cells(row: LexborNode) -> list[LexborNode]:
+    return [cell for cell in row.iter() if cell.tag in ("td", "th") and not is_unseen(cell)]
 
 
 def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> list[str]:
