@@ -1,0 +1,1 @@
+"""Writers of the example handbook's binary documents, one file per format family."""
