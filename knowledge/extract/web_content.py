@@ -19,6 +19,10 @@ MIN_SHARE = 0.25
 _MIN_CHARACTERS = 200
 _COVERED = 0.9
 """Share of the found text that the chosen element has to hold."""
+_STRAY = 40
+_MAX_GROWTH = 1.5
+"""An element around the chosen one is taken instead if it is at most this much longer, or holds more that was found:
+what comes with it is an introduction, a byline, a closing note."""
 
 _BOILERPLATE_TAGS = frozenset({"nav", "footer", "aside", "search"})
 _BOILERPLATE_ROLES = frozenset(
@@ -68,6 +72,10 @@ class _Block:
     """characters that the content finder found, too"""
     headings: int = 0
     """h1 within"""
+    first: int = 0
+    """place of the first block within, in the order in which blocks end"""
+    place: int = 0
+    """own place in that order"""
 
 
 def choose(page: LexborHTMLParser, html: str) -> Selection:
@@ -101,10 +109,24 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
             warnings = ("the main content could not be told from the rest: kept the page without its navigation",)
         dropped = boilerplate if shown else []
         return Selection(body, frozenset(block.node.mem_id for block in dropped), warnings=warnings)
-    root = next(block for block in blocks if block.found >= _COVERED * marked)
-    linked = [block for block in blocks if _is_link_list(block)]
-    dropped_ids = frozenset(block.node.mem_id for block in (*boilerplate, *linked)) - {root.node.mem_id}
+    known = {block.place for block in boilerplate}
+    dropped = _outermost(block for block in blocks if block.place in known or _is_link_list(block))
+    root = _root(blocks, dropped)
+    dropped_ids = frozenset(block.node.mem_id for block in dropped) - {root.node.mem_id}
     return Selection(root.node, dropped_ids, None if root.headings else _main_heading(page), warnings)
+
+
+def _root(blocks: list[_Block], dropped: list[_Block]) -> _Block:
+    """The smallest element that holds nearly all that was found, and what little stands beside it."""
+    place = next(place for place, block in enumerate(blocks) if block.found >= _COVERED * blocks[-1].found)
+    root = blocks[place]
+    for outer in blocks[place + 1 :]:
+        if outer.depth >= root.depth:
+            continue
+        left_out = sum(block.characters for block in dropped if outer.first <= block.place < outer.place)
+        if outer.found > root.found + _STRAY or outer.characters - left_out <= _MAX_GROWTH * root.characters:
+            root = outer
+    return root
 
 
 def _find_content(html: str) -> str:
@@ -153,7 +175,7 @@ class _Survey:
         self._open: list[_Block] = []
         self._blocks: list[_Block] = []
         self._text: list[str] = []
-        self._loose = _Block(None, 0)  # type: ignore[arg-type]
+        self._loose = _Block(None, -1)  # type: ignore[arg-type]
         self._links = 0
 
     def enter(self, node: LexborNode) -> bool:
@@ -172,7 +194,7 @@ class _Survey:
             top.links += 1
         elif tag in BLOCKS:
             self._flush()
-            self._open.append(_Block(node, len(self._open), headings=int(tag == "h1")))
+            self._open.append(_Block(node, len(self._open), headings=int(tag == "h1"), first=len(self._blocks)))
         return True
 
     def leave(self, node: LexborNode) -> None:
@@ -186,9 +208,11 @@ class _Survey:
         """All block elements, inner before outer, the body last."""
         self._flush()
         self._loose.node = body
+        self._loose.place = len(self._blocks)
         return [*self._blocks, self._loose]
 
     def _close(self, block: _Block, outer: _Block) -> None:
+        block.place = len(self._blocks)
         self._blocks.append(block)
         outer.characters += block.characters
         outer.linked += block.linked
@@ -230,6 +254,7 @@ def _is_boilerplate(block: _Block, body: _Block) -> bool:
 def _is_link_list(block: _Block) -> bool:
     return (
         block.links >= _MIN_LINKS
+        and not block.headings
         and block.linked >= _LINK_SHARE * block.characters
         and block.found <= block.characters / 5
         and block.node.tag not in ("td", "tr", "tbody", "body")
@@ -240,17 +265,10 @@ def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
     """Without the blocks that stand in another of these; they come inner before outer."""
     kept: list[_Block] = []
     for block in blocks:
-        while kept and kept[-1].depth > block.depth and _within(kept[-1].node, block.node):
+        while kept and kept[-1].place >= block.first:
             kept.pop()
         kept.append(block)
     return kept
-
-
-def _within(node: LexborNode, outer: LexborNode) -> bool:
-    above = node.parent
-    while above is not None and above.mem_id != outer.mem_id:
-        above = above.parent
-    return above is not None
 
 
 def _main_heading(page: LexborHTMLParser) -> str | None:

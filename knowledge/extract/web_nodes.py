@@ -27,6 +27,7 @@ _HIDING_STYLE = re.compile(
 )
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _ZERO_WIDTH = str.maketrans("", "", "\u200b\u2060")
+_SKIP_LINK = re.compile(r"\s*(?:skip|jump) to (?:the )?(?:main |page )?\w+\s*$", re.IGNORECASE)
 _SPACED_COMMA = re.compile(r" ([,;]) ")
 _UNTELLING_ALT = re.compile(
     r"^\W*$|\.(png|jpe?g|gif|svg|webp|bmp|ashx)$|^(image|img|photo|picture|logo|icon|avatar|spacer|blank)\W*\d*$",
@@ -88,6 +89,10 @@ def formula_text(node: LexborNode) -> str | None:
     return f"${' '.join(source.split())}$" if source else None
 
 
+def _is_skip_link(node: LexborNode) -> bool:
+    return (node.attributes.get("href") or "").startswith("#") and bool(_SKIP_LINK.match(node.text() or ""))
+
+
 class RunningText:
     """Collects inline content: text, line breaks, code in backticks, images' texts."""
 
@@ -105,8 +110,8 @@ class RunningText:
             self._pieces.append("\n")
         elif tag == "img":
             self._pieces.append(f" {image_text(node)} ")
-        elif tag == "wbr":
-            pass
+        elif tag == "a" and _is_skip_link(node):
+            return False
         elif tag in ("code", "tt", "samp") and (code := " ".join((node.text() or "").split())):
             self._pieces.append(f"`{code}`" if "`" not in code else code)
             return False
