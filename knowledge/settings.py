@@ -40,6 +40,7 @@ class ChunkingSettings(Section):
 
     preset: Literal["characters-1200", "characters-1000", "tokens-512"] | None = Field(
         None,
+        examples=["tokens-512"],
         description="Sets size, overlap and unit: 1,200 characters with 200 overlap, 1,000 characters with 200, "
         "512 tokens with 20. Explicit keys win over it.",
     )
@@ -78,9 +79,17 @@ class EmbeddingSettings(Section):
         "{text}",
         description="What is embedded for a chunk; may use {title}, {headings} and {text}.",
     )
-    dimension: int | None = Field(None, ge=1, le=65_536, description="Asked of models that can shorten their vectors.")
-    base_url: str | None = Field(None, description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.")
-    api_key: SecretStr | None = Field(None, description="Default `OPENAI_API_KEY`; keep it out of the file.")
+    dimension: int | None = Field(
+        None, ge=1, le=65_536, examples=[512], description="Asked of models that can shorten their vectors."
+    )
+    base_url: str | None = Field(
+        None,
+        examples=["http://localhost:11434/v1"],
+        description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.",
+    )
+    api_key: SecretStr | None = Field(
+        None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
+    )
     batch_inputs: int = Field(256, ge=1, le=2048, description="Texts per request.")
     batch_tokens: int = Field(100_000, ge=1, le=300_000, description="Tokens per request.")
     max_input_tokens: int = Field(8192, ge=1, description="Longest text the model takes, in tokens.")
@@ -104,14 +113,18 @@ class EmbeddingSettings(Section):
 class ExtractionSettings(Section):
     """How documents are read."""
 
-    workers: int | None = Field(None, ge=1, le=256, description="Extraction processes; default: one per core.")
+    workers: int | None = Field(
+        None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
+    )
     timeout_seconds: float = Field(120, gt=0, description="Per document; its process is killed after that.")
     memory_mb: int = Field(2048, ge=128, description="Address space of one extraction process, in MiB.")
     max_bytes: int = Field(512 * 1024 * 1024, ge=1, description="Larger documents are skipped.")
     max_unpacked_bytes: int = Field(
         512 * 1024 * 1024, ge=1, description="Largest content of an office file or e-book once unpacked."
     )
-    passwords: tuple[SecretStr, ...] = Field((), description="Tried on encrypted documents, in this order.")
+    passwords: tuple[SecretStr, ...] = Field(
+        (), examples=[["opens the payroll"]], description="Tried on encrypted documents, in this order."
+    )
     ocr: bool = Field(True, description="Read images and pages without text, if the `ocr` extra is installed.")
     include_image_descriptions: bool = Field(False, description="Have the `[llm]` model describe images.")
     main_content_only: bool = Field(True, description="Drop navigation and other boilerplate of web pages.")
@@ -130,15 +143,25 @@ class RefreshSettings(Section):
     max_attempts: int = Field(
         3, ge=1, description="Runs that try a document again after a failure that may go away by itself."
     )
-    budget_usd: float | None = Field(None, ge=0, description="A refresh that would cost more stops before it starts.")
+    budget_usd: float | None = Field(
+        None, ge=0, examples=[5.0], description="A refresh that would cost more stops before it starts."
+    )
 
 
 class LlmSettings(Section):
     """The language model for image descriptions and session knowledge."""
 
-    model: str | None = Field(None, description="Name of a chat model; none configured means none is called.")
-    base_url: str | None = Field(None, description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.")
-    api_key: SecretStr | None = Field(None, description="Default `OPENAI_API_KEY`; keep it out of the file.")
+    model: str | None = Field(
+        None, examples=["gpt-4o-mini"], description="Name of a chat model; none configured means none is called."
+    )
+    base_url: str | None = Field(
+        None,
+        examples=["http://localhost:11434/v1"],
+        description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.",
+    )
+    api_key: SecretStr | None = Field(
+        None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
+    )
     attempts: int = Field(4, ge=1, le=50, description="Tries per request.")
     timeout_seconds: float = Field(120, gt=0, description="Per request.")
 
@@ -146,16 +169,26 @@ class LlmSettings(Section):
 class SourceSettings(Section):
     """A place that documents come from."""
 
-    name: str = Field(min_length=1, description="Part of every document's identity: keep it when the place moves.")
-    uri: str = Field(min_length=1, description="Folder or URL.")
-    include: tuple[str, ...] = Field((), description="Globs (gitignore rules); empty means everything.")
-    exclude: tuple[str, ...] = Field((), description="Globs to leave out, besides hidden files and caches.")
-    namespace: str | None = Field(None, pattern=r"^[\w.-]+$", description="Default: the corpus's namespace.")
+    name: str = Field(
+        min_length=1,
+        examples=["documents"],
+        description="Part of every document's identity: keep it when the place moves.",
+    )
+    uri: str = Field(min_length=1, examples=["./documents"], description="Folder or URL.")
+    include: tuple[str, ...] = Field(
+        (), examples=[["**/*.md", "**/*.pdf"]], description="Globs (gitignore rules); empty means everything."
+    )
+    exclude: tuple[str, ...] = Field(
+        (), examples=[["drafts/**"]], description="Globs to leave out, besides hidden files and caches."
+    )
+    namespace: str | None = Field(
+        None, pattern=r"^[\w.-]+$", examples=["hr"], description="Default: the corpus's namespace."
+    )
     visibility: Visibility = Field("public", description="Who may see the documents.")
-    org_id: str | None = Field(None, description="Needed for visibility `organization`.")
-    user_id: str | None = Field(None, description="Needed for visibility `individual`.")
-    tags: tuple[str, ...] = Field((), description="Labels to filter by.")
-    schedule: str | None = Field(None, description="Cron expression for the scheduled refresh.")
+    org_id: str | None = Field(None, examples=["acme"], description="Needed for visibility `organization`.")
+    user_id: str | None = Field(None, examples=["ada"], description="Needed for visibility `individual`.")
+    tags: tuple[str, ...] = Field((), examples=[["policy"]], description="Labels to filter by.")
+    schedule: str | None = Field(None, examples=["0 * * * *"], description="Cron expression for the scheduled refresh.")
 
     @model_validator(mode="after")
     def _owner_given(self) -> SourceSettings:
