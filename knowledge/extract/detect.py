@@ -267,9 +267,9 @@ def _text_head(content: bytes) -> str | None:
             return text if _mostly_printable(text) else None
     if b"\x00" in head:
         for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
-            text = _wide(head, encoding)
-            if text is not None:
-                return text
+            wide = _wide(head, encoding)
+            if wide is not None:
+                return wide
     middle = len(content) // 2
     for sample in (head, content[middle : middle + _SAMPLE_BYTES]):
         controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))

@@ -1,0 +1,176 @@
+"""Reads the text in pictures with RapidOCR, whose models come inside its wheel: nothing is downloaded."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import median_low
+from typing import Any
+
+from knowledge.errors import MissingExtra
+from knowledge.extract.pdf_layout import HYPHEN_MARK, Line
+
+_THREADS = 2
+"""extraction already runs one process per core, but scans are rarely the work of all of them"""
+_LEAST_CONFIDENCE = 0.6
+_LONGEST_SIDE = 2600
+"""pixels; a page at 200 dpi is not scaled down"""
+_COLUMN_GAP = 0.6
+"""times the line height"""
+_RUNNING_WIDTH = 8
+"""times the line height: half of the lines of a column of text are wider"""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrLine:
+    """One line of text in a picture, in pixels from the upper left."""
+
+    text: str
+    confidence: float
+    """0 to 1"""
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@cache
+def available() -> bool:
+    """Whether the `ocr` extra is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+def read(image: Any) -> list[OcrLine]:
+    """The lines of text in a picture, in reading order.
+
+    Args:
+        image: a Pillow image.
+
+    Raises:
+        MissingExtra: the `ocr` extra is not installed.
+    """
+    import numpy as np
+
+    result = _engine()(np.asarray(image.convert("RGB"))[:, :, ::-1])
+    if result.boxes is None or result.txts is None:
+        return []
+    lines = []
+    for box, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
+        if text.strip() and score >= _LEAST_CONFIDENCE:
+            left, top = box.min(axis=0)
+            right, bottom = box.max(axis=0)
+            lines.append(OcrLine(text.strip(), float(score), float(left), float(top), float(right), float(bottom)))
+    return in_reading_order(lines)
+
+
+@cache
+def _engine() -> Any:
+    """One engine per process: loading the models takes longer than reading a page."""
+    if not available():
+        raise MissingExtra("ocr", "reading text in images")
+    from rapidocr import RapidOCR
+
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.max_side_len": _LONGEST_SIDE,
+            "Rec.rec_batch_num": 1,  # batches are padded to their longest line: a quarter slower on a CPU
+            "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
+            "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,
+        }
+    )
+
+
+def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """Sort lines as they are read: blocks side by side one after the other, each from top to bottom.
+
+    A recursive XY-cut: columns first where a gap runs through, else the first stripe below or above which there are
+    columns, else the widest stripe. Text in vertical lines is read from right to left.
+
+    Source:
+        G. Nagy, S. Seth: Hierarchical representation of optically scanned documents, ICPR 1984.
+    """
+    if len(lines) < 2:
+        return list(lines)
+    upright = sum(line.bottom - line.top > 2 * (line.right - line.left) for line in lines)
+    if upright * 2 > len(lines):
+        return sorted(lines, key=lambda line: (-line.right, line.top))
+    height = median_low(line.bottom - line.top for line in lines)
+    between = _column_gap(lines, height)
+    if between is not None:
+        left = [line for line in lines if line.right <= between]
+        return in_reading_order(left) + in_reading_order([line for line in lines if line.right > between])
+    cuts = _row_gaps(lines)
+    for cut in cuts:
+        above, below = _divide(lines, cut)
+        if _column_gap(below, height) is not None or _column_gap(above, height) is not None:
+            return in_reading_order(above) + in_reading_order(below)
+    return _row_by_row(lines)
+
+
+def _column_gap(lines: Sequence[OcrLine], height: float) -> float | None:
+    """Where a vertical gap divides the lines into two blocks of several rows each."""
+    edge = float("-inf")
+    best: tuple[float, float] | None = None
+    for line in sorted(lines, key=lambda line: line.left):
+        gap = line.left - edge
+        if edge > float("-inf") and gap > _COLUMN_GAP * height and (best is None or gap > best[0]):
+            best = (gap, edge)
+        edge = max(edge, line.right)
+    if best is None:
+        return None
+    left = [line for line in lines if line.right <= best[1]]
+    right = [line for line in lines if line.right > best[1]]
+    running = all(_runs_on(block, height) for block in (left, right))
+    return best[1] if running else None
+
+
+def _runs_on(block: Sequence[OcrLine], height: float) -> bool:
+    """Whether a block is running text, to be read as a whole; the cells of a table are read row by row."""
+    widths = sorted(line.right - line.left for line in block)
+    return len(block) > 2 and widths[len(block) // 2] > _RUNNING_WIDTH * height
+
+
+def _row_gaps(lines: Sequence[OcrLine]) -> list[float]:
+    """Heights at which no line stands, from the top; boxes of neighbouring lines overlap by a little."""
+    gaps = []
+    edge: float | None = None
+    for line in sorted(lines, key=_middle):
+        slack = 0.25 * (line.bottom - line.top)
+        if edge is not None and line.top + slack > edge:
+            gaps.append(edge)
+        edge = max(edge if edge is not None else line.bottom - slack, line.bottom - slack)
+    return gaps
+
+
+def _divide(lines: Sequence[OcrLine], cut: float) -> tuple[list[OcrLine], list[OcrLine]]:
+    above = [line for line in lines if _middle(line) <= cut]
+    return above, [line for line in lines if _middle(line) > cut]
+
+
+def _middle(line: OcrLine) -> float:
+    return (line.top + line.bottom) / 2
+
+
+def _row_by_row(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    rows: list[list[OcrLine]] = []
+    for line in sorted(lines, key=_middle):
+        if rows and _middle(line) < rows[-1][0].bottom - 0.3 * (rows[-1][0].bottom - rows[-1][0].top):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in sorted(row, key=lambda line: line.left)]
+
+
+def as_text_lines(lines: Sequence[OcrLine]) -> list[Line]:
+    """The lines in the form that page layout works on; words divided at line ends are marked."""
+    marked = []
+    for i, line in enumerate(lines):
+        text = line.text
+        goes_on = i + 1 < len(lines) and lines[i + 1].text[:1].islower()
+        if goes_on and len(text) > 2 and text.endswith("-") and text[-2].isalpha():
+            text = text[:-1] + HYPHEN_MARK
+        marked.append(Line(text, line.left, line.right, -line.bottom, -line.top, 0.0))
+    return marked

@@ -1,0 +1,342 @@
+"""PDF, page by page: PDFium first, pypdf for what PDFium refuses, OCR for pages without a text layer."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+from knowledge.errors import BrokenDocument, SkippedDocument
+from knowledge.extract import ocr, pdf_engine
+from knowledge.extract.builder import TextBuilder, normalise
+from knowledge.extract.media_types import PDF
+from knowledge.extract.pdf_layout import (
+    HYPHEN_MARK,
+    Bookmark,
+    Line,
+    body_size,
+    first_title,
+    join_divided,
+    large_lines,
+    paragraphs,
+    place_bookmarks,
+    starts_of_lines,
+    words_of,
+)
+from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.settings import ExtractionSettings
+
+_OCR_TIME_SHARE = 0.7
+"""of the time allowed for a document: the pages read by then are kept instead of losing the document"""
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
+_PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
+_NO_TITLE = re.compile(
+    r"(?:untitled|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$", re.I
+)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a document so far."""
+
+    pages: list[list[Line]] = field(default_factory=list)
+    """lines of each page, from the first"""
+    information: dict[str, str] = field(default_factory=dict)
+    """entries of the document information dictionary"""
+    bookmarks: dict[int, list[Bookmark]] = field(default_factory=lambda: defaultdict(list))
+    """by 0-based page, in the order of the outline"""
+    language: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    """1-based numbers of pages without a text layer that OCR did not read either"""
+
+
+class PdfExtractor:
+    """Text of PDF files, with a part for each page and the outline as headings."""
+
+    name = "pdf"
+    version = 1
+    media_types = frozenset({PDF})
+    settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        """Extract one PDF.
+
+        Raises:
+            SkippedDocument: `no-text`: it is a scan, and OCR is off or not installed or found nothing.
+            BrokenDocument: `encrypted`: no password opens it; `damaged`: neither engine can read it.
+        """
+        reading = _Reading()
+        if not _read_with_pdfium(document, settings, reading):
+            _read_with_pypdf(document, settings, reading)
+        return self._build(reading, media_type, settings)
+
+    def _build(self, reading: _Reading, media_type: str, settings: ExtractionSettings) -> Extraction:
+        raw = [paragraphs(lines) for lines in reading.pages]
+        words = words_of(raw) if any(HYPHEN_MARK in text for text in raw) else frozenset[str]()
+        sizes = large_lines(reading.pages) if not reading.bookmarks else None
+        builder = TextBuilder("text")
+        for index, lines in enumerate(reading.pages):
+            text = normalise(join_divided(raw[index], words)).strip()
+            builder.part("page", index + 1, format="text")
+            start = builder.text(text)
+            if start is None:
+                continue
+            lines = starts_of_lines(lines)
+            bookmarks = reading.bookmarks.get(index, [])
+            if sizes:
+                bookmarks = [Bookmark(level, title, lines[0].top) for _, level, title in sizes[index]]
+            for offset, bookmark in place_bookmarks(text, lines, bookmarks):
+                builder.mark_heading(start + offset, bookmark.level, " ".join(normalise(bookmark.title).split()))
+        extraction = builder.build(
+            title=_title(reading),
+            metadata=_metadata(reading),
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=_warnings(reading),
+        )
+        if not extraction.text:
+            raise SkippedDocument("no-text", _why_no_text(reading, settings))
+        return extraction
+
+
+# --- reading
+
+
+def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> bool:
+    """Read everything that PDFium can; False if it cannot open the document or finds no page in it."""
+    from pypdfium2 import PdfiumError
+
+    opened = _open_with_pdfium(document, settings)
+    if opened is None:
+        return False
+    deadline = time.monotonic() + _OCR_TIME_SHARE * settings.timeout_seconds
+    second: _PypdfPages | None = None
+    try:
+        count = len(opened)
+        fillable = pdf_engine.has_form(opened)
+        for index in range(count):
+            try:
+                page = pdf_engine.flattened(opened, index) if fillable else opened[index]
+            except PdfiumError:
+                second = second or _PypdfPages(document, settings)
+                reading.pages.append(second.lines(index, reading))
+                continue
+            try:
+                reading.pages.append(_page(page, index + 1, settings, deadline, reading))
+            except PdfiumError as error:
+                reading.pages.append([])
+                reading.warnings.append(f"page {index + 1} could not be read: {error}")
+            finally:
+                page.close()
+        reading.information = opened.get_metadata_dict(skip_empty=True)
+        reading.language = pdf_engine.language(opened)
+        for index, bookmark in pdf_engine.bookmarks(opened):
+            reading.bookmarks[index].append(bookmark)
+    finally:
+        opened.close()
+    return count > 0 and not (second and second.refused and not any(reading.pages))
+
+
+def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:
+    """The document opened with the first password that fits; None if PDFium cannot read it at all."""
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    for password in _passwords(settings):
+        try:
+            return PdfDocument(document.content, password=password)
+        except PdfiumError as error:
+            if error.err_code != pdf_engine.PASSWORD_ERROR:
+                return None
+    # A file may only look encrypted to an engine that cannot parse it: the second one has the last word.
+    return None
+
+
+def _passwords(settings: ExtractionSettings) -> Iterator[str]:
+    yield ""
+    for password in settings.passwords:
+        yield password.get_secret_value()
+
+
+def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float, reading: _Reading) -> list[Line]:
+    lines = pdf_engine.page_lines(page)
+    if not pdf_engine.lacks_text(page, lines):
+        return lines
+    if not (settings.ocr and ocr.available()):
+        reading.unread.append(number)
+        return lines
+    if time.monotonic() > deadline:
+        reading.unread.append(number)
+        return lines
+    found = ocr.as_text_lines(ocr.read(pdf_engine.render(page)))
+    if sum(len(line.text) for line in found) <= sum(len(line.text) for line in lines):
+        return lines
+    reading.warnings.append(f"page {number} has no text layer; its text is read by OCR")
+    return found
+
+
+class _PypdfPages:
+    """The same document through pypdf, opened when the first page is asked for."""
+
+    def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
+        self.refused = False
+        with _quiet():
+            try:
+                self._reader = _open_with_pypdf(document, settings)
+            except BrokenDocument:
+                self.refused = True
+
+    def lines(self, index: int, reading: _Reading) -> list[Line]:
+        if self.refused:
+            reading.warnings.append(f"page {index + 1} is damaged")
+            return []
+        return _pypdf_page(self._reader, index, reading)
+
+
+def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> None:
+    """Start over with the slower engine, which repairs more.
+
+    Raises:
+        BrokenDocument: it cannot read the document either.
+    """
+    reading.pages.clear()
+    reading.warnings.clear()
+    reading.unread.clear()
+    with _quiet():
+        reader = _open_with_pypdf(document, settings)
+        try:
+            count = len(reader.pages)
+        except _pypdf_errors() as error:
+            raise BrokenDocument("damaged", f"no page can be found in it: {error}") from error
+        for index in range(count):
+            reading.pages.append(_pypdf_page(reader, index, reading))
+        try:
+            reading.information = {key.lstrip("/"): str(value) for key, value in (reader.metadata or {}).items()}
+            _pypdf_outline(reader, reader.outline, 1, reading)
+        except _pypdf_errors() as error:
+            reading.warnings.append(f"its outline or information could not be read: {error}")
+    if not any(reading.pages) and any("could not be read" in warning for warning in reading.warnings):
+        raise BrokenDocument("damaged", f"none of its pages can be read; {reading.warnings[0]}")
+
+
+def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any:
+    from pypdf import PasswordType, PdfReader
+
+    try:
+        reader = PdfReader(BytesIO(document.content), strict=False)
+        if not reader.is_encrypted:
+            return reader
+        for password in _passwords(settings):
+            if reader.decrypt(password) != PasswordType.NOT_DECRYPTED:
+                return reader
+    except _pypdf_errors() as error:
+        raise BrokenDocument("damaged", f"it cannot be opened as a PDF: {error}") from error
+    tried = len(settings.passwords)
+    hint = f"none of the {tried} in extraction.passwords opens it" if tried else "add it to extraction.passwords"
+    raise BrokenDocument("encrypted", f"it needs a password; {hint}")
+
+
+def _pypdf_page(reader: Any, index: int, reading: _Reading) -> list[Line]:
+    try:
+        text = reader.pages[index].extract_text()
+    except _pypdf_errors() as error:
+        reading.warnings.append(f"page {index + 1} could not be read: {type(error).__name__}: {error}")
+        return []
+    return [Line(line.strip(), 0, 0, -i, -i, 0) for i, line in enumerate(text.split("\n")) if line.strip()]
+
+
+def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: _Reading) -> None:
+    for entry in entries:
+        if isinstance(entry, list):
+            _pypdf_outline(reader, entry, level + 1, reading)
+            continue
+        page = reader.get_destination_page_number(entry)
+        if page is not None and page >= 0 and entry.title:
+            reading.bookmarks[page].append(Bookmark(level, str(entry.title), None))
+
+
+def _pypdf_errors() -> tuple[type[Exception], ...]:
+    """What pypdf raises on damaged input: its own errors, and those of the types it trips over."""
+    from pypdf.errors import DependencyError, PyPdfError
+
+    return (
+        PyPdfError, DependencyError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError,
+        NotImplementedError, OverflowError, ZeroDivisionError, OSError, EOFError,
+    )  # fmt: skip
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Pypdf reports on its logger each thing that it repairs; the result is what counts here."""
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- what is told about the document
+
+
+def _title(reading: _Reading) -> str | None:
+    declared = _PROGRAM_PREFIX.sub("", reading.information.get("Title", "").strip("\x00 \t\r\n"))
+    if declared and not _NO_TITLE.match(declared):
+        return declared
+    outermost = [b for entries in reading.bookmarks.values() for b in entries if b.level == 1]
+    if len(outermost) == 1 and outermost[0] in reading.bookmarks.get(0, []):
+        return outermost[0].title
+    return first_title(reading.pages[0], body_size(reading.pages)) if reading.pages else None
+
+
+def _metadata(reading: _Reading) -> dict[str, Scalar]:
+    information = reading.information
+    metadata: dict[str, Scalar] = {"pages": len(reading.pages)}
+    for key, entry in (
+        ("author", "Author"),
+        ("subject", "Subject"),
+        ("keywords", "Keywords"),
+        ("creator", "Creator"),
+        ("producer", "Producer"),
+    ):
+        metadata[key] = " ".join(normalise(information.get(entry, "")).split())
+    for key, entry in (("created", "CreationDate"), ("modified", "ModDate")):
+        metadata[key] = _iso_date(information.get(entry, ""))
+    metadata["language"] = reading.language or ""
+    return metadata
+
+
+def _iso_date(value: str) -> str:
+    """`D:20201002001208+02'00'` as `2020-10-02T00:12:08+02:00`; empty for what is no such date."""
+    match = _DATE.match(value.strip())
+    if not match:
+        return ""
+    year, month, day, hour, minute, second, zulu, offset, offset_minutes = match.groups()
+    date = f"{year}-{month or '01'}-{day or '01'}"
+    if hour is None:
+        return date
+    zone = "+00:00" if zulu else f"{offset}:{offset_minutes or '00'}" if offset else ""
+    return f"{date}T{hour}:{minute or '00'}:{second or '00'}{zone}"
+
+
+def _warnings(reading: _Reading) -> list[str]:
+    return [*reading.warnings, *(f"page {number} has no text layer" for number in reading.unread)]
+
+
+def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
+    pages = len(reading.pages)
+    if not reading.unread:
+        return f"nothing is written on its {pages} page{'s' * (pages != 1)}"
+    pictures = "its pages are pictures without a text layer"
+    if not settings.ocr:
+        return f"{pictures}; set extraction.ocr = true to read them"
+    if not ocr.available():
+        return f"{pictures}; to read them: pip install 'parquetry[ocr]'"
+    return f"{pictures}, and there was no time to read one; raise extraction.timeout_seconds"

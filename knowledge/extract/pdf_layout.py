@@ -1,0 +1,308 @@
+"""Lines of a PDF page, with where they stand, made into paragraphs and headings. Pure: no PDF library in here."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median_low
+
+HYPHEN_MARK = "\ufffe"
+"""what stands in the text where a word was divided at the end of a line"""
+
+_DIVIDED = re.compile(r"(-?)(\w*)\ufffe(\w*)(-?)")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_NOT_WORD = re.compile(r"[\W_]+")
+_NUMBERING = re.compile(r"(?:chapter|section|part|appendix|kapitel|chapitre|[ivxlc]*)\d*[a-z]?")
+_SENTENCE_END = (".", "!", "?", ":", ";", "。", "！", "？", "”", '"', ")")
+
+_PARAGRAPH_GAP = 1.35
+"""times the usual line pitch"""
+_SIZE_STEP = 0.12
+"""relative difference of two heights from which they are two sizes of type"""
+_HEADING_SIZE = 1.15
+"""times the size of body text"""
+_NUMBERED_SIZE = 1.05
+"""the same for a line that starts with a section number"""
+_NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[A-Z]|[IVX]{1,5})\.? +[^\W\d_]")
+_HEADING_CHARACTERS = 200
+_HEADING_SHARE = 0.2
+"""more lines than this in larger type are a design, not headings"""
+_HEADING_LEVELS = 4
+_LINES_TO_COMPARE = 5
+_TITLE_SIZE = 1.3
+"""times the size of body text"""
+_TITLE_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text, in points from the lower left of the upright page."""
+
+    text: str
+    """ends with `HYPHEN_MARK` if its last word goes on in the next line"""
+    left: float
+    right: float
+    bottom: float
+    top: float
+    size: float
+    """of its type"""
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """One entry of a document's outline."""
+
+    level: int
+    """1 for the outermost"""
+    title: str
+    top: float | None
+    """height on the page that it leads to, in points, if it says so"""
+
+
+def join_raised(lines: Sequence[Line]) -> list[Line]:
+    """Put back into their line the pieces that were split off because they stand higher, lower or smaller.
+
+    Footnote marks and exponents come from the engine as lines of their own, and cut the line around them in two.
+    """
+    joined: list[Line] = []
+    for line in lines:
+        last = joined[-1] if joined else None
+        if last is None or not _same_line(last, line):
+            joined.append(line)
+            continue
+        gap = line.left - last.right
+        space = " " if gap > 0.2 * max(last.height, line.height) and not last.text.endswith(" ") else ""
+        larger = last if last.height >= line.height else line
+        text = last.text + space + line.text
+        joined[-1] = Line(text, last.left, line.right, larger.bottom, larger.top, larger.size)
+    return joined
+
+
+def _same_line(last: Line, line: Line) -> bool:
+    if last.text.endswith(HYPHEN_MARK):
+        return False
+    shared = min(last.top, line.top) - max(last.bottom, line.bottom)
+    height = max(last.height, line.height)
+    # Pieces at the very same height may have a sign between them that has no text; raised ones follow closely.
+    reach = 2 * height if shared > 0.9 * height else height
+    return shared > 0.4 * min(last.height, line.height) > 0 and -0.5 * height < line.left - last.right < reach
+
+
+def paragraphs(lines: Sequence[Line]) -> str:
+    """The lines as text: a line feed between the lines of a paragraph, a blank line between paragraphs."""
+    if not lines:
+        return ""
+    pitch = _usual_pitch(lines)
+    pieces = [lines[0].text]
+    for i in range(1, len(lines)):
+        following = lines[i + 1] if i + 1 < len(lines) else None
+        if not lines[i - 1].text.endswith(HYPHEN_MARK):
+            pieces.append("\n\n" if _breaks(lines[i - 1], lines[i], following, pitch) else "\n")
+        pieces.append(lines[i].text)
+    return "".join(pieces)
+
+
+def starts_of_lines(lines: Sequence[Line]) -> list[Line]:
+    """The lines that start a line of `paragraphs(lines)`: all but those that finish a divided word."""
+    return [line for i, line in enumerate(lines) if i == 0 or not lines[i - 1].text.endswith(HYPHEN_MARK)]
+
+
+def _usual_pitch(lines: Sequence[Line]) -> float:
+    pitches = [
+        above.bottom - below.bottom
+        for above, below in pairwise(lines)
+        if 0 < above.bottom - below.bottom < 4 * above.height
+    ]
+    return median_low(pitches) if pitches else 0.0
+
+
+def _breaks(last: Line, line: Line, following: Line | None, pitch: float) -> bool:
+    step = last.bottom - line.bottom
+    if abs(last.size - line.size) > _SIZE_STEP * max(last.size, line.size):
+        return True
+    if step <= 0 or line.left > last.right or line.right < last.left:
+        # Another column or cell: the sentence may well go on there.
+        return last.text.rstrip().endswith(_SENTENCE_END) or not line.text[:1].islower()
+    if step > _PARAGRAPH_GAP * max(pitch, 0.9 * last.height):
+        return True
+    indent = line.left - last.left
+    height = line.height
+    return (
+        0.8 * height < indent < 4 * height
+        and following is not None
+        and abs(following.left - last.left) < 0.3 * height
+        and 0 < line.bottom - following.bottom < _PARAGRAPH_GAP * pitch
+    )
+
+
+def words_of(pages: Iterable[str]) -> frozenset[str]:
+    """Every whole word of a document, in lower case, to decide about the divided ones."""
+    words: set[str] = set()
+    for page in pages:
+        words.update(_WORD.findall(_DIVIDED.sub(" ", page.lower())))
+    return frozenset(words)
+
+
+def join_divided(text: str, words: frozenset[str]) -> str:
+    """Join words divided at line ends, keeping the hyphens that belong to the word.
+
+    The document itself is the dictionary: a word that it has in one form elsewhere is written so here. Otherwise a
+    hyphen stays before a capital or a digit, within a longer compound, and between two long words of their own.
+    """
+
+    def join(match: re.Match[str]) -> str:
+        before, left, right, after = match.groups()
+        hyphen = "-" if before or after or _keeps_hyphen(left.lower(), right, words) else ""
+        return f"{before}{left}{hyphen}{right}{after}"
+
+    return _DIVIDED.sub(join, text)
+
+
+def _keeps_hyphen(left: str, right: str, words: frozenset[str]) -> bool:
+    if not left or not right or not right[0].islower() or left[-1].isdigit():
+        return True
+    right = right.lower()
+    if f"{left}{right}" in words:
+        return False
+    return f"{left}-{right}" in words or (len(left) > 3 and len(right) > 3 and left in words and right in words)
+
+
+def place_bookmarks(text: str, lines: Sequence[Line], bookmarks: Sequence[Bookmark]) -> list[tuple[int, Bookmark]]:
+    """Where on its page each bookmark's heading stands.
+
+    Args:
+        text: the page's normalised text.
+        lines: `starts_of_lines` of the page; unless each is one non-blank line of `text`, they are not used.
+        bookmarks: those that lead to this page, in the order of the outline.
+
+    Returns:
+        0-based offset of a line in `text`, and the bookmark, by offset. What cannot be found stands at the start.
+    """
+    starts, plain = _line_starts(text)
+    placed = []
+    floor = 0
+    for bookmark in bookmarks:
+        wanted = _NOT_WORD.sub("", bookmark.title.casefold())
+        found = [i for i in range(len(plain)) if _is_heading_line(plain, i, wanted)] if wanted else []
+        below = _line_at(lines, bookmark.top) if len(lines) == len(starts) else None
+        if found and below is not None:
+            at = min(found, key=lambda i: abs(i - below))
+        elif found:
+            at = next((i for i in found if i >= floor), found[0])
+        else:
+            at = below or 0
+        floor = at
+        placed.append((starts[at] if starts else 0, bookmark))
+    return sorted(placed, key=lambda pair: pair[0])
+
+
+def _line_starts(text: str) -> tuple[list[int], list[str]]:
+    starts, plain = [], []
+    at = 0
+    for line in text.split("\n"):
+        if line.strip():
+            starts.append(at)
+            plain.append(_NOT_WORD.sub("", line.casefold()))
+        at += len(line) + 1
+    return starts, plain
+
+
+def _is_heading_line(plain: Sequence[str], i: int, wanted: str) -> bool:
+    line = plain[i]
+    if not line:
+        return False
+    for text in (line, line + plain[i + 1] if i + 1 < len(plain) else line):
+        number = text.removesuffix(wanted)
+        if number != text and _NUMBERING.fullmatch(number):
+            return True
+        if wanted.endswith(text) and len(text) > 3 and _NUMBERING.fullmatch(wanted.removesuffix(text)):
+            return True
+    return False
+
+
+def _line_at(lines: Sequence[Line], top: float | None) -> int | None:
+    """The first line that does not stand wholly above a height."""
+    if top is None:
+        return None
+    return next((i for i, line in enumerate(lines) if line.bottom < top and line.top < top + 2 * line.height), None)
+
+
+def large_lines(pages: Sequence[Sequence[Line]]) -> list[list[tuple[int, int, str]]]:
+    """The headings of a document without an outline, by the size of their type.
+
+    Returns:
+        For each page (0-based line on it, level, title), in order; nothing where sizes say nothing.
+    """
+    body = body_size(pages)
+    nothing: list[list[tuple[int, int, str]]] = [[] for _ in pages]
+    total = sum(map(len, pages))
+    if not body or total < _LINES_TO_COMPARE:
+        return nothing
+    runs = [
+        (p, first, round(page[first].size / body, 1), _run_text(page[first:end]))
+        for p, page in enumerate(pages)
+        for first, end in _runs(page)
+        if end - first <= _TITLE_LINES and page[first].size > body * _least_size(page[first].text)
+    ]
+    runs = [run for run in runs if _reads_like_heading(run[3])]
+    if len(runs) > _HEADING_SHARE * total:
+        return nothing
+    sizes = sorted({size for _, _, size, _ in runs}, reverse=True)
+    for p, first, size, title in runs:
+        nothing[p].append((first, min(sizes.index(size) + 1, _HEADING_LEVELS), title))
+    return nothing
+
+
+def _least_size(text: str) -> float:
+    return _NUMBERED_SIZE if _NUMBERED.match(text) else _HEADING_SIZE
+
+
+def first_title(page: Sequence[Line], body: float) -> str | None:
+    """The title on the first page: its largest type, if that is a few lines and clearly larger than the text.
+
+    Args:
+        page: lines of the first page.
+        body: size of the type of most of the document's text.
+    """
+    runs = [(page[first].size, _run_text(page[first:end])) for first, end in _runs(page) if end - first <= _TITLE_LINES]
+    runs = [run for run in runs if _reads_like_heading(run[1])]
+    size, title = max(runs, key=lambda run: run[0], default=(0.0, ""))
+    return title if body and size >= _TITLE_SIZE * body else None
+
+
+def _runs(page: Sequence[Line]) -> list[tuple[int, int]]:
+    """First line, and one past the last, of each stretch of following lines in one size of type."""
+    runs: list[tuple[int, int]] = []
+    for i, line in enumerate(page):
+        last = page[i - 1] if i else None
+        if last and abs(last.size - line.size) < 0.02 * line.size and 0 < last.bottom - line.bottom < 2.2 * line.size:
+            runs[-1] = (runs[-1][0], i + 1)
+        else:
+            runs.append((i, i + 1))
+    return runs
+
+
+def _run_text(lines: Sequence[Line]) -> str:
+    return " ".join(line.text for line in lines).replace(f"{HYPHEN_MARK} ", "").strip()
+
+
+def body_size(pages: Sequence[Sequence[Line]]) -> float:
+    """The size of type in which most characters are set; 0 without any."""
+    characters: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            characters[round(line.size, 1)] += len(line.text)
+    return characters.most_common(1)[0][0] if characters else 0.0
+
+
+def _reads_like_heading(text: str) -> bool:
+    letters = sum(map(str.isalpha, text))
+    usual = 3 <= len(text) <= _HEADING_CHARACTERS and letters * 2 >= len(text)
+    return usual and "@" not in text and "://" not in text and not text.endswith((".", ",", ";"))
