@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from knowledge import ids
+
 Vectors = npt.NDArray[np.float32]
 """float32[n, dimension], each row L2-normalised"""
 
@@ -22,25 +24,68 @@ class Embedded:
     tokens: int
     """tokens that were paid for"""
     refused: dict[int, str]
-    """0-based position -> why this text has no vector"""
+    """0-based position -> why this text has no vector, as `reason-in-kebab-case: a sentence`"""
 
 
 class Embedder(Protocol):
-    """One embedding model."""
+    """One embedding model. All methods may be called from several threads at once."""
 
-    id: str
-    """provider, model, revision of our use of it, and dimension: `wordllama:l2-supercat/1@256`. Vectors of different
-    ids are never compared."""
-    dimension: int
+    @property
+    def id(self) -> str:
+        """Provider, model, revision of our use of it, and dimension: `wordllama:l2-supercat/1@256`.
+
+        Vectors of different ids are never compared.
+        """
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def tokenizer_json(self) -> str | None:
+        """The model's tokenizer as a serialised Hugging Face `tokenizer.json`; None where it is not at hand."""
+        ...
+
+    @property
+    def price_per_million_tokens(self) -> float:
+        """US dollars; 0 for what runs on this machine."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Embed documents' texts."""
+        """Embed documents' texts.
+
+        Raises:
+            TransientError: the service did not answer usefully within the allowed tries.
+            SettingsError: the operator has to act (key, quota, model name).
+        """
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """float32[dimension] for one query, L2-normalised."""
+        """float32[dimension] for one query, L2-normalised; zeros if there is nothing in it that could be embedded.
+
+        Raises:
+            TransientError: the service did not answer usefully within the allowed tries.
+            SettingsError: the operator has to act (key, quota, model name).
+        """
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens in each text, exactly where the tokenizer is at hand, else an upper estimate."""
         ...
+
+
+def model_id(provider: str, model: str, dimension: int, **shaping: str) -> str:
+    """The id under which vectors of a model are kept.
+
+    Args:
+        provider: name before the colon in the settings.
+        model: model with the revision of our use of it.
+        dimension: length of a vector.
+        shaping: whatever else changes stored vectors; what is empty has no part in the id. What only changes queries
+            (their prefix) is left out: changing it must not cost a new embedding of the corpus.
+    """
+    used = {key: value for key, value in shaping.items() if value}
+    variant = f"+{ids.settings_hash(used)}" if used else ""
+    return f"{provider}:{model}{variant}@{dimension}"

@@ -1,0 +1,88 @@
+"""Embedders by name."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from knowledge.embed import onnx, openai, wordllama
+from knowledge.embed.base import Embedder
+from knowledge.errors import SettingsError
+from knowledge.settings import EmbeddingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One kind of embedder."""
+
+    form: str
+    """how it is written in the settings"""
+    takes: str
+    """what stands after the colon; empty if nothing does"""
+    open: Callable[[str, EmbeddingSettings], Embedder]
+    identify: Callable[[str, EmbeddingSettings], str | None]
+
+
+PROVIDERS: dict[str, Provider] = {
+    "wordllama": Provider(
+        "wordllama",
+        "",
+        lambda _, settings: wordllama.WordLlamaEmbedder(settings),
+        lambda _, settings: wordllama.embedder_id(settings),
+    ),
+    "openai": Provider("openai:<model>", "a model", openai.OpenAIEmbedder, openai.embedder_id),
+    "onnx": Provider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id),
+}
+
+_open: dict[tuple[object, ...], Embedder] = {}
+_lock = threading.Lock()
+
+
+def open_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
+    """The embedder of this name, loaded once per process however many threads ask.
+
+    Args:
+        name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
+        settings: how to call it.
+
+    Raises:
+        SettingsError: there is no such embedder, or it lacks a file, a package or a key.
+    """
+    provider, model = _parse(name)
+    # A key or an endpoint that changes in the environment means another client.
+    key = (name, settings, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+    with _lock:
+        if key not in _open:
+            _open[key] = provider.open(model, settings)
+        return _open[key]
+
+
+def embedder_id(name: str, settings: EmbeddingSettings) -> str | None:
+    """The id of the embedder that `open_embedder` would return, as long as that needs no model and no service.
+
+    Args:
+        name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
+        settings: how it would be called.
+
+    Returns:
+        None if only the service can tell how long its vectors are; `open_embedder(...).id` asks it.
+
+    Raises:
+        SettingsError: there is no such embedder, or its folder lacks a file.
+    """
+    provider, model = _parse(name)
+    return provider.identify(model, settings)
+
+
+def _parse(name: str) -> tuple[Provider, str]:
+    kind, _, model = name.partition(":")
+    provider = PROVIDERS.get(kind)
+    if provider is None:
+        choices = ", ".join(each.form for each in PROVIDERS.values())
+        raise SettingsError(f"corpus.embedder is {name!r}, which is not an embedder; choose one of: {choices}")
+    if bool(model) != bool(provider.takes) or (":" in name and not provider.takes):
+        needs = f"needs {provider.takes} after the colon" if provider.takes else "takes nothing after its name"
+        raise SettingsError(f"corpus.embedder is {name!r}, but {kind} {needs}: write {provider.form}")
+    return provider, model
