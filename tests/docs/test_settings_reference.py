@@ -1,0 +1,40 @@
+"""The settings reference says what the models say."""
+
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from knowledge.settings import Settings, parse_settings
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def generator():
+    return runpy.run_path(str(DOCS / "generate_settings.py"))
+
+
+def test_reference_is_up_to_date(generator):
+    """A changed model changes the page in the same commit: run `python docs/generate_settings.py`."""
+    assert (DOCS / "settings.md").read_text("utf-8") == generator["render"]()
+
+
+def test_every_key_has_a_row_with_its_meaning(generator):
+    """Counted against the models and not against the outline that the page is made of."""
+    models = [Settings.model_fields[name].annotation for name in Settings.model_fields if name != "source"] + [
+        Settings.model_fields["source"].annotation.__args__[0]
+    ]
+    keys = [(name, field.description) for model in models for name, field in model.model_fields.items()]
+    rows = [line for line in generator["render"]().splitlines() if line.startswith("| `")]
+    assert len(rows) == len(keys)
+    for row, (name, description) in zip(rows, keys, strict=True):
+        assert row.startswith(f"| `{name}` |")
+        assert description.strip()
+        assert description.replace("|", "\\|") in row
+
+
+def test_example_file_is_valid(generator):
+    settings = parse_settings(tomllib.loads(generator["EXAMPLE"]), "example")
+    assert [source.name for source in settings.source] == ["handbook", "contracts"]
