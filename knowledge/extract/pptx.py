@@ -92,7 +92,7 @@ def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]
 
 def _add_remarks(builder: TextBuilder, slide: Any) -> None:
     """Speaker notes and reviewers' comments, which hang on a slide but are not shown on it."""
-    comments = []
+    comments: list[str] = []
     for relation in slide.part.rels.values():
         if relation.is_external:
             continue

@@ -77,12 +77,12 @@ class SlideWriter:
             self._builder.text("\n".join(lines))
             alternative = None if lines else alternative
         if alternative:
-            self._builder.text(f"[image: {alternative}]" if kind == "pic" else alternative)
+            self._builder.text(f"![{alternative}]" if kind == "pic" else alternative)
 
     def _write_table(self, table: Any) -> None:
         rows = []
         for row in table.rows:
-            cells = []
+            cells: list[str] = []
             for cell in row.cells:
                 text = " ".join(cell.text_frame.text.split())
                 # A merged cell's value belongs to every column and row it covers.
@@ -225,10 +225,14 @@ def _plain_number(text: str) -> str:
 
 
 def alternative_text(element: Any) -> str | None:
-    """What an author wrote about a picture or drawing for those who cannot see it."""
+    """What an author wrote about a shape for those who cannot see it."""
     properties = element.xpath("./*/*[local-name()='cNvPr']")
-    text = _GENERATED_ALT.sub("", properties[0].get("descr") or "") if properties else ""
-    text = " ".join(text.split())
+    return telling(properties[0].get("descr")) if properties else None
+
+
+def telling(alternative: str | None) -> str | None:
+    """An alternative text on one line, unless it says nothing (`image1.png`)."""
+    text = " ".join(_GENERATED_ALT.sub("", alternative or "").split())
     return None if _UNTELLING_ALT.fullmatch(text) else text
 
 
