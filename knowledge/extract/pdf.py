@@ -7,7 +7,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -55,6 +55,8 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
     """1-based numbers of pages without a text layer that OCR did not read either"""
+    damaged: list[int] = field(default_factory=list)
+    """1-based numbers of pages that no engine could read"""
 
 
 class PdfExtractor:
@@ -101,6 +103,8 @@ class PdfExtractor:
             extractor=f"{self.name}/{self.version}",
             warnings=_warnings(reading),
         )
+        if not extraction.text and reading.damaged:
+            raise BrokenDocument("damaged", f"none of its {len(reading.pages)} pages can be read")
         if not extraction.text:
             raise SkippedDocument("no-text", _why_no_text(reading, settings))
         return extraction
@@ -126,13 +130,15 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
                 page = pdf_engine.flattened(opened, index) if fillable else opened[index]
             except PdfiumError:
                 second = second or _PypdfPages(document, settings)
-                reading.pages.append(second.lines(index, reading))
+                reading.pages.append(second.lines(index))
+                if not reading.pages[-1]:
+                    reading.damaged.append(index + 1)
                 continue
             try:
                 reading.pages.append(_page(page, index + 1, settings, deadline, reading))
-            except PdfiumError as error:
+            except PdfiumError:
                 reading.pages.append([])
-                reading.warnings.append(f"page {index + 1} could not be read: {error}")
+                reading.damaged.append(index + 1)
             finally:
                 page.close()
         reading.information = opened.get_metadata_dict(skip_empty=True)
@@ -141,7 +147,7 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
             reading.bookmarks[index].append(bookmark)
     finally:
         opened.close()
-    return count > 0 and not (second and second.refused and not any(reading.pages))
+    return count > 0
 
 
 def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:
@@ -185,18 +191,16 @@ class _PypdfPages:
     """The same document through pypdf, opened when the first page is asked for."""
 
     def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
-        self.refused = False
-        with _quiet():
-            try:
-                self._reader = _open_with_pypdf(document, settings)
-            except BrokenDocument:
-                self.refused = True
+        self._reader: Any = None
+        with _quiet(), suppress(BrokenDocument):
+            self._reader = _open_with_pypdf(document, settings)
 
-    def lines(self, index: int, reading: _Reading) -> list[Line]:
-        if self.refused:
-            reading.warnings.append(f"page {index + 1} is damaged")
+    def lines(self, index: int) -> list[Line]:
+        """Lines of the page at a 0-based index; none if pypdf cannot read it either."""
+        if self._reader is None:
             return []
-        return _pypdf_page(self._reader, index, reading)
+        with _quiet():
+            return _pypdf_page(self._reader, index) or []
 
 
 def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> None:
@@ -205,9 +209,6 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
     Raises:
         BrokenDocument: it cannot read the document either.
     """
-    reading.pages.clear()
-    reading.warnings.clear()
-    reading.unread.clear()
     with _quiet():
         reader = _open_with_pypdf(document, settings)
         try:
@@ -215,14 +216,17 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
         except _pypdf_errors() as error:
             raise BrokenDocument("damaged", f"no page can be found in it: {error}") from error
         for index in range(count):
-            reading.pages.append(_pypdf_page(reader, index, reading))
+            lines = _pypdf_page(reader, index)
+            reading.pages.append(lines or [])
+            if lines is None:
+                reading.damaged.append(index + 1)
+            elif not lines:
+                reading.unread.append(index + 1)
         try:
             reading.information = {key.lstrip("/"): str(value) for key, value in (reader.metadata or {}).items()}
             _pypdf_outline(reader, reader.outline, 1, reading)
         except _pypdf_errors() as error:
             reading.warnings.append(f"its outline or information could not be read: {error}")
-    if not any(reading.pages) and any("could not be read" in warning for warning in reading.warnings):
-        raise BrokenDocument("damaged", f"none of its pages can be read; {reading.warnings[0]}")
 
 
 def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any:
@@ -242,13 +246,13 @@ def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any
     raise BrokenDocument("encrypted", f"it needs a password; {hint}")
 
 
-def _pypdf_page(reader: Any, index: int, reading: _Reading) -> list[Line]:
+def _pypdf_page(reader: Any, index: int) -> list[Line] | None:
+    """Lines of the page at a 0-based index, without where they stand; None if it cannot be read."""
     try:
         text = reader.pages[index].extract_text()
-    except _pypdf_errors() as error:
-        reading.warnings.append(f"page {index + 1} could not be read: {type(error).__name__}: {error}")
-        return []
-    return [Line(line.strip(), 0, 0, -i, -i, 0) for i, line in enumerate(text.split("\n")) if line.strip()]
+    except _pypdf_errors():
+        return None
+    return [Line(line.strip(), 0, 0, 0, 0, 0) for line in text.split("\n") if line.strip()]
 
 
 def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: _Reading) -> None:
@@ -266,8 +270,8 @@ def _pypdf_errors() -> tuple[type[Exception], ...]:
     from pypdf.errors import DependencyError, PyPdfError
 
     return (
-        PyPdfError, DependencyError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError,
-        NotImplementedError, OverflowError, ZeroDivisionError, OSError, EOFError,
+        PyPdfError, DependencyError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError,
+        RecursionError, NotImplementedError, OverflowError, ZeroDivisionError, OSError, EOFError,
     )  # fmt: skip
 
 
@@ -327,7 +331,8 @@ def _iso_date(value: str) -> str:
 
 
 def _warnings(reading: _Reading) -> list[str]:
-    return [*reading.warnings, *(f"page {number} has no text layer" for number in reading.unread)]
+    unread = [f"page {number} has no text layer" for number in reading.unread]
+    return [*reading.warnings, *unread, *(f"page {number} is damaged" for number in reading.damaged)]
 
 
 def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:

@@ -272,7 +272,7 @@ def first_title(page: Sequence[Line], body: float) -> str | None:
         body: size of the type of most of the document's text.
     """
     runs = [(page[first].size, _run_text(page[first:end])) for first, end in _runs(page) if end - first <= _TITLE_LINES]
-    runs = [run for run in runs if _reads_like_heading(run[1])]
+    runs = [run for run in runs if _reads_like_heading(run[1]) and not _NUMBERED.match(run[1])]
     size, title = max(runs, key=lambda run: run[0], default=(0.0, ""))
     return title if body and size >= _TITLE_SIZE * body else None
 
