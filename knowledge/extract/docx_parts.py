@@ -10,7 +10,9 @@ from knowledge.errors import BrokenDocument
 from knowledge.extract.docx_styles import attribute
 from knowledge.extract.package import Package
 
-_PAGE_NUMBER = re.compile(r"\W*(page|seite|pagina|página|p\.)?\W*\d*\W*(of|von|de|di|sur|van)?\W*\d*\W*", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(
+    r"(\b(page|seite|pagina|página)\b|^)\W*\d*\W*(\b(of|von|de|di|sur|van)\b\W*\d+\W*)?$", re.IGNORECASE
+)
 _HTML_CHUNK = re.compile(r"\.(x?html?|xht)$", re.IGNORECASE)
 
 
@@ -72,8 +74,7 @@ class WordParts:
                 for fallback in list(root.iter("{*}Fallback")):
                     fallback.getparent().remove(fallback)
                 for paragraph in root.iter("{*}p"):
-                    text = words(paragraph)
-                    if not _PAGE_NUMBER.fullmatch(text):
+                    if text := _PAGE_NUMBER.sub("", words(paragraph)).strip(" _-–—|"):
                         texts[text] = None
         return list(texts)
 

@@ -31,8 +31,8 @@ _RELATIONS = (
 )
 _NOT_TEXT = (
     *("sectPr", "proofErr", "bookmarkStart", "bookmarkEnd", "lastRenderedPageBreak", "commentRangeStart"),
-    *("commentRangeEnd", "commentReference", "rPrChange", "pPrChange", "tblPrChange", "imagedata", "altChunk"),
-    *("rt", "rubyPr", "fldData", "checkbox"),
+    *("commentRangeEnd", "commentReference", "rPrChange", "pPrChange", "tblPr", "tblGrid", "tblPrEx", "tcW"),
+    *("tcBorders", "tcMar", "shd", "vAlign", "imagedata", "altChunk", "rt", "rubyPr", "instrText", "checkbox"),
 )
 _WRAPPERS = ("hyperlink", "smartTag", "fldSimple", "customXml", "bdo", "dir", "ruby", "rubyBase")
 _FALSE = frozenset({"0", "false", "off"})
@@ -63,6 +63,7 @@ class Simplifier:
         """A Word document with the same words and structure."""
         from lxml import etree
 
+        self._draw_checkboxes()
         for element in list(self._root.iter(*(f"{{*}}{name}" for name in _NOT_TEXT))):
             element.getparent().remove(element)
         self._settle_alternatives()
@@ -75,11 +76,12 @@ class Simplifier:
         self._number_notes()
         self._settle_runs()
         self._settle_paragraphs()
+        self._join_runs()
         members = {"[Content_Types].xml": _CONTENT_TYPES, "_rels/.rels": _RELATIONS}
         for name, root in (
             ("document", self._root),
-            ("styles", self._parts.part("styles")),
-            ("numbering", self._parts.part("numbering")),
+            ("styles", self._list_styles()),
+            ("numbering", self._list_definitions()),
         ):
             if root is not None:
                 members[f"word/{name}.xml"] = etree.tostring(root, encoding="utf-8", xml_declaration=True)
@@ -96,6 +98,35 @@ class Simplifier:
         run = self._element("r")
         run.append(self._element("t", text))
         return run
+
+    def _draw_checkboxes(self) -> None:
+        for field in list(self._root.iter(f"{self._w}fldChar")):
+            box = field.find(f".//{self._w}checkBox")
+            if box is None:
+                field.getparent().remove(field)
+                continue
+            state = box.find(f"{self._w}checked")
+            state = box.find(f"{self._w}default") if state is None else state
+            checked = state is not None and attribute(state, "val") not in _FALSE
+            _replace(field, self._element("t", "☒ " if checked else "☐ "))
+        for tab in list(self._root.iter(f"{self._w}ptab")):
+            _replace(tab, self._element("tab"))
+
+    def _list_styles(self) -> Any:
+        """Of all styles mammoth only needs those that lists point to."""
+        root = self._parts.part("styles")
+        for style in list(root) if root is not None else ():
+            if attribute(style, "type") != "numbering":
+                root.remove(style)
+        return root
+
+    def _list_definitions(self) -> Any:
+        root = self._parts.part("numbering")
+        for level in root.iter("{*}lvl") if root is not None else ():
+            for child in list(level):
+                if child.tag.rpartition("}")[2] != "numFmt":
+                    level.remove(child)
+        return root
 
     def _settle_alternatives(self) -> None:
         """Of two versions of a drawing keep the one with more words, the older one in doubt."""
@@ -161,6 +192,24 @@ class Simplifier:
                 run.getparent().remove(run)
             else:
                 run.remove(properties)
+
+    def _join_runs(self) -> None:
+        """Word starts a new run at every edit; without formatting neighbours are one."""
+        run_tag, text_tag = f"{self._w}r", f"{self._w}t"
+        for run in list(self._root.iter(run_tag)):
+            run.attrib.clear()
+            before = run.getprevious()
+            if before is None or before.tag != run_tag:
+                continue
+            for child in list(run):
+                last = before[-1] if len(before) else None
+                if last is not None and last.tag == child.tag == text_tag:
+                    last.text = (last.text or "") + (child.text or "")
+                else:
+                    before.append(child)
+            run.getparent().remove(run)
+        for paragraph in self._root.iter(f"{self._w}p"):
+            paragraph.attrib.clear()
 
     def _settle_paragraphs(self) -> None:
         styles = Styles(self._parts.part("styles"))

@@ -26,7 +26,8 @@ _UNTELLING_ALT = re.compile(
     re.IGNORECASE,
 )
 _GENERATED_ALT = re.compile(
-    r"\s*(Description automatically generated|Automatisch generierte Beschreibung).*", re.DOTALL
+    r"\s*(Description automatically generated|AI-generated content may be incorrect|Automatisch generierte).*",
+    re.DOTALL,
 )
 
 
