@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -112,6 +113,8 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
             return call()
         except openai.APIError as error:
             raise meaning(error, where, patience.now()) from error
+        except json.JSONDecodeError as error:
+            raise TransientError("bad-reply", f"{where.url} answered what is no JSON: {error}") from error
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -220,6 +221,7 @@ class OpenAIEmbedder:
         with self._lock:
             if self._client is None:
                 self._client = open_client(self._where, self._settings.timeout_seconds)
+                weakref.finalize(self, self._client.close)
             return self._client
 
     def _keep(self, paid: dict[str, Any]) -> None:
@@ -261,7 +263,7 @@ def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
     data = getattr(reply, "data", None)
     if not isinstance(data, list):
         raise TransientError("bad-reply", f"the embedding service sent no data but {str(reply)[:200]!r}")
-    places = in_order([getattr(item, "index", -1) for item in data], expected)
+    places = in_order([_index(item) for item in data], expected)
     try:
         found = np.array([_numbers(item.embedding) for item in data], np.float32)
     except (TypeError, ValueError, AttributeError, binascii.Error) as error:
@@ -270,6 +272,11 @@ def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
         raise TransientError("bad-reply", "the embedding service sent something else than one vector per text")
     ordered: npt.NDArray[np.float32] = found[places]
     return ordered
+
+
+def _index(item: Any) -> int:
+    index = getattr(item, "index", None)
+    return index if isinstance(index, int) else -1
 
 
 def _numbers(value: Any) -> npt.NDArray[np.float32]:
