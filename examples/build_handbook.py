@@ -9,6 +9,7 @@ written, the one before it what is built. Documents that people write as they ar
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -20,7 +21,7 @@ from handbook_writers.pdf import write_pdf
 from handbook_writers.pictures import write_sign
 from handbook_writers.sheets import write_xlsx
 from handbook_writers.slides import write_pptx
-from handbook_writers.source import Manuscript, read_manuscript
+from handbook_writers.source import EDITION, Manuscript, read_manuscript
 from handbook_writers.word import write_docx
 
 HERE = Path(__file__).parent
@@ -53,6 +54,8 @@ def build(source: Path) -> bytes:
 
 
 def main(target: Path) -> None:
+    # reportlab has no other way to be told the date of a document.
+    os.environ["SOURCE_DATE_EPOCH"] = str(int(EDITION.timestamp()))
     content = HERE / "content"
     for source in sorted(content.rglob("*.*")):
         path = target / source.relative_to(content).with_suffix("")

@@ -16,7 +16,7 @@ _PAGE = (1240, 1754)
 
 _SAVE: dict[str, dict[str, Any]] = {
     "png": {"format": "PNG"},
-    "jpg": {"format": "JPEG", "quality": 80},
+    "jpg": {"format": "JPEG", "quality": 70},
     "webp": {"format": "WEBP", "quality": 80},
     "gif": {"format": "GIF"},
 }

@@ -39,8 +39,8 @@ def _add_slide(deck: Any, title: str, blocks: Sequence[Block]) -> None:
         match block:
             case Paragraph():
                 lines.append(block.text)
-            case Items(texts, ordered):
-                lines += [f"{at}. {text}" if ordered else text for at, text in enumerate(texts, start=1)]
+            case Items(texts):
+                lines += texts
             case Note(text):
                 slide.notes_slide.notes_text_frame.text = text
     if table:
