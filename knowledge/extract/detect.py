@@ -82,7 +82,7 @@ _OOXML_MAIN = (
     (re.compile(rb"wordprocessingml\.(document|template)\.main\+xml|ms-word\.\w+\.macroEnabled\w*\.main"), kinds.DOCX),
     (re.compile(rb"presentationml\.\w+\.main\+xml|ms-powerpoint\.\w+\.macroEnabled\.main"), kinds.PPTX),
     (re.compile(rb"spreadsheetml\.\w+\.main\+xml|ms-excel\.(sheet|template)\.macroEnabled\.main"), kinds.XLSX),
-    (re.compile(rb"ms-excel\.sheet\.binary\.macroEnabled\.main"), kinds.BY_EXTENSION["xlsb"]),
+    (re.compile(rb"ms-excel\.sheet\.binary\.macroEnabled\.main"), kinds.XLSB),
     (re.compile(rb"ms-visio\.\w+\.main\+xml"), "application/vnd.visio"),
 )  # fmt: skip
 _MISCELLANY = r"(?:\s|<\?.*?\?>|<!--.*?-->)*"

@@ -7,6 +7,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 XLS = "application/vnd.ms-excel"
+XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 ODT = "application/vnd.oasis.opendocument.text"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 ODP = "application/vnd.oasis.opendocument.presentation"
@@ -52,6 +53,7 @@ BY_EXTENSION = _table(f"""
     {PPTX}: pptx pptm potx ppsx ppsm
     {XLSX}: xlsx xlsm xltx xltm
     {XLS}: xls xlt
+    {XLSB}: xlsb
     {ODT}: odt ott
     {ODS}: ods ots
     {ODP}: odp otp
@@ -96,7 +98,6 @@ BY_EXTENSION = _table(f"""
     {ZIP}: zip jar whl
     application/postscript: ps eps
     application/mbox: mbox
-    application/vnd.ms-excel.sheet.binary.macroenabled.12: xlsb
     application/vnd.apple.pages: pages
     application/vnd.apple.numbers: numbers
     application/vnd.apple.keynote: key
@@ -148,7 +149,7 @@ BY_INTERPRETER = _table(f"""
 STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
 """kinds of text whose readers refuse what is not theirs"""
 
-OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB})
+OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
 """formats that are a zip archive of parts"""
 
 

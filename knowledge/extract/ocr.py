@@ -17,6 +17,10 @@ _THREADS = 2
 _LEAST_CONFIDENCE = 0.6
 _LONGEST_SIDE = 2600
 """pixels; a page at 200 dpi is not scaled down"""
+_LEAST_SIDE = 8
+"""pixels; nothing can be written in less"""
+_TILE_OVERLAP = 240
+"""pixels; each line stands whole in one tile"""
 _COLUMN_GAP = 0.6
 """times the line height"""
 _RUNNING_WIDTH = 8
@@ -46,23 +50,40 @@ def read(image: Any) -> list[OcrLine]:
     """The lines of text in a picture, in reading order.
 
     Args:
-        image: a Pillow image.
+        image: a Pillow image in RGB.
 
     Raises:
         MissingExtra: the `ocr` extra is not installed.
     """
+    lines: list[OcrLine] = []
+    width, height = image.size
+    if min(width, height) < _LEAST_SIDE:
+        return lines
+    # A long screenshot scaled down as a whole would be too small to read.
+    step = max(_LONGEST_SIDE, width) - _TILE_OVERLAP if height > 2 * width else height
+    for top in range(0, height, step):
+        bottom = min(top + step + _TILE_OVERLAP, height)
+        first = top + _TILE_OVERLAP / 2 if top else 0
+        last = bottom - _TILE_OVERLAP / 2 if bottom < height else height
+        tile = image if step >= height else image.crop((0, top, width, bottom))
+        lines += [line for line in _read_tile(tile, top) if first <= _middle(line) < last]
+        if bottom == height:
+            break
+    return in_reading_order(lines)
+
+
+def _read_tile(image: Any, offset: int) -> list[OcrLine]:
     import numpy as np
 
-    result = _engine()(np.asarray(image.convert("RGB"))[:, :, ::-1])
+    result = _engine()(np.asarray(image)[:, :, ::-1])
     if result.boxes is None or result.txts is None:
         return []
     lines = []
     for box, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
         if text.strip() and score >= _LEAST_CONFIDENCE:
-            left, top = box.min(axis=0)
-            right, bottom = box.max(axis=0)
-            lines.append(OcrLine(text.strip(), float(score), float(left), float(top), float(right), float(bottom)))
-    return in_reading_order(lines)
+            left, top, right, bottom = map(float, (*box.min(axis=0), *box.max(axis=0)))
+            lines.append(OcrLine(text.strip(), float(score), left, top + offset, right, bottom + offset))
+    return lines
 
 
 @cache

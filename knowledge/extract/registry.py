@@ -1,0 +1,104 @@
+"""Every extractor, and the one way to run the right one."""
+
+from __future__ import annotations
+
+from pydantic import SecretStr
+
+from knowledge import ids
+from knowledge.errors import SkippedDocument
+from knowledge.extract import media_types as kinds
+from knowledge.extract import ocr
+from knowledge.extract.base import Extractor
+from knowledge.extract.detect import detect
+from knowledge.extract.docx import DocxExtractor
+from knowledge.extract.image import ImageExtractor
+from knowledge.extract.pdf import PdfExtractor
+from knowledge.extract.pptx import PptxExtractor
+from knowledge.extract.sheets import SheetExtractor
+from knowledge.extract.web import WebExtractor
+from knowledge.model import Extraction, RawDocument
+from knowledge.settings import ExtractionSettings
+
+EXTRACTORS: tuple[Extractor, ...] = (
+    PdfExtractor(),
+    DocxExtractor(),
+    PptxExtractor(),
+    SheetExtractor(),
+    WebExtractor(),
+    ImageExtractor(),
+)
+
+_BY_MEDIA_TYPE = {media_type: extractor for extractor in EXTRACTORS for media_type in extractor.media_types}
+_WAY_OUT = {
+    kinds.DOC: "save it as .docx",
+    kinds.PPT: "save it as .pptx",
+    kinds.RTF: "save it as .docx",
+    kinds.MSG: "save it as .eml",
+    kinds.ZIP: "unpack it",
+    "application/x-tar": "unpack it",
+    "application/gzip": "unpack it",
+    "application/x-7z-compressed": "unpack it",
+    "application/vnd.rar": "unpack it",
+    "application/mbox": "split it into .eml files",
+    "application/vnd.apple.pages": "export it as .docx or .pdf",
+    "application/vnd.apple.numbers": "export it as .xlsx",
+    "application/vnd.apple.keynote": "export it as .pptx or .pdf",
+    "application/postscript": "convert it to .pdf",
+    "image/tiff": "convert it to .png or .pdf",
+    "image/bmp": "convert it to .png",
+    "image/heic": "convert it to .jpg",
+    "image/avif": "convert it to .jpg",
+}
+
+
+def extractor_for(media_type: str) -> Extractor | None:
+    """The extractor that reads a media type; None if there is none."""
+    return _BY_MEDIA_TYPE.get(media_type)
+
+
+def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
+    """The text of a document of any kind.
+
+    Raises:
+        SkippedDocument: `empty`, `unsupported-type` or `no-text`.
+        BrokenDocument: it is damaged, locked or over a limit.
+    """
+    if not document.content:
+        raise SkippedDocument("empty", "the file has no content")
+    media_type = detect(document.content, document.filename)
+    extractor = extractor_for(media_type)
+    if extractor is None:
+        raise SkippedDocument("unsupported-type", _unsupported(media_type))
+    extraction = extractor.extract(document, media_type, settings)
+    if not extraction.text.strip():
+        raise SkippedDocument("no-text", f"there is no text in this {media_type}")
+    return extraction
+
+
+def fingerprint(media_type: str, settings: ExtractionSettings) -> str:
+    """Hash of everything that shapes the extraction of a media type, besides the bytes.
+
+    Args:
+        media_type: as `detect` names it; also of types that nothing reads, so that a later extractor is noticed.
+        settings: only the fields that the extractor uses count; secrets enter as hashes.
+    """
+    extractor = extractor_for(media_type)
+    if extractor is None:
+        return ids.settings_hash({"extractor": None})
+    used = {name: _plain(getattr(settings, name)) for name in sorted(extractor.settings_used)}
+    if "ocr" in used:
+        used["ocr"] = settings.ocr and ocr.available()
+    return ids.settings_hash({"extractor": extractor.name, "version": extractor.version, "settings": used})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, SecretStr):
+        return ids.content_hash(value.get_secret_value().encode())
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _unsupported(media_type: str) -> str:
+    if media_type == kinds.OCTETS:
+        return "it is binary content of no known kind"
+    way_out = _WAY_OUT.get(media_type)
+    return f"{media_type} is not supported" + (f"; {way_out}" if way_out else "")
