@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -56,10 +56,10 @@ class SourcePlan:
 
 @dataclass(frozen=True, slots=True)
 class Force:
-    """What a reindex redoes whatever the hashes say."""
+    """What a reindex redoes whatever the hashes say; it leaves all other documents alone."""
 
     effort: Literal["rechunk", "extract"]
-    selects: Callable[[DocumentRow], bool] = field(default=lambda _: True)
+    selects: Callable[[DocumentRow], bool]
 
 
 def plan_source(
@@ -111,6 +111,8 @@ class _Planner:
         self.gone = {path: row for path, row in self.known.items() if path not in listed} if listing.complete else {}
 
     def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
+        if self.force is not None:
+            return self._forced(self.force)
         changes = [self._change(item) for item in self.listing.items]
         changes.extend(self._removal(row) for row in self.gone.values())
         plan = SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
@@ -124,6 +126,15 @@ class _Planner:
             refused=f"source {plan.source} would lose {removed} of {total} documents; nothing of it was refreshed. "
             "If that is right, run again with --allow-removals",
         )
+
+    def _forced(self, force: Force) -> SourcePlan:
+        changes = []
+        for item in self.listing.items:
+            known = self.known.get(item.path)
+            if known is not None and force.selects(known):
+                effort = force.effort if known.status == "indexed" else "extract"
+                changes.append(self._make("changed", effort, "reindex asked for", item, known))
+        return SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
 
     def _change(self, item: Item) -> Change:
         known = self.known.get(item.path)
@@ -165,8 +176,6 @@ class _Planner:
 
     def _stale(self, row: DocumentRow) -> tuple[Effort, str]:
         """What has to be redone for a document whose bytes are the same, and why."""
-        if self.force is not None and self.force.selects(row):
-            return (self.force.effort if row.status == "indexed" else "extract"), "reindex asked for"
         then, now = Fingerprint.parse(row.fingerprint), self.fingerprints.of(row.media_type)
         if then.extraction != now.extraction:
             return "extract", "extraction settings changed"

@@ -106,3 +106,23 @@ def _dimensions(connection: Connection) -> list[int]:
         WHERE embedder IS NOT NULL AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
     ).fetchall()
     return [dimension for (dimension,) in found]
+
+
+class QueryError(Exception):
+    """A SQL statement that DuckDB refused; the text is DuckDB's first line."""
+
+
+def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run a statement.
+
+    Returns:
+        Column names, and rows.
+
+    Raises:
+        QueryError: the statement is wrong.
+    """
+    try:
+        result = connection.execute(statement)
+        return [column[0] for column in result.description or ()], result.fetchall()
+    except duckdb.Error as error:
+        raise QueryError(str(error).splitlines()[0]) from error

@@ -48,13 +48,13 @@ class Stored:
     """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
 
     Args:
-        snapshot: the version that the run started from.
+        snapshot: the version that the run started from; None for nothing.
         orphans: shards of chunks that no commit names, as `Lake.orphans` found them.
     """
 
-    def __init__(self, snapshot: Snapshot, orphans: Sequence[str] = ()) -> None:
-        self._chunk_files = [*snapshot.files["chunks"], *orphans]
-        self._text_files = snapshot.files["texts"]
+    def __init__(self, snapshot: Snapshot | None = None, orphans: Sequence[str] = ()) -> None:
+        self._chunk_files = [*(snapshot.files["chunks"] if snapshot else ()), *orphans]
+        self._text_files = snapshot.files["texts"] if snapshot else ()
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
@@ -64,6 +64,10 @@ class Stored:
                 self._connection = open_duckdb()
             return self._connection.cursor()
 
+    def add_chunks(self, file: str) -> None:
+        """Look into one more shard of chunks from now on."""
+        self._chunk_files.append(file)
+
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
         """The vectors of those texts that were embedded before.
 
@@ -72,14 +76,15 @@ class Stored:
             embedder: id of the model; vectors of any other are not returned.
         """
         wanted = sorted(set(text_hashes))
-        if not wanted or not self._chunk_files:
+        files = tuple(self._chunk_files)
+        if not wanted or not files:
             return {}
         with self._cursor() as cursor:
             cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
-            found = cursor.execute(
+            found: pa.Table = cursor.execute(
                 f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
-                FROM read_parquet({sql_list(self._chunk_files)}) SEMI JOIN wanted USING (text_hash)
-                WHERE embedder = $1 GROUP BY text_hash""",
+                FROM read_parquet({sql_list(files)}) SEMI JOIN wanted USING (text_hash)
+                WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
                 [embedder],
             ).to_arrow_table()
         if not found.num_rows:

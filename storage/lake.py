@@ -24,7 +24,7 @@ from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.layout import TABLES, Layout, Table, layout_of
-from storage.shards import Shard, write_shard
+from storage.shards import Shard, is_whole, write_shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,19 @@ class Lake:
     def __init__(self, root: str, *, create: bool = False) -> None:
         self.layout = layout_of(root)
         with _translated(f"corpus {self.layout.root} cannot be opened"):
-            if not DeltaTable.is_deltatable(self.layout.table("documents")):
+            if not self.exists(root):
                 if not create:
                     raise SettingsError(
                         f"no corpus at {self.layout.root}; `parquetry refresh` makes one, --corpus names another"
                     )
                 self._create()
             self._check_version()
+
+    @staticmethod
+    def exists(root: str) -> bool:
+        """Whether there is a corpus at a place."""
+        with _translated(f"corpus {root} cannot be opened"):
+            return bool(DeltaTable.is_deltatable(layout_of(root).table("documents")))
 
     def _create(self) -> None:
         for table in TABLES:
@@ -129,11 +135,12 @@ class Lake:
     def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Shards of chunks that a crashed run left behind: whole files that no commit names.
 
-        Their rows can never become visible, but the vectors in them were paid for and are found by text hash.
+        Their rows can never become visible, but the vectors in them were paid for and are found by text hash. A file
+        that a power failure cut short is no Parquet file and is left out.
         """
-        folder = Path(self.layout.table("chunks"))
         registered = set(snapshot.files["chunks"])
-        return tuple(sorted(str(path) for path in folder.glob("*.parquet") if str(path) not in registered))
+        found = sorted(str(path) for path in Path(self.layout.table("chunks")).glob("*.parquet"))
+        return tuple(path for path in found if path not in registered and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
         """Add finished shards of `texts` and `chunks` to their tables, one commit each; they stay invisible."""

@@ -53,8 +53,3 @@ def layout_of(root: str) -> Layout:
 def shard_name(run_id: str, batch: int) -> str:
     """Name of the shard that one batch of a run writes, unique to it."""
     return f"{run_id}-{batch:05d}.parquet"
-
-
-def ad_hoc_source(uri: str) -> str:
-    """Name of a source that no settings name: its place, so that two folders of one name are never mistaken."""
-    return uri.rstrip("/")

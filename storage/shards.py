@@ -104,7 +104,8 @@ def write_chunks(
         name: of the file.
         revisions: the batch's revisions.
         embedder: id of the model behind the vectors.
-        vectors: float32[n, dimension] for the n chunks of all revisions, in their order.
+        vectors: float32[n, dimension] for the n chunks of all revisions, in their order; a row of zeros stands for a
+            chunk that the model has no vector for and is stored as NULL.
     """
     flat = [(revision.revision, chunk) for revision in revisions for chunk in revision.chunks]
     table = pa.table(
@@ -147,11 +148,25 @@ def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shar
     return Shard(table, name, path.stat().st_size, rows.num_rows)
 
 
+def is_whole(path: str) -> bool:
+    """Whether a file is a complete Parquet file, by its footer."""
+    try:
+        pq.read_metadata(path)
+    except (pa.ArrowInvalid, OSError):
+        return False
+    return True
+
+
 def _leaves(columns: pa.Schema) -> list[str]:
     return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in columns]
 
 
 def _lists(vectors: Vectors) -> pa.ListArray:
+    """Rows as lists; a row of zeros has no direction, would compare as NaN, and becomes NULL."""
+    missing = ~vectors.any(axis=1)
+    if missing.any():
+        rows = [None if gap else row for row, gap in zip(vectors.tolist(), missing, strict=True)]
+        return pa.array(rows, pa.list_(pa.float32()))
     count, dimension = vectors.shape
     offsets = (
         np.arange(0, (count + 1) * dimension, dimension, dtype=np.int32) if dimension else np.zeros(count + 1, np.int32)

@@ -24,11 +24,14 @@ class Source(Protocol):
         """
         ...
 
-    def fetch(self, path: str, etag: str) -> bytes:
-        """Read one document whole, as it was listed.
+    def fetch(self, item: Item) -> tuple[Item, bytes]:
+        """Read one document whole.
+
+        Returns:
+            The item as it was read, which differs from `item` if it changed since it was listed, and its bytes.
 
         Raises:
-            TransientError: it changed since it was listed with `etag`, or could not be read now.
+            TransientError: it keeps changing, or could not be read now.
             OSError: the same, from the operating system.
         """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -125,19 +126,18 @@ class LocalSource:
             access=self._access,
         )
 
-    def fetch(self, path: str, etag: str) -> bytes:
+    def fetch(self, item: Item) -> tuple[Item, bytes]:
         """Read one file; a file that changes while it is read is read again."""
-        file = self._file(path)
+        file = self._file(item.path)
         for _ in range(_READS):
             with file.open("rb") as stream:
                 before = os.fstat(stream.fileno())
                 content = stream.read()
                 after = os.fstat(stream.fileno())
             if _etag(before) == _etag(after) and len(content) == after.st_size:
-                if _etag(after) != etag:
-                    raise TransientError("changed-while-read", f"{path} changed after it was listed")
-                return content
-        raise TransientError("changed-while-read", f"{path} kept changing while it was read")
+                modified = datetime.fromtimestamp(after.st_mtime, UTC)
+                return replace(item, size=len(content), etag=_etag(after), modified_at=modified), content
+        raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
 
     def hash(self, path: str) -> str:
         with self._file(path).open("rb") as stream:

@@ -1,0 +1,295 @@
+"""What a refresh is, step by step, whichever engine runs it. No Prefect here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from time import perf_counter
+from typing import Protocol
+
+from knowledge.batches import Batch, into_batches
+from knowledge.changes import Force
+from knowledge.embed.registry import embedder_id, open_embedder
+from knowledge.errors import ParquetryError, SettingsError
+from knowledge.model import DocumentRow, Failure
+from knowledge.report import RunReport, Work, count_documents, failures_by_reason
+from knowledge.rows import failure_of, rows_without_work
+from knowledge.settings import Settings
+from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
+from storage.current import current_rows
+from storage.lake import Lake
+from tasks.batch import BatchReport
+from tasks.engine import Engine
+from tasks.plan import RefreshPlan, check_budget, plan_refresh
+from tasks.publish import publish
+from tasks.run import Run, fingerprints_of, new_stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a refresh is asked to do."""
+
+    settings: Settings
+    targets: tuple[str, ...] = ()
+    namespace: str | None = None
+    allow_removals: bool = False
+    force: Force | None = None
+    scopes: tuple[Scope, ...] = ()
+    """instead of targets"""
+    kind: str = "refresh"
+    compute_vectors_anew: bool = False
+    """ignore the vectors that are stored"""
+
+
+class Observer(Protocol):
+    """Who is told how a run goes on."""
+
+    def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
+
+    def batch_done(self, report: BatchReport) -> None: ...
+
+    def published(self, report: RunReport) -> None: ...
+
+
+@dataclass
+class _Collected:
+    """What the batches gave."""
+
+    rows: list[DocumentRow] = field(default_factory=list)
+    reports: list[BatchReport] = field(default_factory=list)
+
+
+def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunReport:
+    """Refresh: scan, plan, process batches, publish, record.
+
+    Args:
+        request: what to refresh.
+        engine: runs the steps and batches.
+        observer: is told of progress.
+
+    Returns:
+        The report; documents that failed and sources that a guard held back are in it.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    started = perf_counter()
+    settings = request.settings
+    scopes = request.scopes or scopes_of(settings, request.targets, request.namespace)
+    lake = Lake(settings.corpus.root, create=True)
+    run = _open_run(request, scopes, lake)
+    with run:
+        current = current_rows(run.base, {scope.namespace for scope in scopes})
+        try:
+            plan = engine.step("plan", lambda: _plan(request, run, scopes, current))
+            collected = _process(plan, run, engine, observer)
+            shards = [shard for report in collected.reports for shard in report.shards]
+            version, published = engine.step("publish", lambda: publish(run, current, collected.rows, shards))
+        except BaseException as error:
+            _record_failure(run, request, error, perf_counter() - started)
+            raise
+        report = _report(run, plan, collected, published, version, perf_counter() - started)
+        _record(run, request, report)
+    observer.published(report)
+    return report
+
+
+def plan_only(request: Request) -> RefreshPlan:
+    """The plan of a refresh; writes nothing, not even an empty corpus.
+
+    Raises:
+        ParquetryError: as `run_refresh`.
+    """
+    settings = request.settings
+    scopes = scopes_of(settings, request.targets, request.namespace)
+    fingerprints = fingerprints_of(settings, _embedder_id(settings))
+    current = []
+    if Lake.exists(settings.corpus.root):
+        snapshot = Lake(settings.corpus.root).snapshot()
+        current = current_rows(snapshot, {scope.namespace for scope in scopes})
+    sources = [(scope, open_source(scope, settings.corpus.root)) for scope in scopes]
+    return plan_refresh(
+        settings, sources, current, fingerprints, allow_removals=request.allow_removals, force=request.force
+    )
+
+
+def _open_run(request: Request, scopes: Sequence[Scope], lake: Lake) -> Run:
+    settings = request.settings
+    return Run(
+        settings=settings,
+        stamp=new_stamp(),
+        lake=lake,
+        base=lake.snapshot(),
+        sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
+        embedder_id=_embedder_id(settings),
+        reuse_vectors=not request.compute_vectors_anew,
+    )
+
+
+def _embedder_id(settings: Settings) -> str:
+    name = settings.corpus.embedder
+    return embedder_id(name, settings.embedding) or open_embedder(name, settings.embedding).id
+
+
+def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence[DocumentRow]) -> RefreshPlan:
+    plan = plan_refresh(
+        request.settings,
+        [(scope, run.sources[scope.namespace, scope.name]) for scope in scopes],
+        current,
+        run.fingerprints,
+        allow_removals=request.allow_removals,
+        force=request.force,
+    )
+    check_budget(plan, request.settings.refresh.budget_usd)
+    return plan
+
+
+def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) -> _Collected:
+    limits = run.settings.refresh
+    batches = into_batches(plan.changes, limits.batch_bytes, limits.batch_documents)
+    observer.planned(plan, batches)
+    collected = _Collected()
+    for change in plan.changes:
+        if change.effort == "row":
+            collected.rows.extend(rows_without_work(change, run.stamp))
+    for report in engine.batches(batches, run):
+        collected.reports.append(report)
+        collected.rows.extend(report.rows)
+        observer.batch_done(report)
+    return collected
+
+
+def _report(
+    run: Run,
+    plan: RefreshPlan,
+    collected: _Collected,
+    published: Sequence[DocumentRow],
+    version: int,
+    seconds: float,
+) -> RunReport:
+    stages: Counter[str] = Counter()
+    for report in collected.reports:
+        stages.update(report.seconds)
+    return RunReport(
+        run_id=run.stamp.run_id,
+        version=version,
+        version_before=run.base.version,
+        seconds=seconds,
+        documents=count_documents(plan.sources, published),
+        work=sum((report.work for report in collected.reports), Work()),
+        failures=_failures(plan, published),
+        warnings=(
+            *(f"{place.path or source.source}: {place.detail}" for source in plan.sources for place in source.unlisted),
+            *(warning for report in collected.reports for warning in report.warnings),
+        ),
+        refused=plan.refused,
+        seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
+    )
+
+
+def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Failure, ...]:
+    """Documents that failed now, then those that had failed before and were not tried again."""
+    tried = {(row.namespace, row.document_id) for row in published}
+    now = [failure_of(row) for row in published if not row.removed and row.status != "indexed"]
+    before = [
+        failure_of(change.known, known=True)
+        for source in plan.sources
+        for change in source.changes
+        if change.action != "removed"
+        and change.known is not None
+        and change.known.status != "indexed"
+        and (change.namespace, change.document_id) not in tried
+    ]
+    return tuple(sorted((*now, *before), key=lambda failure: (failure.status, failure.uri)))
+
+
+def _record(run: Run, request: Request, report: RunReport) -> None:
+    work = report.work
+    run.lake.record(
+        {
+            "run_id": report.run_id,
+            "kind": request.kind,
+            "status": "refused" if report.refused else "completed",
+            "started_at": run.stamp.at,
+            "seconds": report.seconds,
+            "namespaces": sorted({namespace for namespace, _ in run.sources}),
+            "version_before": report.version_before,
+            "version_after": report.version,
+            **report.documents.as_dict(),
+            "chunks_written": work.chunks_written,
+            "chunks_embedded": work.chunks_embedded,
+            "chunks_reused": work.chunks_reused,
+            "bytes_read": work.bytes_read,
+            "tokens": work.tokens,
+            "cost_usd": work.cost_usd,
+            "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
+            "error": "; ".join(report.refused) or None,
+        },
+        [failure for failure in report.failures if not failure.known],
+    )
+
+
+def _record_failure(run: Run, request: Request, error: BaseException, seconds: float) -> None:
+    """Leave a row that tells why a run published nothing, if the corpus can still be written at all."""
+    try:
+        run.lake.record(
+            {
+                "run_id": run.stamp.run_id,
+                "kind": request.kind,
+                "status": "failed",
+                "started_at": run.stamp.at,
+                "seconds": seconds,
+                "namespaces": sorted({namespace for namespace, _ in run.sources}),
+                "version_before": run.base.version,
+                "version_after": run.base.version,
+                "error": f"{type(error).__name__}: {error}"[:2000],
+            },
+            [],
+        )
+    except (ParquetryError, OSError) as unrecorded:
+        error.add_note(f"the failed run could not be recorded either: {unrecorded}")
+
+
+def reindex_request(
+    settings: Settings, documents: tuple[str, ...], namespace: str | None, *, embeddings_only: bool
+) -> Request:
+    """The request to rebuild documents whatever their hashes say.
+
+    Args:
+        settings: of the corpus.
+        documents: ids, uris, or globs over names and paths; empty for all.
+        namespace: only documents of this namespace.
+        embeddings_only: compute vectors anew from the stored text; otherwise extract and chunk again, with the vectors
+            that exist.
+
+    Raises:
+        SettingsError: no document matches one of the names.
+    """
+    snapshot = Lake(settings.corpus.root).snapshot()
+    current = [row for row in current_rows(snapshot) if namespace in (None, row.namespace)]
+    chosen: set[tuple[str, str]] = set()
+    sources: set[tuple[str, str]] = set()
+    for name in documents or ("*",):
+        found = [row for row in current if _named(row, name)]
+        if not found:
+            raise SettingsError(
+                f"no document of {settings.corpus.root} is named {name!r}; `parquetry documents` lists them"
+            )
+        chosen.update((row.namespace, row.document_id) for row in found)
+        sources.update((row.namespace, row.source) for row in found)
+    force = Force("rechunk" if embeddings_only else "extract", lambda row: (row.namespace, row.document_id) in chosen)
+    return Request(
+        settings,
+        namespace=namespace,
+        force=force,
+        scopes=tuple(scope_of_source(settings, *each) for each in sorted(sources)),
+        kind="reindex",
+        compute_vectors_anew=embeddings_only,
+    )
+
+
+def _named(row: DocumentRow, name: str) -> bool:
+    return name in (row.document_id, row.uri) or fnmatchcase(row.path, name) or fnmatchcase(row.filename, name)

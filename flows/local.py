@@ -1,0 +1,59 @@
+"""A flow run started from the command line: on the configured Prefect API, or on a server of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flows.composition import Observer, Request
+from flows.server import ENVIRONMENT, own_server
+from knowledge.report import RunReport
+
+
+def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> RunReport:
+    """Run a request as a Prefect flow run in this process.
+
+    Without `PREFECT_API_URL` (in the environment or the active profile) a server is started for the run alone.
+
+    Args:
+        request: what to do.
+        observer: is told of progress.
+        verbose: show Prefect's log on stderr.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
+    os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
+    with _api():
+        from flows.refresh import run_request
+
+        return run_request(request, observer)
+
+
+@contextmanager
+def _api() -> Iterator[None]:
+    if os.environ.get("PREFECT_API_URL") or _profile_names_api():
+        yield
+        return
+    with own_server() as server:
+        # The server takes seconds to start; importing Prefect takes two of them.
+        from prefect.settings import PREFECT_API_URL, temporary_settings
+
+        server.wait()
+        with temporary_settings({PREFECT_API_URL: server.api_url}):
+            yield
+
+
+def _profile_names_api() -> bool:
+    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
+    try:
+        if "PREFECT_API_URL" not in (home / "profiles.toml").read_text("utf-8"):
+            return False
+    except OSError:
+        return False
+    from prefect.settings import PREFECT_API_URL
+
+    return bool(PREFECT_API_URL.value())

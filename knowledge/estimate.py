@@ -1,0 +1,71 @@
+"""What a refresh would cost, before it is done."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from knowledge.changes import Change
+from knowledge.model import DocumentRow
+from knowledge.settings import ChunkingSettings, Settings
+
+BATCH_API_SHARE = 0.5
+"""price of embedding services' batch interfaces, relative to their ordinary one"""
+CHARACTERS_PER_TOKEN = 4.0
+_CHARACTERS_PER_BYTE = {".pdf": 0.15, ".docx": 0.1, ".pptx": 0.02, ".xlsx": 0.5, ".png": 0.0, ".jpg": 0.0, ".jpeg": 0.0}
+"""of formats that are not plain text, until a corpus holds some of its own to go by"""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Upper estimate of a refresh; vectors that turn out to exist already make it cheaper."""
+
+    chunks: int
+    tokens: int
+    cost_usd: float
+    cost_usd_batch: float
+    """through the service's batch interface"""
+
+
+def estimate(changes: Iterable[Change], current: Sequence[DocumentRow], settings: Settings) -> Estimate:
+    """Estimate from the sizes of what has to be done and from what documents of the same extension gave before.
+
+    Args:
+        changes: planned.
+        current: published documents, to learn ratios from.
+        settings: chunk size and price.
+    """
+    ratios = _characters_per_byte(current)
+    characters = 0.0
+    for change in changes:
+        base = change.base
+        if change.effort == "rechunk" and base is not None:
+            characters += base.characters
+        elif change.effort == "extract" and change.item is not None:
+            characters += change.item.size * ratios.get(_extension(change.item.path), 1.0)
+    size, overlap = _chunk_characters(settings.chunking)
+    chunks = -(-characters // max(1, size - overlap)) if characters else 0
+    tokens = characters * size / max(1, size - overlap) / CHARACTERS_PER_TOKEN
+    cost = tokens * settings.embedding.price_per_million_tokens / 1e6
+    return Estimate(int(chunks), int(tokens), round(cost, 6), round(cost * BATCH_API_SHARE, 6))
+
+
+def _characters_per_byte(current: Sequence[DocumentRow]) -> dict[str, float]:
+    characters: dict[str, int] = defaultdict(int)
+    sizes: dict[str, int] = defaultdict(int)
+    for row in current:
+        if row.status == "indexed":
+            characters[_extension(row.path)] += row.characters
+            sizes[_extension(row.path)] += row.size
+    return {**_CHARACTERS_PER_BYTE, **{key: characters[key] / size for key, size in sizes.items() if size}}
+
+
+def _chunk_characters(chunking: ChunkingSettings) -> tuple[float, float]:
+    factor = CHARACTERS_PER_TOKEN if chunking.unit == "tokens" else 1.0
+    return chunking.size * factor, chunking.overlap * factor
+
+
+def _extension(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()

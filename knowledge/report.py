@@ -1,0 +1,126 @@
+"""What a run reports: counts that add up, and every document that was not indexed with its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from knowledge.changes import SourcePlan
+from knowledge.model import DocumentRow, Failure
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """Documents by what became of them. `scanned` is the sum of the others but `removed`."""
+
+    scanned: int = 0
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    permissions: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What processing took."""
+
+    chunks_written: int = 0
+    chunks_embedded: int = 0
+    chunks_reused: int = 0
+    bytes_read: int = 0
+    tokens: int = 0
+    """sent to the embedder"""
+    cost_usd: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The report of one refresh."""
+
+    run_id: str
+    version: int
+    """of `documents`, after the run"""
+    version_before: int
+    seconds: float
+    documents: DocumentCounts
+    work: Work
+    failures: tuple[Failure, ...]
+    """every document of the refreshed sources that is not indexed as it should be, tried in this run or before"""
+    warnings: tuple[str, ...]
+    """what was worked around, with the document's uri"""
+    refused: tuple[str, ...] = ()
+    """sources that a guard held back"""
+    seconds_by_stage: dict[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry refresh --json` prints."""
+        return {
+            "run_id": self.run_id,
+            "version": self.version,
+            "seconds": round(self.seconds, 3),
+            "documents": self.documents.as_dict(),
+            "chunks": {
+                "written": self.work.chunks_written,
+                "embedded": self.work.chunks_embedded,
+                "reused": self.work.chunks_reused,
+            },
+            "bytes_read": self.work.bytes_read,
+            "tokens": self.work.tokens,
+            "cost_usd": round(self.work.cost_usd, 6),
+            "failures": [
+                {
+                    "uri": failure.uri,
+                    "status": failure.status,
+                    "stage": failure.stage,
+                    "reason": failure.reason,
+                    "detail": failure.detail,
+                }
+                for failure in self.failures
+            ],
+            "warnings": list(self.warnings),
+            "refused": list(self.refused),
+        }
+
+
+def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow]) -> DocumentCounts:
+    """Count every listed document once.
+
+    A document that ended up failed or skipped counts as that, whatever had been planned for it, and goes on counting
+    as that in every run until it is repaired.
+
+    Args:
+        plans: of the sources that were refreshed; a refused source counts as unchanged.
+        written: the rows that the run published.
+    """
+    status = {(row.namespace, row.document_id): row.status for row in written if not row.removed}
+    counts: Counter[str] = Counter()
+    for plan in plans:
+        for change in plan.changes:
+            if change.action == "removed":
+                counts["removed"] += plan.refused is None
+                continue
+            counts["scanned"] += 1
+            known = change.known.status if change.known else "indexed"
+            now = status.get((change.namespace, change.document_id), known)
+            if now != "indexed":
+                counts[now] += 1
+            else:
+                counts["unchanged" if plan.refused else change.action] += 1
+    return DocumentCounts(**counts)
+
+
+def failures_by_reason(failures: Iterable[Failure]) -> dict[str, int]:
+    """`stage/reason` -> count, the most frequent first."""
+    return dict(Counter(f"{failure.stage}/{failure.reason}" for failure in failures).most_common())

@@ -1,0 +1,113 @@
+"""Which source a name, path or URL means, and the provider that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from knowledge.errors import SettingsError
+from knowledge.model import Access
+from knowledge.settings import Settings, SourceSettings
+from knowledge.sources.base import Source
+from knowledge.sources.local import LocalSource
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A source, or the part of it below a path, that a refresh concerns."""
+
+    settings: SourceSettings
+    namespace: str
+    prefix: str
+    """only paths that start with this; empty for the whole source"""
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+
+def scopes_of(settings: Settings, targets: Sequence[str], namespace: str | None = None) -> tuple[Scope, ...]:
+    """What a refresh of some targets concerns.
+
+    A target is the name of a configured source, a path within one, or any other folder or file, which is a source of
+    its own named by its place.
+
+    Args:
+        settings: with the configured sources.
+        targets: as typed; none means all configured sources.
+        namespace: only sources of this namespace; the namespace of targets that are not configured.
+
+    Raises:
+        SettingsError: nothing to refresh, or a target that does not exist.
+    """
+    configured = [
+        Scope(source, source.namespace or settings.corpus.namespace, "")
+        for source in settings.source
+        if namespace in (None, source.namespace or settings.corpus.namespace)
+    ]
+    if not targets:
+        if not configured:
+            where = f" in namespace {namespace}" if namespace else ""
+            raise SettingsError(f"no source is configured{where}; name folders to refresh, or add a [[source]] table")
+        return tuple(configured)
+    found = [_scope(target, configured, namespace or settings.corpus.namespace) for target in targets]
+    return tuple(dict.fromkeys(found))
+
+
+def _scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
+    for scope in configured:
+        if scope.name == target:
+            return scope
+    path = local_path(target)
+    if not path.exists():
+        names = ", ".join(scope.name for scope in configured) or "none configured"
+        raise SettingsError(f"{target} is neither a folder or file nor the name of a source ({names})")
+    path = path.resolve()
+    for scope in configured:
+        if is_local(scope.settings.uri):
+            root = local_path(scope.settings.uri).resolve()
+            if path.is_relative_to(root):
+                relative = path.relative_to(root).as_posix()
+                return Scope(scope.settings, scope.namespace, "" if relative == "." else relative)
+    root, prefix = (path, "") if path.is_dir() else (path.parent, path.name)
+    return Scope(SourceSettings(name=root.as_uri(), uri=str(root)), namespace, prefix)
+
+
+def scope_of_source(settings: Settings, namespace: str, name: str) -> Scope:
+    """The whole of a source that documents of a corpus came from.
+
+    Raises:
+        SettingsError: it is not configured, and its name does not tell its place.
+    """
+    for source in settings.source:
+        if source.name == name and (source.namespace or settings.corpus.namespace) == namespace:
+            return Scope(source, namespace, "")
+    if "://" in name:
+        return Scope(SourceSettings(name=name, uri=name), namespace, "")
+    raise SettingsError(f"source {name!r} of namespace {namespace} is not configured any more; add its [[source]] table")
+
+
+def open_source(scope: Scope, corpus_root: str) -> Source:
+    """The provider of a source.
+
+    Raises:
+        SettingsError: no provider for this kind of place.
+    """
+    settings = scope.settings
+    if not is_local(settings.uri):
+        kind = urlsplit(settings.uri).scheme
+        raise SettingsError(f"source {settings.name}: {kind}:// is not supported; use a local folder")
+    access = Access(settings.visibility, settings.org_id, settings.user_id, settings.tags)
+    skip = local_path(corpus_root) if is_local(corpus_root) else None
+    return LocalSource(local_path(settings.uri), settings.include, settings.exclude, access, skip)
+
+
+def is_local(uri: str) -> bool:
+    return "://" not in uri or uri.startswith("file://")
+
+
+def local_path(uri: str) -> Path:
+    """The path of a local folder or file given as a path or `file://` URL."""
+    return Path(unquote(urlsplit(uri).path)) if uri.startswith("file://") else Path(uri).expanduser()

@@ -1,0 +1,38 @@
+"""The options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from knowledge.settings import Settings, load_settings, override
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file; default parquetry.toml if there is one.")
+]
+CorpusOption = Annotated[
+    str | None, typer.Option("--corpus", metavar="ROOT", help="Folder of the corpus; default ./corpus.")
+]
+NamespaceOption = Annotated[str | None, typer.Option("--namespace", metavar="NAME", help="One part of the corpus.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")]
+VersionOption = Annotated[
+    int | None, typer.Option("--version", metavar="N", help="Read the corpus as of this version (see `history`).")
+]
+
+
+def settings_for(config: Path | None, corpus: str | None, namespace: str | None = None) -> Settings:
+    """The settings of a command: the file's, with what the command line says over them.
+
+    Raises:
+        SettingsError: as `load_settings`.
+    """
+    settings = load_settings(config)
+    values: dict[str, Any] = {}
+    if corpus is not None:
+        values["root"] = corpus
+    if namespace is not None:
+        values["namespace"] = namespace
+    return override(settings, {"corpus": values}) if values else settings

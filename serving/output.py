@@ -1,0 +1,129 @@
+"""What people see: results, reports and tables as text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from knowledge.report import RunReport, failures_by_reason
+from serving.service import SearchResponse, plain
+from storage.search import Hit
+
+if TYPE_CHECKING:
+    from tasks.plan import RefreshPlan
+
+SHOWN_FAILURES = 20
+SHOWN_CHARACTERS = 320
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Where a chunk stands, for a citation: `leave.pdf, page 3`."""
+    headings = list(row["headings"] or ())
+    parts = [str(row["filename"])]
+    if row["page"] is not None and row["kind"] != "document":
+        parts.append(f"{row['kind']} {row['page']}")
+    if headings:
+        parts.append(" > ".join(headings[-2:]))
+    return ", ".join(parts)
+
+
+def print_hits(response: SearchResponse) -> None:
+    """Ranked chunks with their citations."""
+    if not response.hits:
+        typer.echo("Nothing in this corpus matches.")
+    for number, hit in enumerate(response.hits, 1):
+        typer.echo(f"[{number}] {_heading(hit)}")
+        typer.echo(f"    {_excerpt(hit.row['text'], response.request.query)}")
+        typer.echo(f"    {hit.row['uri']} [{hit.row['start']}:{hit.row['end']}]")
+    typer.echo(f"{len(response.hits)} results in {response.seconds:.2f} s from version {response.version}.")
+
+
+def _heading(hit: Hit) -> str:
+    title = hit.row["title"]
+    shown = f"{title} ({place(hit.row)})" if title else place(hit.row)
+    return f"{shown}  {hit.score:.3f}"
+
+
+def _excerpt(text: str, query: str) -> str:
+    """The part of a chunk around the first word of the query that is in it."""
+    words = [word.casefold() for word in query.split() if len(word) > 3]
+    folded = text.casefold()
+    found = [position for word in words if (position := folded.find(word)) >= 0]
+    start = max(0, min(found, default=0) - SHOWN_CHARACTERS // 3)
+    if start:
+        start = text.rfind(" ", 0, start) + 1
+    excerpt = " ".join(text[start : start + SHOWN_CHARACTERS].split())
+    return ("... " if start else "") + excerpt + (" ..." if start + SHOWN_CHARACTERS < len(text) else "")
+
+
+def print_report(report: RunReport, root: str) -> None:
+    """What a refresh did."""
+    counts = report.documents
+    seen = f"{counts.scanned} documents in {report.seconds:.1f} s"
+    parts = [f"{value} {name}" for name, value in counts.as_dict().items() if value and name != "scanned"]
+    typer.echo(f"{seen}: {', '.join(parts) or 'nothing to do'}.")
+    work = report.work
+    if work.chunks_written:
+        cost = f", ${work.cost_usd:.4f}" if work.cost_usd else ""
+        typer.echo(
+            f"{work.chunks_written} chunks: {work.chunks_embedded} embedded ({work.tokens} tokens{cost}), "
+            f"{work.chunks_reused} with vectors that were known."
+        )
+    changed = "published" if report.version != report.version_before else "unchanged at"
+    typer.echo(f"Corpus {root}: {changed} version {report.version}.")
+    print_failures(report)
+    for refusal in report.refused:
+        typer.echo(f"Refused: {refusal}.")
+
+
+def print_failures(report: RunReport) -> None:
+    """Documents that are not indexed, and why; the most frequent reasons first when there are many."""
+    if len(report.failures) > SHOWN_FAILURES:
+        for reason, count in failures_by_reason(report.failures).items():
+            typer.echo(f"  {count} x {reason}")
+        typer.echo("  every one of them: parquetry documents --status failed, --status skipped")
+        return
+    for failure in report.failures:
+        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+
+
+def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
+    """What a refresh would do."""
+    for source in plan.sources:
+        changes = [change for change in source.changes if change.effort != "nothing"]
+        typer.echo(f"Source {source.source}: {len(source.changes)} documents, {len(changes)} to do.")
+        shown = changes if verbose else changes[:SHOWN_FAILURES]
+        for change in shown:
+            path = change.item.path if change.item else change.known.path if change.known else change.document_id
+            typer.echo(f"  {change.action} {path} ({change.reason})")
+        if len(shown) < len(changes):
+            typer.echo(f"  ... and {len(changes) - len(shown)} more; -v shows all")
+        if source.refused:
+            typer.echo(f"  Refused: {source.refused}.")
+    estimate = plan.estimate
+    typer.echo(
+        f"At most about {estimate.chunks} chunks, {estimate.tokens} tokens, ${estimate.cost_usd:.4f} "
+        f"(${estimate.cost_usd_batch:.4f} in batch mode)."
+    )
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 60) -> None:
+    """An aligned table of plain text."""
+    cells = [[_cell(value, width) for value in row] for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    for row in [list(columns), ["-" * size for size in widths], *cells]:
+        typer.echo("  ".join(value.ljust(size) for value, size in zip(row, widths, strict=True)).rstrip())
+
+
+def _cell(value: Any, width: int) -> str:
+    text = "" if value is None else " ".join(str(plain(value)).split())
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,65 @@
+"""Progress of a run, for people: a bar on a terminal, silence elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from knowledge.batches import Batch
+    from knowledge.report import RunReport
+    from tasks.batch import BatchReport
+    from tasks.plan import RefreshPlan
+
+
+class Silent:
+    """Tells nobody."""
+
+    def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
+
+    def batch_done(self, report: BatchReport) -> None: ...
+
+    def published(self, report: RunReport) -> None: ...
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Bar(Silent):
+    """A progress bar on stderr that counts documents."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._progress.add_task("Scanning", total=None)
+
+    def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:  # noqa: ARG002 - the Protocol's
+        total = sum(len(batch.changes) for batch in batches)
+        self._progress.update(self._task, description="Documents", total=total)
+
+    def batch_done(self, report: BatchReport) -> None:
+        self._progress.advance(self._task, sum(not row.removed for row in report.rows))
+
+    def published(self, report: RunReport) -> None:  # noqa: ARG002 - the Protocol's
+        self._progress.update(self._task, description="Published")
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+
+def progress(*, silent: bool) -> Silent:
+    """A bar if a person is watching, else nothing."""
+    return Bar() if sys.stderr.isatty() and not silent else Silent()

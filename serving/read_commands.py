@@ -1,0 +1,175 @@
+"""Commands that read a corpus."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import SettingsError
+from serving.options import (
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    NamespaceOption,
+    VersionOption,
+    settings_for,
+)
+from serving.output import print_hits, print_json, print_table
+from serving.service import Reader, SearchRequest
+from storage.connect import QueryError, query
+from storage.search import Caller, Filters, Mode
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What you want to know.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
+    mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
+    min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
+    filename: Annotated[str | None, typer.Option(metavar="GLOB", help="Only files of this name or path.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
+    media_type: Annotated[str | None, typer.Option(help="Only this media type, as in `documents`.")] = None,
+    user: Annotated[str | None, typer.Option(help="Search as this user.")] = None,
+    org: Annotated[str | None, typer.Option(help="Search as a member of this organization.")] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the chunks that answer a question, with their citations."""
+    reader = Reader(settings_for(config, corpus), version)
+    filters = Filters(
+        namespaces=(namespace,) if namespace else (),
+        filename=filename,
+        tags=tuple(tag or ()),
+        media_type=media_type,
+        caller=Caller(user, org) if user or org else None,
+    )
+    response = reader.search(SearchRequest(query, mode, k, min_score, filters))
+    if as_json:
+        print_json(response.as_json())
+    else:
+        print_hits(response)
+
+
+def sql(
+    statement: Annotated[str | None, typer.Argument(help="SQL over documents, chunks, texts, runs, failures.")] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run SQL on the corpus; without a statement, tell what there is to query."""
+    reader = Reader(settings_for(config, corpus), version)
+    if statement is None:
+        _describe(reader, as_json=as_json)
+        return
+    try:
+        columns, rows = query(reader.connection, statement)
+    except QueryError as error:
+        raise SettingsError(f"SQL: {error}") from error
+    if as_json:
+        print_json({"columns": columns, "rows": [list(row) for row in rows]})
+    else:
+        print_table(columns, rows)
+
+
+def _describe(reader: Reader, *, as_json: bool) -> None:
+    files = {table: list(paths) for table, paths in reader.snapshot.files.items()}
+    if as_json:
+        print_json({"version": reader.snapshot.version, "files": files})
+        return
+    _, rows = query(
+        reader.connection,
+        """SELECT table_name, string_agg(column_name, ', ' ORDER BY ordinal_position)
+        FROM information_schema.columns WHERE table_name NOT LIKE 'all\\_%' ESCAPE '\\' GROUP BY 1 ORDER BY 1""",
+    )
+    typer.echo(f"Version {reader.snapshot.version} of {reader.snapshot.layout.root}. Views:")
+    for name, columns in rows:
+        typer.echo(f"  {name}: {columns}")
+    typer.echo("In Python: from storage.connect import connect; connect('ROOT').sql('FROM documents')")
+    typer.echo("Any DuckDB reads the shards too: SELECT * FROM read_parquet([...]); --json lists the files.")
+
+
+def documents(
+    status: Annotated[str | None, typer.Option(help="Only indexed, failed or skipped ones.")] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the documents."""
+    reader = Reader(settings_for(config, corpus), version)
+    found = reader.documents(namespace, status)
+    if as_json:
+        print_json({"version": reader.snapshot.version, "documents": found})
+        return
+    columns = ("status", "path", "title", "media_type", "pages", "chunks", "error")
+    print_table(columns, [[row[name] for name in columns] for row in found])
+
+
+def chunks(
+    document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the chunks of a document."""
+    reader = Reader(settings_for(config, corpus), version)
+    found = reader.chunks(reader.document(document)["document_id"])
+    if as_json:
+        print_json({"version": reader.snapshot.version, "chunks": found})
+        return
+    columns = ("chunk_index", "kind", "page", "start", "end", "tokens", "headings", "text")
+    print_table(columns, [[row[name] for name in columns] for row in found])
+
+
+def show(
+    document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a document: its properties and its text."""
+    reader = Reader(settings_for(config, corpus), version)
+    row = reader.document(document)
+    text = reader.text(row["document_id"])
+    if as_json:
+        print_json({"version": reader.snapshot.version, **row, "text": text})
+        return
+    for name, value in row.items():
+        if value not in (None, "", [], "{}"):
+            typer.echo(f"{name}: {value}")
+    typer.echo()
+    typer.echo(text if text is not None else "(no text)")
+
+
+def history(
+    limit: Annotated[int | None, typer.Option(min=1, help="Newest versions to show.")] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the versions of the corpus, newest first."""
+    found = Reader(settings_for(config, corpus)).history(limit)
+    if as_json:
+        versions = [
+            {
+                "version": p.version,
+                "at": p.at.isoformat(),
+                "operation": p.operation,
+                "run_id": p.run_id,
+                "rows": p.documents,
+            }
+            for p in found
+        ]
+        print_json({"versions": versions})
+        return
+    columns = ("version", "at", "operation", "rows", "run_id")
+    print_table(
+        columns, [(p.version, f"{p.at:%Y-%m-%d %H:%M:%S} UTC", p.operation, p.documents, p.run_id) for p in found]
+    )

@@ -1,0 +1,148 @@
+"""Commands that start a run. Flows are imported when one starts, never before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge.errors import SettingsError
+from knowledge.settings import DEFAULT_FILE
+from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
+from serving.output import print_json, print_plan, print_report
+from serving.progress import progress
+
+if TYPE_CHECKING:
+    from flows.composition import Request
+    from knowledge.report import RunReport
+
+TargetsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TARGET]...", help="Names of sources, folders or files; default: all sources."),
+]
+DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this process, without Prefect.")]
+AllowRemovalsOption = Annotated[
+    bool, typer.Option("--allow-removals", help="Agree to the removal of any number of documents.")
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document failed.")]
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(DEFAULT_FILE),
+) -> None:
+    """Write a commented settings file."""
+    from knowledge.settings_file import template
+
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(template())
+    except FileExistsError as error:
+        raise SettingsError(f"{file} exists already; edit it, or name another file") from error
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
+    typer.echo(f"Wrote {file}. Add your sources there, then run: parquetry plan")
+
+
+def plan(
+    targets: TargetsArgument = None,
+    allow_removals: AllowRemovalsOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what a refresh would do and cost; writes and spends nothing."""
+    from flows.composition import Request, plan_only
+    from knowledge.report import count_documents
+
+    settings = settings_for(config, corpus, namespace)
+    planned = plan_only(Request(settings, tuple(targets or ()), namespace, allow_removals))
+    if as_json:
+        estimate = planned.estimate
+        print_json(
+            {
+                "documents": count_documents(planned.sources, ()).as_dict(),
+                "estimate": {name: getattr(estimate, name) for name in estimate.__slots__},
+                "refused": list(planned.refused),
+            }
+        )
+    else:
+        print_plan(planned, verbose=verbose)
+    if planned.refused:
+        raise typer.Exit(3)
+
+
+def refresh(
+    targets: TargetsArgument = None,
+    direct: DirectOption = False,
+    allow_removals: AllowRemovalsOption = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Bring the corpus up to date with its sources, or with the given folders and files."""
+    from flows.composition import Request
+
+    settings = settings_for(config, corpus, namespace)
+    request = Request(settings, tuple(targets or ()), namespace, allow_removals)
+    _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def reindex(
+    documents: Annotated[
+        list[str] | None, typer.Argument(metavar="[DOCUMENT]...", help="Ids, uris, or globs over names and paths.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every document.")] = False,
+    embeddings_only: Annotated[
+        bool, typer.Option("--embeddings-only", help="Compute vectors anew from the stored text.")
+    ] = False,
+    direct: DirectOption = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Rebuild documents, whatever their hashes say."""
+    from flows.composition import reindex_request
+
+    if bool(documents) == everything:
+        raise SettingsError("name the documents to reindex, or give --all")
+    settings = settings_for(config, corpus, namespace)
+    request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
+    _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def _run(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+    with progress(silent=as_json) as observer:
+        if direct:
+            from flows.composition import run_refresh
+            from tasks.engine import DirectEngine
+
+            report = run_refresh(request, DirectEngine(), observer)
+        else:
+            from flows.local import run_on_prefect
+
+            report = run_on_prefect(request, observer, verbose=verbose)
+    _finish(report, request, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool, verbose: bool) -> None:
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_report(report, request.settings.corpus.root)
+        for warning in report.warnings if verbose else ():
+            typer.echo(f"  note {warning}")
+        if report.warnings and not verbose:
+            typer.echo(f"  {len(report.warnings)} notes on documents; -v shows them")
+    if report.refused:
+        raise typer.Exit(3)
+    if strict and report.documents.failed:
+        raise typer.Exit(1)

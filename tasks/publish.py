@@ -1,0 +1,55 @@
+"""Publish a run: register its shards, commit its rows, try again when another run was first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from knowledge.errors import PublishConflict
+from knowledge.model import DocumentRow
+from knowledge.rebase import by_key, rebase
+from storage.current import current_rows
+from storage.lake import Snapshot
+from storage.shards import Shard
+from tasks.run import Run
+
+log = logging.getLogger("parquetry")
+ATTEMPTS = 8
+"""publishes of others that one run gives way to before it gives up"""
+
+
+def publish(
+    run: Run, current: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
+) -> tuple[int, tuple[DocumentRow, ...]]:
+    """Make a run's work visible, all of it in one commit.
+
+    Args:
+        run: in progress.
+        current: the rows that the run was planned from.
+        rows: to publish.
+        shards: that hold the rows' texts and chunks.
+
+    Returns:
+        The new version of `documents`, and the rows that were published.
+
+    Raises:
+        PublishConflict: others kept publishing first; nothing of this run is visible.
+        StorageError: nothing of this run is visible.
+    """
+    run.check_cancelled()
+    run.lake.register(shards, run.stamp.run_id)
+    base: Snapshot = run.base
+    before = by_key(current)
+    wanted = list(rows)
+    for _ in range(ATTEMPTS):
+        try:
+            return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
+        except PublishConflict as conflict:
+            log.info("%s; planning again what it changed", conflict)
+            base = run.lake.snapshot()
+            namespaces = {row.namespace for row in rows}
+            wanted = rebase(rows, before, by_key(current_rows(base, namespaces)))
+    raise PublishConflict(
+        f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
+        "its vectors are kept: run it again"
+    )

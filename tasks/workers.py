@@ -1,0 +1,150 @@
+"""A pool of extraction processes, each of which may be killed without harm to the run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any, TypeVar
+
+from knowledge.chunk import Chunker
+from pebble import ProcessExpired, ProcessPool
+
+from knowledge.errors import BrokenDocument
+from knowledge.extract import registry
+from knowledge.model import Chunk, Extraction, Heading, Part, RawDocument
+from knowledge.settings import ChunkingSettings, ExtractionSettings
+
+Result = TypeVar("Result")
+_MIB = 1024 * 1024
+_TASKS_PER_WORKER = 2000
+"""a worker is replaced after that many, so that what a library leaks stays small"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that is extracted and chunked."""
+
+    extraction: Extraction
+    chunks: tuple[Chunk, ...]
+
+
+class WorkerPool:
+    """Extracts and chunks documents in separate processes with a time and a memory limit for each.
+
+    A document that hangs or exhausts memory costs its process, which is replaced, and fails alone.
+
+    Args:
+        extraction: limits and extraction settings.
+        chunking: how texts are split.
+        tokenizer: serialised tokenizer for chunk sizes in tokens.
+    """
+
+    def __init__(self, extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
+        # The fork server is started from a program without threads and imports the extractors once.
+        forks = "forkserver" in multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("forkserver" if forks else "spawn")
+        if forks:
+            context.set_forkserver_preload([__name__])
+        self._timeout = extraction.timeout_seconds
+        self._memory_mb = extraction.memory_mb
+        self._pool = ProcessPool(
+            max_workers=extraction.workers or os.cpu_count() or 1,
+            max_tasks=_TASKS_PER_WORKER,
+            context=context,
+            initializer=_start,
+            initargs=(extraction, chunking, tokenizer),
+        )
+
+    def prepare(self, document: RawDocument) -> Future[Prepared]:
+        """Extract and chunk a document; the future raises what `extract` raises, or BrokenDocument for a limit."""
+        return self._schedule(_prepare, document)
+
+    def chunk(self, text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> Future[tuple[Chunk, ...]]:
+        """Chunk a text again; the future raises BrokenDocument for a limit."""
+        return self._schedule(_chunk, text, parts, headings)
+
+    def result(self, future: Future[Result]) -> Result:
+        """Wait for a future of this pool, and say what a killed process means.
+
+        Raises:
+            BrokenDocument: `timeout`, `memory` or `crashed`; besides what the extractor raised.
+        """
+        try:
+            return future.result()
+        except TimeoutError as error:
+            detail = f"took longer than {self._timeout:g} s (extraction.timeout_seconds)"
+            raise BrokenDocument("timeout", detail) from error
+        except MemoryError as error:
+            detail = f"needed more than {self._memory_mb} MiB (extraction.memory_mb)"
+            raise BrokenDocument("memory", detail) from error
+        except ProcessExpired as error:
+            raise BrokenDocument("crashed", f"its extraction process died (exit code {error.exitcode})") from error
+
+    def _schedule(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        future: Future[Result] = self._pool.schedule(function, args=arguments, timeout=self._timeout)
+        return future
+
+    def close(self) -> None:
+        """Stop all processes at once, whatever they are doing."""
+        self._pool.stop()
+        self._pool.join()
+
+
+_extraction: ExtractionSettings
+_chunker: Chunker
+
+
+def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
+    global _extraction, _chunker
+    _silence()
+    _limit_memory(extraction.memory_mb * _MIB)
+    _die_with_parent()
+    _extraction = extraction
+    _chunker = Chunker(chunking, tokenizer)
+
+
+def _prepare(document: RawDocument) -> Prepared:
+    extraction = registry.extract(document, _extraction)
+    return Prepared(extraction, _chunker.split(extraction.text, extraction.parts, extraction.headings))
+
+
+def _chunk(text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> tuple[Chunk, ...]:
+    return _chunker.split(text, parts, headings)
+
+
+def _silence() -> None:
+    """Native libraries write to the terminal as they like; a run's output is the run's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def _limit_memory(limit: int) -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def _die_with_parent() -> None:
+    """Leave when the run's process is gone, even if it was killed without a chance to say so."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
