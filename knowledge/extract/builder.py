@@ -67,6 +67,11 @@ class TextBuilder:
         )
         self._language = language
 
+    @property
+    def length(self) -> int:
+        """Code points added so far."""
+        return self._length
+
     def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
         """Start a page, sheet, slide or chapter; it lasts until the next one starts."""
         self._close_part()

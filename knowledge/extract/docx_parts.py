@@ -9,10 +9,8 @@ from typing import Any
 from knowledge.errors import BrokenDocument
 from knowledge.extract.docx_styles import attribute
 from knowledge.extract.package import Package
+from knowledge.extract.running_heads import without_page_number
 
-_PAGE_NUMBER = re.compile(
-    r"(\b(page|seite|pagina|página)\b|^)\W*\d*\W*(\b(of|von|de|di|sur|van)\b\W*\d+\W*)?$", re.IGNORECASE
-)
 _HTML_CHUNK = re.compile(r"\.(x?html?|xht)$", re.IGNORECASE)
 
 
@@ -74,7 +72,7 @@ class WordParts:
                 for fallback in list(root.iter("{*}Fallback")):
                     fallback.getparent().remove(fallback)
                 for paragraph in root.iter("{*}p"):
-                    if text := _PAGE_NUMBER.sub("", words(paragraph)).strip(" _-–—|"):
+                    if text := without_page_number(words(paragraph)):
                         texts[text] = None
         return list(texts)
 
