@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 from urllib.parse import unquote
 
 from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
-from knowledge.extract.package import Package
-from knowledge.extract.properties import read_properties
+from knowledge.extract.package import Package, parse_xml
+from knowledge.extract.properties import read_properties, useful_title
 from knowledge.extract.web import add_html
 from knowledge.model import Extraction, RawDocument, Scalar
 from knowledge.settings import ExtractionSettings
@@ -32,6 +33,9 @@ _KEYS = {
     "identifier": "identifier",
     "rights": "rights",
 }
+_BODY = re.compile(rb"<body\b.*", re.DOTALL | re.IGNORECASE)
+_MARKUP = re.compile(rb"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_HEADING = re.compile(rb"<h([1-4])\b[^>]*>(.*?)</h\1>", re.DOTALL | re.IGNORECASE)
 _NAMED_ENTITY = re.compile(rb"&(?!#|amp;|lt;|gt;|quot;|apos;)\w+;")
 
 
@@ -65,7 +69,7 @@ class EpubExtractor:
         opf = _xml(package, opf_name)
         pages = _manifest(opf, opf_name)
         spine = [pages[reference] for reference in _spine(opf) if reference in pages]
-        names = _chapter_names(package, opf, pages)
+        names = _chapter_names(package, pages)
         title, metadata = _metadata(opf)
         builder = TextBuilder()
         warnings = []
@@ -76,10 +80,13 @@ class EpubExtractor:
             if page.name not in package:
                 warnings.append(f"{page.name} is in the reading order but missing from the archive")
                 continue
+            content = package.read(page.name)
+            # Covers and title pages made of a picture have no words and are no chapters.
+            if not _words(content):
+                continue
             before = builder.length
-            builder.part("chapter", number, names.get(page.name))
-            add_html(builder, package.read(page.name), main_only=False)
-            # Covers and title pages made of a picture have no text and are no chapters.
+            builder.part("chapter", number, names.get(page.name) or _first_heading(content))
+            add_html(builder, content, main_only=False)
             number += builder.length > before
         return builder.build(
             title=title,
@@ -88,6 +95,16 @@ class EpubExtractor:
             extractor=f"{self.name}/{self.version}",
             warnings=warnings,
         )
+
+
+def _words(html: bytes) -> str:
+    body = _BODY.search(html)
+    return " ".join(unescape(_MARKUP.sub(b" ", body[0] if body else html).decode("utf-8", "replace")).split())
+
+
+def _first_heading(html: bytes) -> str | None:
+    heading = _HEADING.search(html)
+    return useful_title(_words(heading[2])) if heading else None
 
 
 def _refuse_rights_management(package: Package) -> None:
@@ -112,10 +129,6 @@ def _opf_name(package: Package) -> str:
 
 def _xml(package: Package, name: str) -> Any:
     """Books use the named entities of HTML, which XML does not know."""
-    from html import unescape
-
-    from knowledge.extract.package import parse_xml
-
     content = _NAMED_ENTITY.sub(lambda match: unescape(match[0].decode()).encode("utf-8"), package.read(name))
     return parse_xml(content, name, allow_doctype=True)
 
@@ -137,10 +150,16 @@ def _spine(opf: Any) -> list[str]:
 
 def _metadata(opf: Any) -> tuple[str | None, dict[str, Scalar]]:
     found = opf.find("{*}metadata")
-    return read_properties(found, _KEYS) if found is not None else (None, {})
+    if found is None:
+        return None, {}
+    title, metadata = read_properties(found, _KEYS)
+    if "date" in metadata:
+        # The first is the publication, later ones are conversions of the file.
+        metadata["date"] = str(metadata["date"]).split(",")[0]
+    return title, metadata
 
 
-def _chapter_names(package: Package, opf: Any, pages: dict[str, _Page]) -> dict[str, str]:
+def _chapter_names(package: Package, pages: dict[str, _Page]) -> dict[str, str]:
     """File of a chapter -> its name in the table of contents; the first entry counts where there are several."""
     names: dict[str, str] = {}
     contents = [page.name for page in pages.values() if page.is_navigation]
@@ -168,7 +187,7 @@ def _entries(root: Any) -> list[tuple[str, str]]:
     for navigation in root.iter("{*}nav"):
         if "toc" in (navigation.get("{http://www.idpf.org/2007/ops}type") or "toc").split():
             entries += [(link.get("href") or "", "".join(link.itertext())) for link in navigation.iter("{*}a")]
-    return [(target, " ".join(title.split())) for target, title in entries if title.strip()]
+    return [(target, name) for target, title in entries if (name := useful_title(title))]
 
 
 def _resolve(base: str, target: str) -> str:
