@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from statistics import median_low
 from typing import Any
 
@@ -21,6 +22,9 @@ _LEAST_SIDE = 8
 """pixels; nothing can be written in less"""
 _TILE_OVERLAP = 240
 """pixels; each line stands whole in one tile"""
+_CUTS = 80
+_ROW_REACH = 0.45
+"""times the line height"""
 _COLUMN_GAP = 0.6
 """times the line height"""
 _RUNNING_WIDTH = 8
@@ -107,8 +111,8 @@ def _engine() -> Any:
 def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
     """Sort lines as they are read: blocks side by side one after the other, each from top to bottom.
 
-    A recursive XY-cut: columns first where a gap runs through, else the first stripe below or above which there are
-    columns, else the widest stripe. Text in vertical lines is read from right to left.
+    A recursive XY-cut: columns first where a gap runs through, else the highest stripe of the picture that has some,
+    after what is above it and before what is below. Text in vertical lines is read from right to left.
 
     Source:
         G. Nagy, S. Seth: Hierarchical representation of optically scanned documents, ICPR 1984.
@@ -123,12 +127,25 @@ def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
     if between is not None:
         left = [line for line in lines if line.right <= between]
         return in_reading_order(left) + in_reading_order([line for line in lines if line.right > between])
-    cuts = _row_gaps(lines)
-    for cut in cuts:
-        above, below = _divide(lines, cut)
-        if _column_gap(below, height) is not None or _column_gap(above, height) is not None:
-            return in_reading_order(above) + in_reading_order(below)
-    return _row_by_row(lines)
+    stripe = _largest_stripe(lines, height)
+    if stripe is None:
+        return _row_by_row(lines)
+    above, beside, below = stripe
+    return _row_by_row(above) + in_reading_order(beside) + in_reading_order(below)
+
+
+def _largest_stripe(
+    lines: Sequence[OcrLine], height: float
+) -> tuple[list[OcrLine], list[OcrLine], list[OcrLine]] | None:
+    """The lines above, in and below the highest part of the picture that has columns; None if no part has any."""
+    cuts = [float("-inf"), *_row_gaps(lines)[:_CUTS], float("inf")]
+    spans = sorted(combinations(range(len(cuts)), 2), key=lambda span: span[0] - span[1])
+    for first, last in spans:
+        beside = [line for line in lines if cuts[first] < _middle(line) <= cuts[last]]
+        if len(beside) < len(lines) and _column_gap(beside, height) is not None:
+            above = [line for line in lines if _middle(line) <= cuts[first]]
+            return above, beside, [line for line in lines if _middle(line) > cuts[last]]
+    return None
 
 
 def _column_gap(lines: Sequence[OcrLine], height: float) -> float | None:
@@ -166,23 +183,30 @@ def _row_gaps(lines: Sequence[OcrLine]) -> list[float]:
     return gaps
 
 
-def _divide(lines: Sequence[OcrLine], cut: float) -> tuple[list[OcrLine], list[OcrLine]]:
-    above = [line for line in lines if _middle(line) <= cut]
-    return above, [line for line in lines if _middle(line) > cut]
-
-
 def _middle(line: OcrLine) -> float:
     return (line.top + line.bottom) / 2
 
 
 def _row_by_row(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """One line for each row: what stands at the same height is read together, as the cells of a table are."""
     rows: list[list[OcrLine]] = []
     for line in sorted(lines, key=_middle):
-        if rows and _middle(line) < rows[-1][0].bottom - 0.3 * (rows[-1][0].bottom - rows[-1][0].top):
+        if rows and _middle(line) - _middle(rows[-1][0]) < _ROW_REACH * (rows[-1][0].bottom - rows[-1][0].top):
             rows[-1].append(line)
         else:
             rows.append([line])
-    return [line for row in rows for line in sorted(row, key=lambda line: line.left)]
+    return [_joined(sorted(row, key=lambda line: line.left)) for row in rows]
+
+
+def _joined(row: Sequence[OcrLine]) -> OcrLine:
+    return OcrLine(
+        " ".join(cell.text for cell in row),
+        min(cell.confidence for cell in row),
+        row[0].left,
+        min(cell.top for cell in row),
+        max(cell.right for cell in row),
+        max(cell.bottom for cell in row),
+    )
 
 
 def as_text_lines(lines: Sequence[OcrLine]) -> list[Line]:

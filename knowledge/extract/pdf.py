@@ -55,6 +55,8 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
     """1-based numbers of pages without a text layer that OCR did not read either"""
+    illegible: list[int] = field(default_factory=list)
+    """1-based numbers of pages in which OCR found nothing to read"""
     damaged: list[int] = field(default_factory=list)
     """1-based numbers of pages that no engine could read"""
 
@@ -182,6 +184,7 @@ def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float,
         return lines
     found = ocr.as_text_lines(ocr.read(pdf_engine.render(page)))
     if sum(len(line.text) for line in found) <= sum(len(line.text) for line in lines):
+        reading.illegible += [] if lines else [number]
         return lines
     reading.warnings.append(f"page {number} has no text layer; its text is read by OCR")
     return found
@@ -332,11 +335,14 @@ def _iso_date(value: str) -> str:
 
 def _warnings(reading: _Reading) -> list[str]:
     unread = [f"page {number} has no text layer" for number in reading.unread]
-    return [*reading.warnings, *unread, *(f"page {number} is damaged" for number in reading.damaged)]
+    illegible = [f"page {number} is a picture in which no text can be read" for number in reading.illegible]
+    return [*reading.warnings, *unread, *illegible, *(f"page {number} is damaged" for number in reading.damaged)]
 
 
 def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
     pages = len(reading.pages)
+    if reading.illegible and not reading.unread:
+        return "its pages are pictures in which no text can be read"
     if not reading.unread:
         return f"nothing is written on its {pages} page{'s' * (pages != 1)}"
     pictures = "its pages are pictures without a text layer"

@@ -129,7 +129,8 @@ def _breaks(last: Line, line: Line, following: Line | None, pitch: float) -> boo
         return True
     if step <= 0 or line.left > last.right or line.right < last.left:
         # Another column or cell: the sentence may well go on there.
-        return last.text.rstrip().endswith(_SENTENCE_END) or not line.text[:1].islower()
+        first = line.text[:1]
+        return last.text.rstrip().endswith(_SENTENCE_END) or first.isupper() or not first.isalpha()
     if step > _PARAGRAPH_GAP * max(pitch, 0.9 * last.height):
         return True
     indent = line.left - last.left
