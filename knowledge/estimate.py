@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from knowledge.changes import Change
 from knowledge.model import DocumentRow
-from knowledge.settings import ChunkingSettings, Settings
+from knowledge.settings import ChunkingSettings
 
 BATCH_API_SHARE = 0.5
 """price of embedding services' batch interfaces, relative to their ordinary one"""
@@ -29,13 +29,16 @@ class Estimate:
     """through the service's batch interface"""
 
 
-def estimate(changes: Iterable[Change], current: Sequence[DocumentRow], settings: Settings) -> Estimate:
+def estimate(
+    changes: Iterable[Change], current: Sequence[DocumentRow], chunking: ChunkingSettings, price: Callable[[], float]
+) -> Estimate:
     """Estimate from the sizes of what has to be done and from what documents of the same extension gave before.
 
     Args:
         changes: planned.
         current: published documents, to learn ratios from.
-        settings: chunk size and price.
+        chunking: chunk size.
+        price: US dollars per million tokens; asked only if there is something to embed.
     """
     ratios = _characters_per_byte(current)
     characters = 0.0
@@ -45,10 +48,10 @@ def estimate(changes: Iterable[Change], current: Sequence[DocumentRow], settings
             characters += base.characters
         elif change.effort == "extract" and change.item is not None:
             characters += change.item.size * ratios.get(_extension(change.item.path), 1.0)
-    size, overlap = _chunk_characters(settings.chunking)
+    size, overlap = _chunk_characters(chunking)
     chunks = -(-characters // max(1, size - overlap)) if characters else 0
     tokens = characters * size / max(1, size - overlap) / CHARACTERS_PER_TOKEN
-    cost = tokens * settings.embedding.price_per_million_tokens / 1e6
+    cost = tokens * price() / 1e6 if tokens else 0.0
     return Estimate(int(chunks), int(tokens), round(cost, 6), round(cost * BATCH_API_SHARE, 6))
 
 

@@ -98,7 +98,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
     with progress.stage("store"):
         shards, rows = _store(batch, good, embedded, run)
     rows.extend(_refused_row(document, run) for document in documents if document.prepared is None)
-    price = run.settings.embedding.price_per_million_tokens
+    price = run.embedder.price_per_million_tokens if embedded.tokens_paid else 0.0
     work = Work(
         chunks_written=sum(len(revision.chunks) for revision in embedded.revisions),
         chunks_embedded=embedded.computed,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source
+from knowledge.embed.registry import open_embedder
 from knowledge.errors import RefusedError
 from knowledge.estimate import Estimate, estimate
 from knowledge.fingerprint import Fingerprints
@@ -85,7 +86,7 @@ def plan_refresh(
             )
         )
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
-    return RefreshPlan(tuple(plans), estimate(changes, current, settings))
+    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, lambda: _price(settings)))
 
 
 def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
@@ -99,6 +100,10 @@ def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
             f"this refresh would cost about ${plan.estimate.cost_usd:.2f} for {plan.estimate.tokens} tokens, more than "
             f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
         )
+
+
+def _price(settings: Settings) -> float:
+    return open_embedder(settings.corpus.embedder, settings.embedding).price_per_million_tokens
 
 
 def _hasher(source: Source) -> Callable[[str], str | None]:

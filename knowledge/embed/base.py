@@ -25,6 +25,8 @@ class Embedded:
     """tokens that were paid for"""
     refused: dict[int, str]
     """0-based position -> why this text has no vector, as `reason-in-kebab-case: a sentence`"""
+    token_counts: Sequence[int]
+    """tokens of each text, as `count_tokens` tells"""
 
 
 class Embedder(Protocol):

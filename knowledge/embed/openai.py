@@ -108,7 +108,7 @@ class OpenAIEmbedder:
             raise
         for row, reason in unit_rows(vectors).items():
             refused.setdefault(row, reason)
-        return Embedded(vectors, tokens, refused)
+        return Embedded(vectors, tokens, refused, self.count_tokens(texts))
 
     def embed_query(self, text: str) -> Vectors:
         """float32[dimension], L2-normalised; zeros for a blank text.

@@ -93,16 +93,16 @@ class WordLlamaEmbedder:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         buffer = np.empty((_BLOCK_TOKENS, self.dimension), np.float32)
         table = self._table()
-        tokens = 0
+        counts = [0] * len(texts)
         for first in range(0, len(texts), _BLOCK_TEXTS):
             block = [self._document_prefix + text for text in texts[first : first + _BLOCK_TEXTS]]
             for row, found in enumerate(self._tokens.of(block), first):
                 if row not in refused:
                     _add_up(table, found, buffer, vectors[row])
-                    tokens += found.size
+                    counts[row] = int(found.size)
         for row, reason in unit_rows(vectors).items():
             refused.setdefault(row, reason)
-        return Embedded(vectors, tokens, refused)
+        return Embedded(vectors, sum(counts), refused, counts)
 
     def embed_query(self, text: str) -> Vectors:
         """float32[dimension], exactly as if the text were a document's; read without loading the whole table."""
