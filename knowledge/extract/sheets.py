@@ -61,7 +61,7 @@ class SheetExtractor:
             builder.part("sheet", number, sheet.name, "table")
             if not _GENERIC_SHEET.fullmatch(sheet.name.strip()):
                 builder.heading(1, sheet.name)
-            if "Visible" not in str(sheet.visible):
+            if not str(sheet.visible).endswith(".Visible"):
                 warnings.append(f"sheet {number} ({sheet.name}) is hidden; its cells are indexed")
             _spread_merged(grid, merged)
             add_grid(builder, grid, caption_known=sheet.name)
@@ -204,5 +204,5 @@ def _spread_merged(grid: dict[int, Row], merged: list[tuple[Cell, Cell]]) -> Non
             continue
         for number in range(top, min(bottom, last) + 1):
             row = grid.get(number)
-            if row and number not in captions:
+            if row and (number > top or top not in captions):
                 row[left : right + 1] = [cell or value for cell in row[left : right + 1]]
