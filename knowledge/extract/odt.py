@@ -32,7 +32,7 @@ class OdtExtractor:
         """Extract one document: a text is one part, a presentation has one per slide.
 
         Raises:
-            BrokenDocument: `damaged`, `encrypted`, `too-large`, `too-deep` or `unsafe-xml`.
+            BrokenDocument: `damaged`, `encrypted`, `too-large` or `unsafe-xml`.
         """
         package = Package(document.content, settings.max_unpacked_bytes)
         _refuse_encrypted(package)
@@ -42,14 +42,11 @@ class OdtExtractor:
         builder = TextBuilder()
         writer = OdfWriter(builder, OdfStyles([root for root in (masters, content) if root is not None]))
         slides = list(content.iter("{*}page")) if content.find(".//{*}presentation") is not None else []
-        try:
-            if slides:
-                _add_slides(builder, writer, slides)
-                metadata["slides"] = len(slides)
-            else:
-                _add_text(builder, writer, content, masters)
-        except RecursionError as error:
-            raise BrokenDocument("too-deep", "its lists or tables are nested too deeply to be read") from error
+        if slides:
+            _add_slides(builder, writer, slides)
+            metadata["slides"] = len(slides)
+        else:
+            _add_text(builder, writer, content, masters)
         return builder.build(
             title=title or writer.title,
             metadata=metadata,

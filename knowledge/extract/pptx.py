@@ -79,8 +79,9 @@ def _open(package: Package, content: bytes) -> Any:
 
 def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]:
     """1-based numbers and slides in the order of the show."""
-    # presentation.slides stops at the first slide whose part is missing.
-    for number, entry in enumerate(presentation.slides._sldIdLst, start=1):
+    # presentation.slides fails as a whole if one slide's part is missing.
+    listed = presentation._element.sldIdLst
+    for number, entry in enumerate(() if listed is None else listed, start=1):
         try:
             part = presentation.part.related_part(entry.rId)
         except KeyError:
