@@ -82,7 +82,7 @@ class Chunker:
         """
         tokenizer = self._tokenizer()
         ruler = Ruler(text, tokenizer)
-        cutter = Cutter(text, ruler, self._settings.size, self._settings.overlap, tokenizer)
+        cutter = Cutter(text, ruler, self._settings.size, self._settings.overlap)
         places = _Places(headings, parts)
         chunks: list[Chunk] = []
         for region in _regions(text, parts, across_pages=self._settings.across_pages):
@@ -113,7 +113,7 @@ class Chunker:
         sizes = count_tokens(tokenizer, [text[start:end] for start, end in spans])
         checked: list[Span] = []
         for span, size in zip(spans, sizes, strict=True):
-            checked += [span] if size <= self._settings.size else _trimmed(text, cutter.text(*span))
+            checked += [span] if size <= self._settings.size else self._shorter(text, span, size, cutter, tokenizer)
         repeated = [text[start : max(start, before_end)] for (_, before_end), (start, _) in pairwise(checked)]
         for place, size in enumerate(count_tokens(tokenizer, repeated), start=1):
             if size > self._settings.overlap:
@@ -122,6 +122,18 @@ class Chunker:
                 start = min(cutter.overlap_start(max(lower, start), upper, self._settings.overlap // 2), end)
                 checked[place] = (start, end)
         return _trimmed(text, checked)
+
+    def _shorter(self, text: str, span: Span, size: int, cutter: Cutter, tokenizer: Tokenizer) -> list[Span]:
+        limit = self._settings.size
+        sizes = [size]
+        spans = [span]
+        while max(sizes) > self._settings.size:
+            limit = max(1, int(min(limit * 0.9, limit * self._settings.size / max(sizes))))
+            spans = _trimmed(text, cutter.shorter(*span, limit))
+            sizes = count_tokens(tokenizer, [text[start:end] for start, end in spans])
+            if limit == 1:
+                break
+        return spans
 
     def _tokenizer(self) -> Tokenizer | None:
         if self._loaded is None and self._source is not None:

@@ -21,7 +21,12 @@ _CODE_WINDOW_CHARACTERS = 262_144
 _TINY = 5
 """A piece of code smaller than a fifth of the size joins its neighbour, if both fit."""
 
+_SHORT_HEAD = 3
+"""A first piece shorter than a third of its room is filled up."""
+
 _SENTENCE_START = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？]\s*|\n+")
+_LINE_WITH_BREAKS = re.compile(r"[^\n]*\n+|[^\n]+$")
+_LINES_AT_ONCE = 4096
 _WORD_START = re.compile(r"\s+")
 
 _GRAMMARS = {
@@ -56,6 +61,7 @@ class Ruler:
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer | None) -> None:
+        self.in_characters = tokenizer is None
         self._starts: list[int] | None = None if tokenizer is None else _token_starts(text, tokenizer)
 
     def size(self, start: int, end: int) -> int:
@@ -87,40 +93,91 @@ class Cutter:
         ruler: of that text.
         size: largest piece, in units.
         overlap: of neighbouring pieces, in units.
-        tokenizer: what counts tokens; None for characters.
     """
 
-    def __init__(self, text: str, ruler: Ruler, size: int, overlap: int, tokenizer: Tokenizer | None) -> None:
+    def __init__(self, text: str, ruler: Ruler, size: int, overlap: int) -> None:
         self._text = text
         self._ruler = ruler
         self._size = size
         self._overlap = overlap
-        self._tokenizer = tokenizer
 
-    def text(self, start: int, end: int, first: int | None = None) -> list[Span]:
+    def text(self, start: int, end: int, first: int | None = None, overlap: int | None = None) -> list[Span]:
         """Cut running text at paragraphs, else at sentences, words, characters.
 
         Args:
             start: 0-based.
             end: one past the end.
             first: largest first piece, in units, if it is to be smaller than the others.
+            overlap: another one than usual.
         """
+        overlap = self._overlap if overlap is None else overlap
         if first is None or first >= self._size:
-            return self._apply(self._prose(self._size, self._overlap), start, end)
-        # The splitter looks at all it gets; what cannot be in the first piece would only cost time.
-        far = min(end, self._ruler.ahead(start, 2 * first + 1))
-        head = self._apply(self._prose(first, 0), start, far)[:1]
-        if not head or not self._text[head[0][1] : end].strip():
-            return head
-        after = self.overlap_start(head[0][0], head[0][1], self._overlap)
-        return head + self._apply(self._prose(self._size, self._overlap), after, end)
+            return self._prose(start, end, overlap)
+        head = self._head(start, end, first)
+        if not self._text_left(head[1], end):
+            return [head]
+        return [head, *self._prose(self.overlap_start(*head, overlap), end, overlap)]
+
+    def shorter(self, start: int, end: int, size: int) -> list[Span]:
+        """Cut running text into pieces of at most `size` units, without overlap."""
+        spans: list[Span] = []
+        while self._text_left(start, end):
+            head = self._first(start, end, size)
+            spans.append(head)
+            start = head[1]
+        return spans
+
+    def _prose(self, start: int, end: int, overlap: int) -> list[Span]:
+        if self._ruler.in_characters:
+            return self._apply(_text_splitter(self._size, overlap), start, end)
+        # The splitter counts the tokens of everything it considers, again and again: here they are counted once,
+        # and it is told how many characters that is.
+        spans: list[Span] = []
+        while self._text_left(start, end):
+            piece = self._first(start, end, self._size)
+            if spans and piece[1] <= spans[-1][1]:
+                start = spans[-1][1]
+                continue
+            spans.append(piece)
+            if not self._text_left(piece[1], end):
+                break
+            start = self.overlap_start(*piece, overlap)
+        return spans
+
+    def _head(self, start: int, end: int, size: int) -> Span:
+        """A first piece that goes with what stands before it, filled with sentences if its first paragraph is short."""
+        head = self._first(start, end, size)
+        if self._ruler.size(*head) * _SHORT_HEAD < size:
+            latest = min(end, self._ruler.ahead(start, size))
+            for found in _SENTENCE_START.finditer(self._text, head[1], latest):
+                if found.end() > head[1] and self._ruler.size(start, found.end()) <= size:
+                    head = (start, found.end())
+        return head
+
+    def _first(self, start: int, end: int, size: int) -> Span:
+        far = self._ruler.ahead(start, size)
+        if far >= end:
+            return start, end
+        # What cannot be in the first piece would only cost time.
+        capacity = max(1, far - start)
+        return self._apply(_text_splitter(capacity, 0), start, min(end, start + 2 * capacity + 64))[0]
+
+    def _text_left(self, start: int, end: int) -> bool:
+        return start < end and not self._text[start:end].isspace()
 
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
         """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
         name = _ALIASES.get((language or "").lower(), (language or "").lower())
         if name not in _GRAMMARS or (first is not None and first < self._size):
             return self.text(start, end, first)
-        pieces = self._apply(self._grammar(name), start, end, _CODE_WINDOW_CHARACTERS)
+        size, overlap = self._size, self._overlap
+        if not self._ruler.in_characters:
+            scale = 0.85 * (end - start) / max(1, self._ruler.size(start, end))
+            size, overlap = max(16, int(size * scale)), int(overlap * scale * 0.8)
+        from semantic_text_splitter import CodeSplitter
+
+        splitter = CodeSplitter(_grammar(name), size, min(overlap, size - 1))
+        pieces = self._apply(splitter, start, end, _CODE_WINDOW_CHARACTERS)
         joined = pieces[:1]
         for piece in pieces[1:]:
             before = joined[-1]
@@ -142,7 +199,7 @@ class Cutter:
                 room = self._size if pieces else room
                 pieces.append((row_start, row_end))
             else:
-                pieces += self._apply(self._prose(self._size, 0), row_start, row_end)
+                pieces += self.text(row_start, row_end, overlap=0)
                 room = self._size
         return pieces
 
@@ -188,22 +245,6 @@ class Cutter:
             else:
                 window *= 2
 
-    def _prose(self, size: int, overlap: int) -> _Splitter:
-        size = max(1, size)
-        overlap = min(overlap, size - 1)
-        if self._tokenizer is None:
-            return _text_splitter(size, overlap)
-        from semantic_text_splitter import TextSplitter
-
-        return TextSplitter.from_huggingface_tokenizer(self._tokenizer, size, overlap)
-
-    def _grammar(self, name: str) -> _Splitter:
-        from semantic_text_splitter import CodeSplitter
-
-        if self._tokenizer is None:
-            return CodeSplitter(_grammar(name), self._size, self._overlap)
-        return CodeSplitter.from_huggingface_tokenizer(_grammar(name), self._tokenizer, self._size, self._overlap)
-
 
 _DELIMITER_ROW = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 
@@ -230,11 +271,13 @@ def count_tokens(tokenizer: Tokenizer, texts: list[str]) -> list[int]:
 
 def _token_starts(text: str, tokenizer: Tokenizer) -> list[int]:
     """Offsets at which tokens start, line by line: some tokenizers take quadratic time over a long text."""
-    lines = list(_lines(text, 0, len(text)))
-    encodings = tokenizer.encode_batch([text[start:end] for start, end in lines], add_special_tokens=False)
+    lines = [(found.start(), found.end()) for found in _LINE_WITH_BREAKS.finditer(text)]
     starts: list[int] = []
-    for (start, _), encoding in zip(lines, encodings, strict=True):
-        starts.extend(start + offset for offset, _ in encoding.offsets)
+    for place in range(0, len(lines), _LINES_AT_ONCE):
+        batch = lines[place : place + _LINES_AT_ONCE]
+        encodings = tokenizer.encode_batch([text[start:end] for start, end in batch], add_special_tokens=False)
+        for (start, _), encoding in zip(batch, encodings, strict=True):
+            starts.extend(start + offset for offset, _ in encoding.offsets)
     return starts
 
 

@@ -20,7 +20,20 @@ _DROPPED_NAMES = (
 )
 BLOCKS = frozenset(_BLOCK_NAMES.split())
 DROPPED = frozenset(_DROPPED_NAMES.split())
-_LINE_NUMBERS = frozenset({"linenos", "lineno", "linenodiv", "gutter", "line-numbers", "linenumbers", "blob-num"})
+_UNSEEN_CLASSES = frozenset(
+    {
+        "reference",
+        "mw-editsection",
+        "linenos",
+        "lineno",
+        "linenodiv",
+        "gutter",
+        "line-numbers",
+        "linenumbers",
+        "blob-num",
+    }
+)
+"""Marks of footnotes, links to edit, and line numbers of code are not part of the text."""
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])|mso-hide\s*:\s*all",
     re.IGNORECASE,
@@ -71,7 +84,7 @@ def is_unseen(node: LexborNode) -> bool:
     style = attributes.get("style")
     if style and _HIDING_STYLE.search(style):
         return True
-    return not _LINE_NUMBERS.isdisjoint((attributes.get("class") or "").split())
+    return not _UNSEEN_CLASSES.isdisjoint((attributes.get("class") or "").split())
 
 
 def image_text(node: LexborNode) -> str:
