@@ -97,6 +97,19 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     return report
 
 
+def check_request(request: Request) -> None:
+    """Find what is wrong with a request before anything is started for it.
+
+    Raises:
+        ParquetryError: what `run_refresh` would raise at once.
+    """
+    settings = request.settings
+    for scope in request.scopes or scopes_of(settings, request.targets, request.namespace):
+        open_source(scope, settings.corpus.root)
+    if Lake.exists(settings.corpus.root):
+        Lake(settings.corpus.root)
+
+
 def plan_only(request: Request) -> RefreshPlan:
     """The plan of a refresh; writes nothing, not even an empty corpus.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.composition import Observer, Request
+from flows.composition import Observer, Request, check_request
 from flows.server import ENVIRONMENT, own_server
 from knowledge.report import RunReport
 
@@ -25,12 +25,19 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
     Raises:
         ParquetryError: nothing was published.
     """
+    check_request(request)
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
     with _api():
+        from prefect.logging.handlers import APILogWorker
+
         from flows.refresh import run_request
 
-        return run_request(request, observer)
+        try:
+            return run_request(request, observer)
+        finally:
+            # The last lines of the log have to arrive before the server stops.
+            APILogWorker.drain_all(timeout=5)
 
 
 @contextmanager

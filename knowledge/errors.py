@@ -152,4 +152,5 @@ def classify(error: BaseException) -> Verdict:
         case OSError():
             return Verdict("retry", "io-error", f"{type(error).__name__}: {error}")
         case _:
-            return Verdict("fail", "unexpected", f"{type(error).__name__}: {error}"[:500])
+            lines = str(error).strip().splitlines() or [""]
+            return Verdict("fail", "unexpected", f"{type(error).__name__}: {lines[-1].strip()}"[:500])

@@ -117,7 +117,7 @@ class ExtractionSettings(Section):
         None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
     )
     timeout_seconds: float = Field(120, gt=0, description="Per document; its process is killed after that.")
-    memory_mb: int = Field(2048, ge=128, description="Address space of one extraction process, in MiB.")
+    memory_mb: int = Field(4096, ge=512, description="Address space of one extraction process, in MiB.")
     max_bytes: int = Field(512 * 1024 * 1024, ge=1, description="Larger documents are skipped.")
     max_unpacked_bytes: int = Field(
         512 * 1024 * 1024, ge=1, description="Largest content of an office file or e-book once unpacked."

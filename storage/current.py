@@ -81,11 +81,11 @@ class Stored:
             return {}
         with self._cursor() as cursor:
             cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
-            found: pa.Table = cursor.execute(
+            found: pa.Table = cursor.sql(
                 f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
                 FROM read_parquet({sql_list(files)}) SEMI JOIN wanted USING (text_hash)
                 WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-                [embedder],
+                params=[embedder],
             ).to_arrow_table()
         if not found.num_rows:
             return {}

@@ -165,7 +165,7 @@ def _lists(vectors: Vectors) -> pa.ListArray:
     """Rows as lists; a row of zeros has no direction, would compare as NaN, and becomes NULL."""
     missing = ~vectors.any(axis=1)
     if missing.any():
-        rows = [None if gap else row for row, gap in zip(vectors.tolist(), missing, strict=True)]
+        rows = [None if gap else row for row, gap in zip(vectors.tolist(), missing.tolist(), strict=True)]
         return pa.array(rows, pa.list_(pa.float32()))
     count, dimension = vectors.shape
     offsets = (

@@ -66,7 +66,7 @@ def _attempt(batch: Batch, run: Run) -> BatchReport:
         retry=retry_if_exception(may_pass),
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_random_exponential(multiplier=1, max=LONGEST_WAIT_SECONDS),
-        sleep=lambda seconds: run.cancelled.wait(seconds) and None,
+        sleep=run.pause,
         reraise=True,
     )
     try:

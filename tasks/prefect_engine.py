@@ -57,14 +57,15 @@ class PrefectEngine:
             run.check_cancelled()
             return process_batch(by_number[number], run)
 
-        with ThreadPoolTaskRunner(max_workers=run.settings.refresh.workers) as threads:
+        runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=run.settings.refresh.workers)
+        with runner as threads:
             futures = threads.map(batch, {"number": list(by_number)})
             numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
             try:
                 for future in as_completed(list(futures)):
                     number = numbers[future.task_run_id]
                     try:
-                        report = future.result()
+                        report: BatchReport = future.result()  # type: ignore[assignment] - typed as a future's future
                     except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
                         report = failed_batch(by_number[number], error, run)
                     yield report

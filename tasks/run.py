@@ -112,6 +112,11 @@ class Run:
         if self.cancelled.is_set():
             raise Cancelled(f"run {self.stamp.run_id} was cancelled; nothing was published")
 
+    def pause(self, seconds: float) -> None:
+        """Wait before another try, unless the run is cancelled meanwhile."""
+        self.cancelled.wait(seconds)
+        self.check_cancelled()
+
     def __enter__(self) -> Run:
         return self
 

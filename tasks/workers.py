@@ -92,7 +92,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """Stop all processes at once, whatever they are doing."""
-        self._pool.stop()
+        self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
 
 
