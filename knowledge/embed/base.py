@@ -26,7 +26,7 @@ class Embedded:
     refused: dict[int, str]
     """0-based position -> why this text has no vector, as `reason-in-kebab-case: a sentence`"""
     token_counts: Sequence[int]
-    """tokens of each text, as `count_tokens` tells"""
+    """tokens of each text as the model took it, with prefix and special tokens; as exact as `count_tokens`"""
 
 
 class Embedder(Protocol):

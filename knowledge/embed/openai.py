@@ -108,7 +108,8 @@ class OpenAIEmbedder:
             raise
         for row, reason in unit_rows(vectors).items():
             refused.setdefault(row, reason)
-        return Embedded(vectors, tokens, refused, self.count_tokens(texts))
+        counts = [_estimate(inputs.get(row, "")) for row in range(len(texts))]
+        return Embedded(vectors, tokens, refused, counts)
 
     def embed_query(self, text: str) -> Vectors:
         """float32[dimension], L2-normalised; zeros for a blank text.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,5 +178,11 @@ def _read(file: Path, default: Any = None) -> Any:
 
 
 def _file_hash(file: Path) -> str:
+    properties = file.stat()
+    return _hash_of(file, properties.st_size, properties.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=32)
+def _hash_of(file: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - they tell a changed file
     with file.open("rb") as stream:
         return ids.stream_hash(stream)
