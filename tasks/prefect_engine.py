@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from prefect import get_run_logger, task
@@ -65,7 +65,7 @@ class PrefectEngine:
                 for future in as_completed(list(futures)):
                     number = numbers[future.task_run_id]
                     try:
-                        report: BatchReport = future.result()  # type: ignore[assignment] - typed as a future's future
+                        report = cast(BatchReport, future.result())
                     except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
                         report = failed_batch(by_number[number], error, run)
                     yield report
