@@ -86,6 +86,7 @@ class Chunker:
         places = _Places(headings, parts)
         chunks: list[Chunk] = []
         for region in _regions(text, parts, across_pages=self._settings.across_pages):
+            cutter.lines = region.format == "code"
             spans = _trimmed(text, self._spans(text, region, places.within(region), cutter, ruler))
             if tokenizer is not None:
                 spans = self._checked(text, spans, cutter, tokenizer)
@@ -97,14 +98,14 @@ class Chunker:
 
     def _spans(self, text: str, region: Part, headings: Sequence[Heading], cutter: Cutter, ruler: Ruler) -> list[Span]:
         start, end = region.start, region.end
-        if region.format == "code":
+        if region.format == "code" and not headings:
             return cutter.code(start, end, region.language)
-        markdown = region.format != "text"
+        markdown = region.format in ("markdown", "table")
         if not headings and not (markdown and _has_blocks(text, start, end)):
             return cutter.text(start, end)
         packer = Packer(cutter, ruler, self._settings.size, self._settings.overlap)
         for item in items(text, start, end, headings, markdown=markdown):
-            packer.add(item)
+            packer.add(replace(item, kind="code") if region.format == "code" and item.kind == "text" else item)
         packer.close()
         return packer.spans
 

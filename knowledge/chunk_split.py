@@ -25,6 +25,7 @@ _SHORT_HEAD = 3
 """A first piece shorter than a third of its room is filled up."""
 
 _SENTENCE_START = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？]\s*|\n+")
+_LINE_START = re.compile(r"\n+")
 _LINE_WITH_BREAKS = re.compile(r"[^\n]*\n+|[^\n]+$")
 _LINES_AT_ONCE = 4096
 _WORD_START = re.compile(r"\s+")
@@ -100,6 +101,8 @@ class Cutter:
         self._ruler = ruler
         self._size = size
         self._overlap = overlap
+        self.lines = False
+        """whether what is repeated begins with a line, as in code, rather than with a sentence"""
 
     def text(self, start: int, end: int, first: int | None = None, overlap: int | None = None) -> list[Span]:
         """Cut running text at paragraphs, else at sentences, words, characters.
@@ -213,7 +216,7 @@ class Cutter:
         earliest = self._ruler.back(end, units)
         if earliest <= start:
             return end
-        for boundary in (_SENTENCE_START, _WORD_START):
+        for boundary in (_LINE_START if self.lines else _SENTENCE_START, _WORD_START):
             found = boundary.search(self._text, earliest, end)
             if found is not None and found.end() < end:
                 return found.end()

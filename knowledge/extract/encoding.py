@@ -89,10 +89,19 @@ def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
     return content.decode(encoding, "replace"), encoding
 
 
-def replaced(text: str, encoding: str) -> tuple[str, ...]:
-    """A warning if decoding had to replace bytes, for an extraction's warnings."""
+def replaced(content: bytes, text: str, encoding: str) -> tuple[str, ...]:
+    """A warning if decoding had to replace bytes, for an extraction's warnings.
+
+    Args:
+        content: what was decoded.
+        text: what came of it.
+        encoding: as `decode` named it.
+    """
     count = text.count("\ufffd")
-    return (f"{count} characters could not be decoded as {encoding} and were replaced",) if count else ()
+    if count and (encoding == "gb18030" or encoding.startswith("utf")):
+        # The sign may stand in the content itself.
+        count -= content.count("\ufffd".encode(encoding))
+    return (f"{count} characters could not be decoded as {encoding} and were replaced",) if count > 0 else ()
 
 
 def _codec(label: str | None) -> str | None:

@@ -83,7 +83,7 @@ def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Pa
     warnings: list[str] = []
     if isinstance(html, bytes):
         text, encoding = decode(html, _declared(html))
-        warnings += replaced(text, encoding)
+        warnings += replaced(html, text, encoding)
     else:
         text = html
     text = _as_html(text.replace("\x00", ""))

@@ -1,0 +1,144 @@
+"""reStructuredText: the text as it is, with its headings."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from knowledge.errors import SkippedDocument
+from knowledge.extract.builder import TextBuilder, normalise
+from knowledge.extract.encoding import decode, replaced
+from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.settings import ExtractionSettings
+
+if TYPE_CHECKING:
+    from docutils import nodes
+
+_MAX_PARSED = 2 * 1024 * 1024
+"""Characters. docutils takes seconds for a megabyte; a longer text is kept without its headings."""
+
+
+class RstExtractor:
+    """Reads reStructuredText; directives that include other files or raw output read nothing."""
+
+    name = "rst"
+    version = 1
+    media_types = frozenset({"text/x-rst"})
+    settings_used: frozenset[str] = frozenset()
+
+    def extract(
+        self,
+        document: RawDocument,
+        media_type: str,
+        settings: ExtractionSettings,  # noqa: ARG002 (none applies)
+    ) -> Extraction:
+        text, encoding = decode(document.content)
+        warnings = list(replaced(document.content, text, encoding))
+        text = normalise(text.expandtabs(8)).strip()
+        builder = TextBuilder("text")
+        if builder.text(text) is None:
+            raise SkippedDocument("no-text", "the file holds only white space")
+        title: str | None = None
+        metadata: dict[str, Scalar] = {}
+        if len(text) > _MAX_PARSED:
+            warnings.append(f"the text is longer than {_MAX_PARSED} characters: its headings were not read")
+        else:
+            tree = _parse(text)
+            title = _mark_headings(builder, text, tree)
+            metadata = _bibliography(tree)
+        return builder.build(
+            title=title,
+            metadata=metadata,
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=warnings,
+        )
+
+
+def _parse(text: str) -> nodes.document:
+    from docutils.frontend import get_default_settings
+    from docutils.parsers.rst import Parser
+    from docutils.utils import new_document
+
+    parser = Parser()
+    settings = get_default_settings(Parser)
+    settings.file_insertion_enabled = False
+    settings.raw_enabled = False
+    settings.report_level = settings.halt_level = 5
+    settings.line_length_limit = _MAX_PARSED
+    settings.syntax_highlight = "none"
+    # Only parsed, not transformed: substitutions are not expanded.
+    tree = new_document("text", settings)
+    parser.parse(text, tree)
+    return tree
+
+
+def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str | None:
+    """Mark every section title; returns the first one."""
+    from docutils import nodes
+
+    lines = text.split("\n")
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    below = 0
+    first: str | None = None
+    for title in tree.findall(nodes.title):
+        section = title.parent
+        if not isinstance(section, nodes.section):
+            continue
+        name = " ".join(title.astext().split())
+        place = _find_title(lines, title.rawsource or name, below)
+        if place is None:
+            continue
+        below = place + 1
+        overlined = place > 0 and _is_adornment(lines[place - 1]) and lines[place - 1] == lines[place + 1]
+        builder.mark_heading(offsets[place - overlined], _depth(section), name)
+        first = first or name
+    return first
+
+
+def _find_title(lines: list[str], source: str, below: int) -> int | None:
+    """The line of a title: docutils keeps what it says, and only sometimes where."""
+    source = source.strip()
+    for place in range(below, len(lines) - 1):
+        if lines[place].strip() == source and _is_adornment(lines[place + 1]):
+            return place
+    return None
+
+
+def _is_adornment(line: str) -> bool:
+    line = line.rstrip()
+    return bool(line) and not line[0].isalnum() and line == line[0] * len(line)
+
+
+def _depth(section: nodes.section) -> int:
+    from docutils import nodes
+
+    depth = 0
+    node: nodes.Node = section
+    while isinstance(node, nodes.section):
+        depth += 1
+        node = node.parent
+    return depth
+
+
+def _bibliography(tree: nodes.document) -> dict[str, Scalar]:
+    """The fields at the top of the document: `:author:`, `:date:`."""
+    from docutils import nodes
+
+    fields = next((child for child in tree.findall(nodes.field_list) if _is_at_top(child)), None)
+    metadata: dict[str, Scalar] = {}
+    for field in fields or []:
+        if isinstance(field, nodes.field):
+            name, body = field.children[0].astext(), " ".join(field.children[1].astext().split())
+            if body and len(name) <= 40:
+                metadata[name.strip().lower()] = body[:500]
+    return metadata
+
+
+def _is_at_top(fields: nodes.Node) -> bool:
+    from docutils import nodes
+
+    parent = fields.parent
+    if isinstance(parent, nodes.section) and isinstance(parent.parent, nodes.document):
+        return parent.index(fields) == 1 and parent.parent.index(parent) == 0
+    return isinstance(parent, nodes.document) and parent.index(fields) == 0
