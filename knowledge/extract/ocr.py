@@ -16,6 +16,10 @@ from knowledge.extract.pdf_layout import HYPHEN_MARK, Line
 _THREADS = 2
 """extraction already runs one process per core, but scans are rarely the work of all of them"""
 _LEAST_CONFIDENCE = 0.6
+_LEAST_CONFIDENCE_ALONE = 0.9
+"""of a single character: shapes of every kind are taken for one"""
+_DOUBT = 0.8
+"""half of the lines are read with less confidence: the picture is tried upside down, too"""
 _LONGEST_SIDE = 2600
 """pixels; a page at 200 dpi is not scaled down"""
 _LEAST_SIDE = 8
@@ -77,6 +81,15 @@ def read(image: Any) -> list[OcrLine]:
 
 
 def _read_tile(image: Any, offset: int) -> list[OcrLine]:
+    lines = _recognise(image, offset)
+    if median_low([line.confidence for line in lines] or [1.0]) < _DOUBT:
+        turned = _recognise(image.rotate(180), offset)
+        lines = max(lines, turned, key=lambda found: sum(line.confidence * len(line.text) for line in found))
+    least = {True: _LEAST_CONFIDENCE_ALONE, False: _LEAST_CONFIDENCE}
+    return [line for line in lines if line.confidence >= least[len(line.text) == 1]]
+
+
+def _recognise(image: Any, offset: int) -> list[OcrLine]:
     import numpy as np
 
     result = _engine()(np.asarray(image)[:, :, ::-1])
@@ -84,7 +97,7 @@ def _read_tile(image: Any, offset: int) -> list[OcrLine]:
         return []
     lines = []
     for box, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
-        if text.strip() and score >= _LEAST_CONFIDENCE:
+        if text.strip():
             left, top, right, bottom = map(float, (*box.min(axis=0), *box.max(axis=0)))
             lines.append(OcrLine(text.strip(), float(score), left, top + offset, right, bottom + offset))
     return lines
@@ -101,6 +114,7 @@ def _engine() -> Any:
         params={
             "Global.log_level": "critical",
             "Global.max_side_len": _LONGEST_SIDE,
+            "Global.use_cls": False,  # it turns some long lines upside down that are not
             "Rec.rec_batch_num": 1,  # batches are padded to their longest line: a quarter slower on a CPU
             "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
             "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,

@@ -41,7 +41,7 @@ def page_lines(page: Any) -> list[Line]:
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range().replace("\x02", HYPHEN_MARK)
-        measure = _measure(page, textpage, exact=len(text) == textpage.count_chars())
+        measure = _measure(textpage, exact=len(text) == textpage.count_chars())
         lines: list[Line] = []
         at = 0
         for piece in _LINE.findall(text):
@@ -57,17 +57,15 @@ def page_lines(page: Any) -> list[Line]:
         textpage.close()
 
 
-def _measure(page: Any, textpage: Any, *, exact: bool) -> Callable[[int], tuple[float, float, float, float, float]]:
+def _measure(textpage: Any, *, exact: bool) -> Callable[[int], tuple[float, float, float, float, float]]:
     """A function from an index of the page's text to left, bottom, right, top and type size there, in points.
 
     Args:
-        page: the page.
-        textpage: its text.
+        textpage: text of the page.
         exact: whether every character of the text is one of the engine's; otherwise indexes are translated.
     """
     from pypdfium2 import raw
 
-    turned = raw.FPDFPage_GetRotation(page)
     box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     box_pointer, matrix_pointer = ctypes.byref(box), ctypes.byref(matrix)
 
@@ -76,13 +74,21 @@ def _measure(page: Any, textpage: Any, *, exact: bool) -> Callable[[int], tuple[
         raw.FPDFText_GetLooseCharBox(textpage, at, box_pointer)
         raw.FPDFText_GetMatrix(textpage, at, matrix_pointer)
         size = raw.FPDFText_GetFontSize(textpage, at) * math.hypot(matrix.c, matrix.d)
+        turned = _quarter_turns(matrix.a, matrix.b)
         return *_upright(turned, box.left, box.bottom, box.right, box.top), size
 
     return measure
 
 
+def _quarter_turns(along: float, across: float) -> int:
+    """How often the page has to be turned clockwise for text of this direction to stand upright."""
+    if abs(along) >= abs(across):
+        return 0 if along >= 0 else 2
+    return 1 if across > 0 else 3
+
+
 def _upright(turned: int, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
-    """A box in the coordinates of the page as it is shown; `turned` counts quarter turns clockwise."""
+    """A box in the coordinates of the page after some quarter turns clockwise."""
     if turned == 1:
         return bottom, -right, top, -left
     if turned == 2:

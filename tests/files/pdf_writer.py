@@ -1,0 +1,142 @@
+"""Writes small PDF files byte by byte, so that a test says exactly what stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+
+
+def line(x: float, y: float, text: str, size: float = 10) -> bytes:
+    """Content that shows one line of Helvetica; only Latin-1."""
+    escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+    return b"BT /F1 %g Tf 1 0 0 1 %g %g Tm (%s) Tj ET\n" % (size, x, y, escaped.encode("cp1252"))
+
+
+def lines(x: float, y: float, texts: Sequence[str], size: float = 10, pitch: float = 12) -> bytes:
+    """Lines below each other, the first at height `y`."""
+    return b"".join(line(x, y - i * pitch, text, size) for i, text in enumerate(texts))
+
+
+def black_box(x: float, y: float, width: float, height: float) -> bytes:
+    """Something to see that is no text."""
+    return b"%g %g %g %g re f\n" % (x, y, width, height)
+
+
+def write_pdf(
+    pages: Sequence[bytes],
+    *,
+    information: Mapping[str, str] | None = None,
+    outline: Sequence[tuple[str, int, float | None]] = (),
+    turned: int = 0,
+    size: tuple[int, int] = (595, 842),
+) -> bytes:
+    """A PDF file.
+
+    Args:
+        pages: content of each.
+        information: entries of the document information dictionary.
+        outline: title, 0-based page, and the height that it leads to, all on one level.
+        turned: degrees clockwise that each page is turned when shown.
+        size: width and height of the pages in points; A4 if not given.
+    """
+    count = len(pages)
+    first_page, first_entry = 5, 5 + 2 * count
+    objects: dict[int, bytes] = {
+        1: b"<< /Type /Catalog /Pages 2 0 R /Lang (en-GB) " + (b"/Outlines 4 0 R " if outline else b"") + b">>",
+        2: b"<< /Type /Pages /Count %d /Kids [%s] >>"
+        % (count, b" ".join(b"%d 0 R" % (first_page + 2 * i) for i in range(count))),
+        3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        4: b"<< /Type /Outlines /First %d 0 R /Last %d 0 R >>" % (first_entry, first_entry + len(outline) - 1),
+    }
+    for i, content in enumerate(pages):
+        objects[first_page + 2 * i] = (
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d %d] /Rotate %d "
+            b"/Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>" % (*size, turned, first_page + 2 * i + 1)
+        )
+        objects[first_page + 2 * i + 1] = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content)
+    for i, (title, page, top) in enumerate(outline):
+        view = b"/XYZ 0 %g 0" % top if top is not None else b"/Fit"
+        following = b"/Next %d 0 R " % (first_entry + i + 1) if i + 1 < len(outline) else b""
+        objects[first_entry + i] = b"<< /Title (%s) /Parent 4 0 R %s/Dest [%d 0 R %s] >>" % (
+            title.encode("cp1252"),
+            following,
+            first_page + 2 * page,
+            view,
+        )
+    trailer = b"/Root 1 0 R"
+    if information:
+        number = first_entry + len(outline)
+        entries = b" ".join(b"/%s (%s)" % (k.encode(), v.encode("cp1252")) for k, v in information.items())
+        objects[number] = b"<< " + entries + b" >>"
+        trailer += b" /Info %d 0 R" % number
+    return _assemble(objects, trailer)
+
+
+def _assemble(objects: Mapping[int, bytes], trailer: bytes) -> bytes:
+    content = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
+    table = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    for number in sorted(objects):
+        table += b"%010d 00000 n \n" % len(content)
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, objects[number])
+    end = b"trailer << /Size %d %s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, trailer, len(content))
+    return content + table + end
+
+
+def encrypted(content: bytes, password: str, algorithm: str = "AES-256") -> bytes:
+    """The same file, to be opened with a password."""
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
+    writer.encrypt(password, owner_password="owner of " + password, algorithm=algorithm)
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def scanned(content: bytes) -> bytes:
+    """The same pages as pictures, without a text layer."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(content)
+    images = [document[i].render(scale=2).to_pil().convert("RGB") for i in range(len(document))]
+    document.close()
+    out = BytesIO()
+    images[0].save(out, "PDF", save_all=True, append_images=images[1:], resolution=144)
+    return out.getvalue()
+
+
+def with_filled_field(content: bytes, value: str) -> bytes:
+    """The same file with a form field on its first page that somebody has filled in."""
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject, TextStringObject
+
+    writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
+    page = writer.pages[0]
+    shown = StreamObject()
+    shown.set_data(line(2, 4, value))
+    shown.update(
+        {
+            NameObject("/Type"): NameObject("/XObject"),
+            NameObject("/Subtype"): NameObject("/Form"),
+            NameObject("/BBox"): ArrayObject(map(FloatObject, (0, 0, 200, 16))),
+            NameObject("/Resources"): page["/Resources"],
+        }
+    )
+    field = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Annot"),
+            NameObject("/Subtype"): NameObject("/Widget"),
+            NameObject("/FT"): NameObject("/Tx"),
+            NameObject("/F"): FloatObject(4),
+            NameObject("/T"): TextStringObject("name"),
+            NameObject("/V"): TextStringObject(value),
+            NameObject("/Rect"): ArrayObject(map(FloatObject, (120, 696, 320, 712))),
+            NameObject("/AP"): DictionaryObject({NameObject("/N"): writer._add_object(shown)}),
+        }
+    )
+    reference = writer._add_object(field)
+    page[NameObject("/Annots")] = ArrayObject([reference])
+    writer.root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): ArrayObject([reference])})
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
