@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import random
@@ -89,7 +91,23 @@ def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
     """A client that never retries by itself."""
     import openai
 
-    return openai.OpenAI(base_url=where.url, api_key=where.key, timeout=timeout_seconds, max_retries=0)
+    return openai.OpenAI(
+        base_url=where.url,
+        api_key=where.key,
+        timeout=timeout_seconds,
+        max_retries=0,
+        http_client=_connections(),
+    )
+
+
+@functools.cache
+def _connections() -> openai.DefaultHttpxClient:
+    """One pool of connections for all clients: setting one up takes longer than most calls."""
+    import openai
+
+    connections = openai.DefaultHttpxClient()
+    atexit.register(connections.close)
+    return connections
 
 
 def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:

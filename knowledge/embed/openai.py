@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -222,7 +221,6 @@ class OpenAIEmbedder:
         with self._lock:
             if self._client is None:
                 self._client = open_client(self._where, self._settings.timeout_seconds)
-                weakref.finalize(self, self._client.close)
             return self._client
 
     def _keep(self, paid: dict[str, Any]) -> None:

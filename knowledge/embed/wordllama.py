@@ -8,6 +8,7 @@ capitalised words are poor.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import mmap
@@ -69,12 +70,12 @@ class WordLlamaEmbedder:
         self._document_prefix = settings.document_prefix
         self._query_prefix = settings.query_prefix
         folder = _package_folder()
-        self._stored = _token_vectors(folder / _WEIGHTS)
+        self._stored = _token_vectors(folder / _WEIGHTS)[:, : self.dimension]
         self._tokens = _Pieces(folder / _TOKENIZER)
         self._lock = threading.Lock()
         self._widened: npt.NDArray[np.float32] | None = None
 
-    @property
+    @functools.cached_property
     def tokenizer_json(self) -> str:
         """The tokenizer with our lower-casing in it, and cutting at words, which changes its speed but no token."""
         described = json.loads(self._tokens.file.read_text("utf-8"))
