@@ -9,12 +9,23 @@ from knowledge.errors import SkippedDocument
 from knowledge.extract import media_types as kinds
 from knowledge.extract import ocr
 from knowledge.extract.base import Extractor
+from knowledge.extract.delimited import DelimitedExtractor
 from knowledge.extract.detect import detect
 from knowledge.extract.docx import DocxExtractor
+from knowledge.extract.epub import EpubExtractor
 from knowledge.extract.image import ImageExtractor
+from knowledge.extract.mail import MailExtractor
+from knowledge.extract.markdown import MarkdownExtractor
+from knowledge.extract.markup import MarkupExtractor
+from knowledge.extract.notebook import NotebookExtractor
+from knowledge.extract.odt import OdtExtractor
 from knowledge.extract.pdf import PdfExtractor
 from knowledge.extract.pptx import PptxExtractor
+from knowledge.extract.records import RecordsExtractor
+from knowledge.extract.rst import RstExtractor
 from knowledge.extract.sheets import SheetExtractor
+from knowledge.extract.source_code import SourceCodeExtractor
+from knowledge.extract.text import PlainTextExtractor
 from knowledge.extract.web import WebExtractor
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
@@ -24,7 +35,18 @@ EXTRACTORS: tuple[Extractor, ...] = (
     DocxExtractor(),
     PptxExtractor(),
     SheetExtractor(),
+    OdtExtractor(),
+    EpubExtractor(),
+    MailExtractor(),
     WebExtractor(),
+    MarkdownExtractor(),
+    RstExtractor(),
+    PlainTextExtractor(),
+    DelimitedExtractor(),
+    RecordsExtractor(),
+    NotebookExtractor(),
+    MarkupExtractor(),
+    SourceCodeExtractor(),
     ImageExtractor(),
 )
 
