@@ -1,0 +1,117 @@
+"""A run that is killed at any moment leaves the last version readable, and what it paid for is found again."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_direct_properties import state
+from workshop import Workshop
+
+from storage.connect import open_duckdb, sql_list
+
+RUNNER = Path(__file__).parent / "crash_runner.py"
+BY_EVENT, BY_TIME = 20, 12
+SECTIONS = {
+    "extraction": {"workers": 1},
+    "chunking": {"size": 120, "overlap": 0},
+    "refresh": {"batch_documents": 2, "workers": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(30) == 0
+
+
+def ask(runner: subprocess.Popen[str], root: Path, **moment: Any) -> dict[str, Any]:
+    runner.stdin.write(json.dumps({"root": str(root), "sections": SECTIONS, **moment}) + "\n")
+    runner.stdin.flush()
+    return json.loads(runner.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory) -> Workshop:
+    """A published corpus whose source has since been edited, added to, moved and removed from."""
+    workshop = Workshop(tmp_path_factory.mktemp("crash"))
+    workshop.sections |= SECTIONS
+    for number in range(10):
+        workshop.write(f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count the boards twice." for rule in range(6)))
+    workshop.refresh()
+    for number in range(4):
+        workshop.write(f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count them {rule} times." for rule in range(9)))
+    for number in range(20, 26):
+        workshop.write(f"{number}.md", "\n\n".join(f"Order {number}.{rule}: signed by two." for rule in range(5)))
+    (workshop.folder / "8.md").rename(workshop.folder / "moved.md")
+    (workshop.folder / "9.md").unlink()
+    return workshop
+
+
+def copy_of(workshop: Workshop, root: Path) -> Workshop:
+    shutil.copytree(workshop.root, root, copy_function=shutil.copy2, dirs_exist_ok=True)
+    copy = Workshop(root)
+    copy.sections |= SECTIONS
+    return copy
+
+
+def stored_hashes(workshop: Workshop) -> set[str]:
+    """Text hashes in all whole chunk shards on disk, registered or not."""
+    files = sorted(str(path) for path in (workshop.root / "corpus" / "chunks").glob("*.parquet"))
+    found = open_duckdb().execute(f"SELECT DISTINCT text_hash FROM read_parquet({sql_list(files)})").fetchall()
+    return {key for (key,) in found}
+
+
+def visible_hashes(workshop: Workshop) -> set[str]:
+    return {key for (key,) in workshop.reader().connection.execute("SELECT DISTINCT text_hash FROM chunks").fetchall()}
+
+
+def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, runner, tmp_path):
+    """32 kills: at file operations spread over the run, and at random times."""
+    whole = copy_of(prepared, tmp_path / "whole")
+    before = state(whole)
+    complete = ask(runner, whole.root)
+    assert not complete["killed"], complete
+    after = comparable(state(whole))
+    needed = visible_hashes(whole)
+
+    dice = random.Random(20261122)
+    moments: list[dict[str, Any]] = [
+        {"event": 1 + number * (complete["events"] - 1) // (BY_EVENT - 1)} for number in range(BY_EVENT)
+    ]
+    moments += [{"delay": dice.uniform(0, complete["seconds"])} for _ in range(BY_TIME)]
+    killed = 0
+    for number, moment in enumerate(moments):
+        workshop = copy_of(prepared, tmp_path / str(number))
+        answer = ask(runner, workshop.root, **moment)
+        killed += answer["killed"]
+        published = workshop.lake.snapshot().version
+        assert published in (1, 2), moment
+        seen = state(workshop)
+        assert comparable(seen) == (after if published == 2 else comparable(before)), moment
+
+        stored = stored_hashes(workshop)
+        report = workshop.refresh(allow_removals=True)
+        assert comparable(state(workshop)) == after, moment
+        assert report.work.chunks_embedded == (0 if published == 2 else len(needed - stored)), moment
+        assert workshop.refresh().version == report.version, moment
+        shutil.rmtree(workshop.root)
+    # A delay close to the whole duration may come too late; the file operations are certain.
+    assert killed >= BY_EVENT + BY_TIME // 2
+
+
+def comparable(seen: dict[str, Any]) -> dict[str, Any]:
+    """A state without the place that it was copied to."""
+    documents = {path: values for path, values in seen["documents"].items()}
+    chunks = [(chunk[0], *chunk[2:]) for chunk in seen["chunks"]]
+    return {**seen, "documents": documents, "chunks": chunks}

@@ -1,0 +1,68 @@
+"""A folder of documents with a corpus beside it, refreshed by the real pipeline without Prefect."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from flows.composition import Request, plan_only, run_refresh
+from knowledge.model import DocumentRow
+from knowledge.report import RunReport
+from knowledge.settings import Settings, parse_settings
+from serving.progress import Silent
+from serving.service import Reader, SearchRequest, SearchResponse
+from storage.current import current_rows
+from storage.lake import Lake
+from tasks.engine import DirectEngine
+from tasks.plan import RefreshPlan
+
+
+class Workshop:
+    """A source folder and its corpus."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "docs"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.sections: dict[str, Any] = {"extraction": {"workers": 1}}
+        self._clock = 1_900_000_000
+
+    @property
+    def settings(self) -> Settings:
+        source = {"name": "docs", "uri": str(self.folder), **self.sections.get("source", {})}
+        corpus = {"root": str(self.root / "corpus"), **self.sections.get("corpus", {})}
+        others = {key: value for key, value in self.sections.items() if key not in ("source", "corpus")}
+        return parse_settings({"corpus": corpus, "source": [source], **others}, "test")
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        """Write a file, later than every one before."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        self.touch(path)
+        return file
+
+    def touch(self, path: str) -> None:
+        self._clock += 60
+        os.utime(self.folder / path, (self._clock, self._clock))
+
+    def refresh(self, **options: Any) -> RunReport:
+        return run_refresh(Request(self.settings, **options), DirectEngine(), Silent())
+
+    def plan(self, **options: Any) -> RefreshPlan:
+        return plan_only(Request(self.settings, **options))
+
+    @property
+    def lake(self) -> Lake:
+        return Lake(self.settings.corpus.root)
+
+    def rows(self, version: int | None = None) -> dict[str, DocumentRow]:
+        """Current rows by path."""
+        return {row.path: row for row in current_rows(self.lake.snapshot(version))}
+
+    def reader(self, version: int | None = None) -> Reader:
+        return Reader(self.settings, version)
+
+    def search(self, query: str, **options: Any) -> SearchResponse:
+        return self.reader().search(SearchRequest(query, **options))
