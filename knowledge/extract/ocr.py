@@ -22,6 +22,8 @@ _DOUBT = 0.8
 """half of the lines are read with less confidence: the picture is tried upside down, too"""
 _LONGEST_SIDE = 2600
 """pixels; a page at 200 dpi is not scaled down"""
+_DETECTION_SIDE = 1600
+"""pixels; where lines are can be seen at a lower resolution than what they say"""
 _LEAST_SIDE = 8
 """pixels; nothing can be written in less"""
 _TILE_OVERLAP = 240
@@ -114,6 +116,9 @@ def _engine() -> Any:
         params={
             "Global.log_level": "critical",
             "Global.max_side_len": _LONGEST_SIDE,
+            # By default small pictures are enlarged for detection: five times slower, and nothing more is found.
+            "Det.limit_type": "max",
+            "Det.limit_side_len": _DETECTION_SIDE,
             "Global.use_cls": False,  # it turns some long lines upside down that are not
             "Rec.rec_batch_num": 1,  # batches are padded to their longest line: a quarter slower on a CPU
             "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
