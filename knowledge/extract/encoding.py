@@ -152,13 +152,18 @@ def _wide(content: bytes) -> str | None:
     if plain > 0.95 * len(sample) or len(sample) < 16:
         # Pairs of ASCII letters are Chinese characters in UTF-16: this is ASCII with a stray zero byte.
         return None
-    return _readable(sample, "utf-16-le") or _readable(sample, "utf-16-be")
+    readable = [order for order in ("utf-16-le", "utf-16-be") if _readable(sample, order)]
+    return max(readable, key=lambda order: len(_SEPARATORS.findall(sample.decode(order, "replace"))), default=None)
 
 
 _OUT_OF_PLACE = re.compile(
     r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ua000-\uabff\u1200-\u1dff\u2c00-\u2fff]"
 )
 """Controls, private use, and scripts that hardly anything is written in."""
+
+
+_SEPARATORS = re.compile(r"[ \n,.、。，\u3000]")
+"""Of two byte orders that both give characters in use, the one that gives these is right."""
 
 
 def _readable(sample: bytes, encoding: str) -> str | None:

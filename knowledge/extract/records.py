@@ -12,8 +12,6 @@ from knowledge.extract.encoding import decode, replaced
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
 
-MAX_DEPTH = 500
-"""Levels of nesting. Data has tens; thousands are an attack on the reader's stack."""
 _MAX_TABLE_COLUMNS = 40
 _LINE_CHARACTERS = 200
 """A longer text stands in a paragraph of its own, below its key."""
@@ -82,7 +80,7 @@ def parse_json(text: str) -> Any:
             parse_constant=Literal,
         )
     except RecursionError as error:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
+        raise ValueError("nested too deeply") from error
 
 
 def _read(text: str) -> Any:
