@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ import pathspec
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
+from knowledge.sources.names import native, printable
 
 DEFAULT_EXCLUDES = (
     ".*",
@@ -33,6 +36,7 @@ DEFAULT_EXCLUDES = (
 environments, lock and backup files of editors, litter of operating systems."""
 
 _READS = 3
+_NO_TIME = datetime.fromtimestamp(0, UTC)
 
 
 class LocalSource:
@@ -58,73 +62,100 @@ class LocalSource:
         access: Access | None = None,
         skip: Path | None = None,
     ) -> None:
-        self._root = root.resolve()
+        self._root = Path(os.path.realpath(root))
         self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
         self._exclude = pathspec.GitIgnoreSpec.from_lines([*DEFAULT_EXCLUDES, *exclude])
         self._access = access or Access()
-        self._skip = str(skip.resolve()) if skip else None
+        self._skip = Path(os.path.realpath(skip)) if skip else None
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        if not self._root.is_dir():
-            what = "is not a folder" if self._root.exists() else "does not exist"
-            raise SettingsError(f"source folder {self._root} {what}; correct its uri or mount it")
-        start = self._root / prefix
-        if start.is_file():
-            item = self._item(prefix, start)
-            if item is not None:
-                yield item
-        elif start.is_dir():
-            yield from self._walk(prefix.rstrip("/"), str(start))
+        self._check_root()
+        prefix = prefix.rstrip("/")
+        start = os.path.join(self._root, native(prefix)) if prefix else str(self._root)  # noqa: PTH118
+        try:
+            mode = os.lstat(start).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            yield Unlisted(prefix, f"cannot read the properties of {printable(start)}: {error.strerror}")
+            return
+        folder = stat.S_ISDIR(mode)
+        if prefix and self._left_out(prefix, folder=folder):
+            raise SettingsError(
+                f"{printable(start)} is left out of source {printable(str(self._root))}: its include or exclude globs, "
+                "or the default excludes (hidden files and caches), do not let it in"
+            )
+        yield from self._walk(prefix, start) if folder else self._listed(prefix, start)
+
+    def _check_root(self) -> None:
+        shown = printable(str(self._root))
+        try:
+            folder = stat.S_ISDIR(os.stat(self._root).st_mode)  # noqa: PTH116
+        except FileNotFoundError as error:
+            raise SettingsError(f"source folder {shown} does not exist; correct its uri or mount it") from error
+        except OSError as error:
+            raise SettingsError(f"source folder {shown} cannot be opened: {error.strerror}") from error
+        if not folder:
+            raise SettingsError(f"source folder {shown} is not a folder; correct its uri")
+        if self._skip is not None and self._root.is_relative_to(self._skip):
+            raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
+
+    def _left_out(self, path: str, *, folder: bool) -> bool:
+        """Whether a listing of the whole source passes over this path."""
+        parts = path.split("/")
+        parents = ["/".join(parts[:depth]) + "/" for depth in range(1, len(parts) + folder)]
+        return any(map(self._exclude.match_file, parents)) or not (folder or self._wanted(path))
+
+    def _wanted(self, path: str) -> bool:
+        return not self._exclude.match_file(path) and (self._include is None or self._include.match_file(path))
 
     def _walk(self, relative: str, folder: str) -> Iterator[Item | Unlisted]:
         pending = [(relative, folder)]
         while pending:
             relative, folder = pending.pop()
             try:
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                yield Unlisted(relative, f"cannot list {folder}: {error.strerror}")
+                yield Unlisted(relative, f"cannot list {printable(folder)}: {error.strerror}")
                 continue
             for entry in entries:
-                path = f"{relative}/{entry.name}" if relative else entry.name
+                name = printable(entry.name)
+                path = f"{relative}/{name}" if relative else name
                 if entry.is_dir(follow_symlinks=False):
-                    if not self._exclude.match_file(path + "/") and entry.path != self._skip:
+                    if not self._exclude.match_file(path + "/") and entry.path != str(self._skip):
                         pending.append((path, entry.path))
-                elif not self._exclude.match_file(path) and (self._include is None or self._include.match_file(path)):
-                    yield from self._listed(path, entry)
+                elif self._wanted(path):
+                    yield from self._listed(path, entry.path)
 
-    def _listed(self, path: str, entry: os.DirEntry[str]) -> Iterator[Item | Unlisted]:
+    def _listed(self, path: str, file: str) -> Iterator[Item | Unlisted]:
         try:
-            if entry.is_symlink() and not self._inside(entry.path):
+            if os.path.islink(file) and not self._inside(file):  # noqa: PTH114
                 return
-            item = self._item(path, Path(entry.path))
+            status = os.stat(file)  # noqa: PTH116 - as in the whole scan: a Path for each file costs more than its stat
         except FileNotFoundError:
             return
         except OSError as error:
-            yield Unlisted(path, f"cannot read the properties of {entry.path}: {error.strerror}")
+            if error.errno != errno.ELOOP:
+                yield Unlisted(path, f"cannot read the properties of {printable(file)}: {error.strerror}")
             return
-        if item is not None:
-            yield item
+        if stat.S_ISREG(status.st_mode):
+            yield Item(
+                path=path,
+                uri=Path(file).as_uri(),
+                size=status.st_size,
+                etag=_etag(status),
+                modified_at=_modified(status),
+                access=self._access,
+            )
 
     def _inside(self, link: str) -> bool:
-        target = Path(link).resolve()
-        return target.is_file() and target.is_relative_to(self._root)
-
-    def _item(self, path: str, file: Path) -> Item | None:
-        status = file.stat()
-        if not os.path.isfile(file):  # noqa: PTH113 - a stat of a DirEntry's path, not worth a Path method
-            return None
-        name = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        return Item(
-            path=path,
-            uri=(self._root / name).as_uri(),
-            size=status.st_size,
-            etag=_etag(status),
-            modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
-            access=self._access,
-        )
+        target = Path(os.path.realpath(link))
+        if self._skip is not None and target.is_relative_to(self._skip):
+            return False
+        return target.is_relative_to(self._root)
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
         """Read one file; a file that changes while it is read is read again."""
@@ -135,8 +166,7 @@ class LocalSource:
                 content = stream.read()
                 after = os.fstat(stream.fileno())
             if _etag(before) == _etag(after) and len(content) == after.st_size:
-                modified = datetime.fromtimestamp(after.st_mtime, UTC)
-                return replace(item, size=len(content), etag=_etag(after), modified_at=modified), content
+                return replace(item, size=len(content), etag=_etag(after), modified_at=_modified(after)), content
         raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
 
     def hash(self, path: str) -> str:
@@ -144,11 +174,19 @@ class LocalSource:
             return ids.stream_hash(stream)
 
     def _file(self, path: str) -> Path:
-        file = self._root / path
-        if not file.resolve().is_relative_to(self._root):
-            raise TransientError("vanished", f"{path} now leads out of {self._root}")
+        file = self._root / native(path)
+        if not Path(os.path.realpath(file)).is_relative_to(self._root):
+            raise FileNotFoundError(errno.ENOENT, "now leads out of the source", path)
         return file
 
 
 def _etag(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns:x}-{status.st_size:x}"
+
+
+def _modified(status: os.stat_result) -> datetime:
+    try:
+        return datetime.fromtimestamp(status.st_mtime, UTC)
+    except (OverflowError, ValueError, OSError):
+        # File systems hold times beyond the year 9999; what counts is that the file can be listed.
+        return _NO_TIME

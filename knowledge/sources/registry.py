@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from knowledge.changes import within
 from knowledge.errors import SettingsError
 from knowledge.model import Access
 from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.base import Source
 from knowledge.sources.local import LocalSource
+from knowledge.sources.names import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,20 @@ def scopes_of(settings: Settings, targets: Sequence[str], namespace: str | None 
             raise SettingsError(f"no source is configured{where}; name folders to refresh, or add a [[source]] table")
         return tuple(configured)
     found = [_scope(target, configured, namespace or settings.corpus.namespace) for target in targets]
-    return tuple(dict.fromkeys(found))
+    return _without_overlap(found)
+
+
+def _without_overlap(scopes: Sequence[Scope]) -> tuple[Scope, ...]:
+    """Every document once, however many of the targets it stands below."""
+
+    def covers(one: Scope, other: Scope) -> bool:
+        return (one.namespace, one.name) == (other.namespace, other.name) and within(other.prefix, one.prefix)
+
+    kept: list[Scope] = []
+    for scope in scopes:
+        if not any(covers(each, scope) for each in kept):
+            kept = [*(each for each in kept if not covers(scope, each)), scope]
+    return tuple(kept)
 
 
 def _scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
@@ -61,18 +76,25 @@ def _scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
         if scope.name == target:
             return scope
     path = local_path(target)
-    if not path.exists():
+    if not _exists(path):
         names = ", ".join(scope.name for scope in configured) or "none configured"
-        raise SettingsError(f"{target} is neither a folder or file nor the name of a source ({names})")
+        raise SettingsError(f"{printable(target)} is neither a folder or file nor the name of a source ({names})")
     path = path.resolve()
     for scope in configured:
         if is_local(scope.settings.uri):
             root = local_path(scope.settings.uri).resolve()
             if path.is_relative_to(root):
-                relative = path.relative_to(root).as_posix()
-                return Scope(scope.settings, scope.namespace, "" if relative == "." else relative)
-    root, prefix = (path, "") if path.is_dir() else (path.parent, path.name)
-    return Scope(SourceSettings(name=root.as_uri(), uri=str(root)), namespace, prefix)
+                return Scope(scope.settings, scope.namespace, "/".join(map(printable, path.relative_to(root).parts)))
+    root, prefix = (path, "") if path.is_dir() else (path.parent, printable(path.name))
+    return Scope(SourceSettings(name=root.as_uri(), uri=root.as_uri()), namespace, prefix)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        # No permission on the way there, or a name longer than any file's.
+        raise SettingsError(f"{printable(str(path))} cannot be opened: {error.strerror}") from error
 
 
 def scope_of_source(settings: Settings, namespace: str, name: str) -> Scope:
@@ -86,7 +108,9 @@ def scope_of_source(settings: Settings, namespace: str, name: str) -> Scope:
             return Scope(source, namespace, "")
     if "://" in name:
         return Scope(SourceSettings(name=name, uri=name), namespace, "")
-    raise SettingsError(f"source {name!r} of namespace {namespace} is not configured any more; add its [[source]] table")
+    raise SettingsError(
+        f"source {name!r} of namespace {namespace} is not configured any more; add its [[source]] table"
+    )
 
 
 def open_source(scope: Scope, corpus_root: str) -> Source:
@@ -110,4 +134,8 @@ def is_local(uri: str) -> bool:
 
 def local_path(uri: str) -> Path:
     """The path of a local folder or file given as a path or `file://` URL."""
-    return Path(unquote(urlsplit(uri).path)) if uri.startswith("file://") else Path(uri).expanduser()
+    return (
+        Path(unquote(urlsplit(uri).path, errors="surrogateescape"))
+        if uri.startswith("file://")
+        else Path(uri).expanduser()
+    )

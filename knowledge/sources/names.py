@@ -1,0 +1,29 @@
+r"""File names as valid Unicode: Linux keeps any bytes, but tables and programs hold text."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
+"""how Python holds the bytes of a file name that are not UTF-8"""
+
+
+def printable(name: str) -> str:
+    r"""The name of a file, or a path, as valid Unicode from which `native` finds the file again.
+
+    Bytes that are not UTF-8 become `\xNN`, and so does the backslash of a name that happens to look like that. All
+    other names stay as they are.
+    """
+    if "\\" not in name and name.isprintable():
+        return name
+    name = _ESCAPE.sub(lambda found: "\\x5c" + found[0][1:], name)
+    return _UNDECODABLE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", name)
+
+
+def native(path: str) -> str:
+    """The name or path that `printable` was given, as the operating system knows it."""
+    if "\\" not in path:
+        return path
+    return _ESCAPE.sub(lambda found: os.fsdecode(bytes([int(found[1], 16)])), path)
