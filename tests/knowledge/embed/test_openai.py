@@ -277,6 +277,21 @@ def test_what_the_operator_must_mend_stops_after_one_request(reply: Reply) -> No
     assert classify(caught.value).fate == "stop"
 
 
+@pytest.mark.parametrize(
+    ("reply", "advice"),
+    [
+        (refusal(429, "exceeded", "insufficient_quota"), "has no quota left"),
+        (refusal(402, "Payment required"), "has no quota left"),
+        (refusal(401, "Incorrect"), "check OPENAI_API_KEY"),
+        (refusal(404, "unknown"), "check base_url and the model's name"),
+    ],
+    ids=["quota", "payment", "key", "model"],
+)
+def test_what_the_operator_must_mend_comes_with_what_to_do(reply: Reply, advice: str) -> None:
+    with EmbeddingServer(scripted([reply])) as server, pytest.raises(SettingsError, match=advice):
+        open_on(server).embed(["a"])
+
+
 def test_vectors_paid_for_before_an_interruption_are_not_paid_for_again() -> None:
     texts = [f"text {number}" for number in range(6)]
     script = scripted([embeddings, embeddings, *[refusal(503, "down")] * 4, embeddings])
