@@ -120,7 +120,7 @@ class Package:
                     self._unpacked[key] = max(unpacked, self._unpacked.get(key, 0))
                     self._refuse_too_much(name, unpacked, member.compress_size)
                     yield block
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, RuntimeError) as error:
             raise BrokenDocument("damaged", f"the part {name} cannot be unpacked: {error}") from error
 
     def _refuse_too_much(self, name: str, unpacked: int, declared: int) -> None:
