@@ -18,6 +18,7 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _LANGUAGE_CLASS = re.compile(r"\b(?:language|lang|highlight-source|brush)[-:]\s*([a-zA-Z][\w+#]*)")
 _PERMALINK = re.compile(r"\s*(?:[¶#§🔗]|\[(?:edit|edit source)\])+\s*$|^\s*[¶#]\s+", re.IGNORECASE)
+_LIST = re.compile(r"\s*(?:-|\d+\.) ")
 _MAX_MARKER_DEPTH = 12
 """Lists deeper than this are not indented further."""
 
@@ -117,7 +118,7 @@ class BlockWriter:
             indent = "" if deep else " " * len(frame.marker)
             text = blocks[0]
             for block in blocks[1:]:
-                text += ("\n" if block.lstrip().startswith(("- ", "1. ")) else "\n\n") + block
+                text += ("\n" if _LIST.match(block) else "\n\n") + block
             self._emit(frame.marker + text.replace("\n", f"\n{indent}").replace(f"\n{indent}\n", "\n\n"))
 
     def _heading(self, level: int, node: LexborNode) -> None:

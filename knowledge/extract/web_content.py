@@ -24,10 +24,8 @@ _MAX_GROWTH = 1.5
 """An element around the chosen one is taken instead if it is at most this much longer, or holds more that was found:
 what comes with it is an introduction, a byline, a closing note."""
 
-_BOILERPLATE_TAGS = frozenset({"nav", "footer", "aside", "search"})
-_BOILERPLATE_ROLES = frozenset(
-    {"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar", "dialog", "alertdialog"}
-)
+_BOILERPLATE_TAGS = frozenset({"aside", "search"})
+_BOILERPLATE_ROLES = frozenset({"banner", "complementary", "search", "menu", "menubar", "dialog", "alertdialog"})
 _BOILERPLATE_NAME = re.compile(
     r"(?:^|[\s_-])(?:nav(?:bar|igation)?|breadcrumbs?|sidebar|side-?bar|footer|cookies?|consent|gdpr|share|sharing|"
     r"social|newsletter|subscribe|related(?:-posts|-articles)?|recommended|advert(?:s|isement)?|ads?|promo|sponsored|"
@@ -238,17 +236,23 @@ class _Survey:
 def _is_boilerplate(block: _Block, body: _Block) -> bool:
     node = block.node
     tag = node.tag or ""
-    if block.found > block.characters / 2 or tag == "body":
+    if tag == "body" or block.characters > body.characters / 2:
         return False
     attributes = node.attributes
-    if tag in _BOILERPLATE_TAGS or (attributes.get("role") or "").lower() in _BOILERPLATE_ROLES:
+    role = (attributes.get("role") or "").lower()
+    if tag in ("nav", "footer") or role in ("navigation", "contentinfo"):
+        return True
+    # What follows may be named wrongly: the content finder knows better.
+    if block.found > block.characters / 2:
+        return False
+    if tag in _BOILERPLATE_TAGS or role in _BOILERPLATE_ROLES:
         return True
     if tag == "header":
         return not block.headings and block.linked > block.characters / 2
     if tag in ("main", "article", "h1", "h2", "h3", "td", "tr", "tbody") or block.headings:
         return False
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return block.characters < body.characters / 2 and bool(_BOILERPLATE_NAME.search(names))
+    return bool(_BOILERPLATE_NAME.search(names))
 
 
 def _is_link_list(block: _Block) -> bool:

@@ -28,7 +28,7 @@ def is_layout_table(table: LexborNode) -> bool:
     if (table.attributes.get("role") or "").lower() in ("presentation", "none"):
         return True
     shown = len(table.text() or "")
-    nested = sum(len(inner.text() or "") for inner in table.css("td table, th table"))
+    nested = sum(len(inner.text() or "") for inner in table.css("td table, th table") if inner.mem_id != table.mem_id)
     if nested > shown / 3 or table.css_first("td pre, td h1, td h2, td h3, td h4, td blockquote, td p + p + p"):
         return True
     rows = _rows(table)
