@@ -132,7 +132,7 @@ class _Planner:
         for item in self.listing.items:
             known = self.known.get(item.path)
             if known is not None and force.selects(known):
-                effort = force.effort if known.status == "indexed" else "extract"
+                effort = force.effort if known.revision else "extract"
                 changes.append(self._make("changed", effort, "reindex asked for", item, known))
         return SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
 
@@ -179,14 +179,13 @@ class _Planner:
         then, now = Fingerprint.parse(row.fingerprint), self.fingerprints.of(row.media_type)
         if then.extraction != now.extraction:
             return "extract", "extraction settings changed"
-        if row.status == "failed":
-            return ("extract", f"tried again after: {row.error}") if row.transient else ("nothing", "")
-        if row.status == "skipped":
-            return "nothing", ""
-        if then.chunking != now.chunking:
+        # A failed document has its last good revision, which has to go along: one search takes one embedder.
+        if row.revision and then.chunking != now.chunking:
             return "rechunk", "chunking settings changed"
-        if then.embedding != now.embedding:
+        if row.revision and then.embedding != now.embedding:
             return "rechunk", "embedding settings changed"
+        if row.status == "failed" and row.transient:
+            return "extract", f"tried again after: {row.error}"
         return "nothing", ""
 
     def _removal(self, row: DocumentRow) -> Change:

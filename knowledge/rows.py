@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from knowledge import ids
 from knowledge.changes import Change
 from knowledge.errors import Verdict
-from knowledge.fingerprint import Fingerprint
+from knowledge.fingerprint import Fingerprint, Fingerprints
 from knowledge.model import DocumentRow, Failure, Item, Scalar
 
 LIMIT_REASONS = frozenset({"timeout", "memory", "crashed"})
@@ -46,14 +46,20 @@ class Processed:
 
 def processed_row(change: Change, done: Processed, stamp: Stamp) -> DocumentRow:
     """The row of a document that was processed; from now on its new revision is the visible one."""
+    draft = replace(_draft(change, stamp), status="indexed")
+    if change.effort == "rechunk" and change.base is not None and change.base.status == "failed":
+        # Its last good revision was renewed; its present content is as unreadable as before.
+        failed = change.base
+        draft = replace(
+            draft, status="failed", error=failed.error, attempts=failed.attempts, transient=failed.transient
+        )
     return replace(
-        _draft(change, stamp),
-        title=done.title or PurePosixPath(change.item.path).stem if change.item else done.title,
+        draft,
+        title=done.title or PurePosixPath(draft.path).stem,
         media_type=done.media_type,
         content_hash=done.content_hash,
         revision=done.revision,
         fingerprint=str(done.fingerprint),
-        status="indexed",
         extractor=done.extractor,
         embedder=done.embedder,
         pages=done.pages,
@@ -68,7 +74,7 @@ def refused_row(
     change: Change,
     stage: str,
     verdict: Verdict,
-    fingerprint: Fingerprint,
+    fingerprints: Fingerprints,
     stamp: Stamp,
     *,
     content_hash: str,
@@ -82,11 +88,17 @@ def refused_row(
     draft = _draft(change, stamp)
     base = change.base
     skipped = verdict.fate == "skip"
-    tried_before = base.attempts if base is not None and base.status == "failed" else 0
-    attempts = tried_before + 1
+    if not skipped:
+        media_type = media_type or draft.media_type
+    fingerprint = fingerprints.of(media_type)
+    attempts = 1 + _failures_in_a_row(base, content_hash, fingerprint)
+    if not skipped and base is not None and base.revision:
+        kept = Fingerprint.parse(base.fingerprint)
+        fingerprint = replace(fingerprint, chunking=kept.chunking, embedding=kept.embedding)
     row = replace(
         draft,
         title=draft.title if base else PurePosixPath(draft.path).stem,
+        media_type=media_type,
         content_hash=content_hash,
         fingerprint=str(fingerprint),
         status="skipped" if skipped else "failed",
@@ -95,8 +107,16 @@ def refused_row(
         transient=verdict.fate == "retry" or (verdict.reason in LIMIT_REASONS and attempts < max_attempts),
     )
     if skipped:
-        return replace(row, media_type=media_type, revision=0, pages=0, characters=0, chunks=0, tokens=0)
-    return replace(row, media_type=row.media_type or media_type)
+        return replace(row, revision=0, pages=0, characters=0, chunks=0, tokens=0)
+    return row
+
+
+def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint: Fingerprint) -> int:
+    """How often this content has failed before in the extraction of the present settings."""
+    if base is None or base.status != "failed" or base.content_hash != content_hash:
+        return 0
+    same = Fingerprint.parse(base.fingerprint).extraction == fingerprint.extraction
+    return base.attempts if same else 0
 
 
 def kept_row(change: Change, stamp: Stamp) -> DocumentRow:

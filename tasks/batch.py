@@ -97,7 +97,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         embedded = _embed(good, revisions, run, progress)
     with progress.stage("store"):
         shards, rows = _store(batch, good, embedded, run)
-    rows.extend(_refused_row(document, run) for document in documents if document.prepared is None)
+    rows.extend(_refused_rows([document for document in documents if document.prepared is None], run))
     price = run.embedder.price_per_million_tokens if embedded.tokens_paid else 0.0
     work = Work(
         chunks_written=sum(len(revision.chunks) for revision in embedded.revisions),
@@ -121,7 +121,7 @@ def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)
     documents = [_Document(change, refused=("store", verdict)) for change in batch.changes]
-    return BatchReport(batch.number, tuple(_refused_row(document, run) for document in documents), (), Work(), (), {})
+    return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {})
 
 
 # --- fetch and extract
@@ -141,6 +141,7 @@ def _start(documents: Sequence[_Document], run: Run, progress: _Progress) -> Non
             if document.change.effort == "rechunk" and base is not None and base.revision in stored:
                 _start_chunking(document, base, stored[base.revision], run)
             else:
+                document.change = replace(document.change, effort="extract")
                 _start_extraction(document, run, progress)
 
 
@@ -332,13 +333,21 @@ def _pages(extraction: Extraction) -> int:
     return sum(part.kind != "document" for part in extraction.parts)
 
 
+def _refused_rows(documents: Sequence[_Document], run: Run) -> list[DocumentRow]:
+    rows = []
+    for document in documents:
+        rows.append(_refused_row(document, run))
+        rows.extend(origin_removed(document.change, run.stamp))
+    return rows
+
+
 def _refused_row(document: _Document, run: Run) -> DocumentRow:
     stage, verdict = document.refused or ("extract", Verdict("fail", "unexpected", "nothing came of it"))
     return refused_row(
         document.change,
         stage,
         verdict,
-        run.fingerprints.of(document.media_type),
+        run.fingerprints,
         run.stamp,
         content_hash=document.content_hash,
         media_type=document.media_type,
