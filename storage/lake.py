@@ -91,7 +91,7 @@ class Lake:
             )
 
     def _check_version(self) -> None:
-        description = DeltaTable(self.layout.table("documents"), without_files=True).metadata().description
+        description = DeltaTable(self.layout.table("documents")).metadata().description
         try:
             version = int(json.loads(description)["parquetry_schema"])
         except (TypeError, ValueError, KeyError) as error:
@@ -127,7 +127,7 @@ class Lake:
         path = self.layout.table("documents")
         if version is None:
             return DeltaTable(path)
-        newest = DeltaTable(path, without_files=True).version()
+        newest = DeltaTable(path).version()
         if not 0 <= version <= newest:
             raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
         return DeltaTable(path, version=version)
@@ -185,7 +185,7 @@ class Lake:
                     raise
                 namespaces = ", ".join(keys)
                 raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
-            return DeltaTable(self.layout.table("documents"), without_files=True).version()
+            return DeltaTable(self.layout.table("documents")).version()
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and the documents that failed in it."""
@@ -200,7 +200,7 @@ class Lake:
 
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str) -> None:
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
-            DeltaTable(self.layout.table(table), without_files=True).create_write_transaction(
+            DeltaTable(self.layout.table(table)).create_write_transaction(
                 [_add(shard) for shard in shards],
                 "append",
                 schema.SCHEMAS[table],
@@ -210,7 +210,7 @@ class Lake:
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
-            table = DeltaTable(self.layout.table("documents"), without_files=True)
+            table = DeltaTable(self.layout.table("documents"))
             return [
                 Publish(
                     version=int(entry["version"]),

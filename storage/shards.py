@@ -163,9 +163,9 @@ def _leaves(columns: pa.Schema) -> list[str]:
 
 def _lists(vectors: Vectors) -> pa.ListArray:
     """Rows as lists; a row of zeros has no direction, would compare as NaN, and becomes NULL."""
-    missing = ~vectors.any(axis=1)
-    if missing.any():
-        rows = [None if gap else row for row, gap in zip(vectors.tolist(), missing.tolist(), strict=True)]
+    missing = set(np.flatnonzero(~vectors.any(axis=1)).tolist())
+    if missing:
+        rows = [None if index in missing else row for index, row in enumerate(vectors.tolist())]
         return pa.array(rows, pa.list_(pa.float32()))
     count, dimension = vectors.shape
     offsets = (

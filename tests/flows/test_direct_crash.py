@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from workshop import Workshop
 from storage.connect import open_duckdb, sql_list
 
 RUNNER = Path(__file__).parent / "crash_runner.py"
-BY_EVENT, BY_TIME = 20, 12
+BY_EVENT, BY_TIME, PARTS = 20, 12, 4
 SECTIONS = {
     "extraction": {"workers": 1},
     "chunking": {"size": 120, "overlap": 0},
@@ -47,10 +48,14 @@ def prepared(tmp_path_factory) -> Workshop:
     workshop = Workshop(tmp_path_factory.mktemp("crash"))
     workshop.sections |= SECTIONS
     for number in range(10):
-        workshop.write(f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count the boards twice." for rule in range(6)))
+        workshop.write(
+            f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count the boards twice." for rule in range(6))
+        )
     workshop.refresh()
     for number in range(4):
-        workshop.write(f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count them {rule} times." for rule in range(9)))
+        workshop.write(
+            f"{number}.md", "\n\n".join(f"Rule {number}.{rule}: count them {rule} times." for rule in range(9))
+        )
     for number in range(20, 26):
         workshop.write(f"{number}.md", "\n\n".join(f"Order {number}.{rule}: signed by two." for rule in range(5)))
     (workshop.folder / "8.md").rename(workshop.folder / "moved.md")
@@ -76,21 +81,37 @@ def visible_hashes(workshop: Workshop) -> set[str]:
     return {key for (key,) in workshop.reader().connection.execute("SELECT DISTINCT text_hash FROM chunks").fetchall()}
 
 
-def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, runner, tmp_path):
-    """32 kills: at file operations spread over the run, and at random times."""
-    whole = copy_of(prepared, tmp_path / "whole")
-    before = state(whole)
+@dataclass(frozen=True)
+class Undisturbed:
+    """What the run does when nobody kills it."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    needed: set[str]
+    """text hashes of all visible chunks afterwards"""
+    events: int
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def undisturbed(prepared, runner, tmp_path_factory) -> Undisturbed:
+    whole = copy_of(prepared, tmp_path_factory.mktemp("whole"))
+    before = comparable(state(whole))
     complete = ask(runner, whole.root)
     assert not complete["killed"], complete
     after = comparable(state(whole))
-    needed = visible_hashes(whole)
+    return Undisturbed(before, after, visible_hashes(whole), complete["events"], complete["seconds"])
 
-    dice = random.Random(20261122)
-    moments: list[dict[str, Any]] = [
-        {"event": 1 + number * (complete["events"] - 1) // (BY_EVENT - 1)} for number in range(BY_EVENT)
-    ]
-    moments += [{"delay": dice.uniform(0, complete["seconds"])} for _ in range(BY_TIME)]
-    killed = 0
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, undisturbed, runner, tmp_path, part):
+    """Kills at file operations spread over the run, and at random times; 32 in all."""
+    dice = random.Random(20261122 + part)
+    share = BY_EVENT // PARTS
+    places = range(part * share, (part + 1) * share)
+    moments: list[dict[str, Any]] = [{"event": 1 + n * (undisturbed.events - 1) // (BY_EVENT - 1)} for n in places]
+    moments += [{"delay": dice.uniform(0, undisturbed.seconds)} for _ in range(BY_TIME // PARTS)]
+    after, killed = undisturbed.after, 0
     for number, moment in enumerate(moments):
         workshop = copy_of(prepared, tmp_path / str(number))
         answer = ask(runner, workshop.root, **moment)
@@ -98,16 +119,16 @@ def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, runner,
         published = workshop.lake.snapshot().version
         assert published in (1, 2), moment
         seen = state(workshop)
-        assert comparable(seen) == (after if published == 2 else comparable(before)), moment
+        assert comparable(seen) == (after if published == 2 else undisturbed.before), moment
 
         stored = stored_hashes(workshop)
         report = workshop.refresh(allow_removals=True)
         assert comparable(state(workshop)) == after, moment
-        assert report.work.chunks_embedded == (0 if published == 2 else len(needed - stored)), moment
+        assert report.work.chunks_embedded == (0 if published == 2 else len(undisturbed.needed - stored)), moment
         assert workshop.refresh().version == report.version, moment
         shutil.rmtree(workshop.root)
     # A delay close to the whole duration may come too late; the file operations are certain.
-    assert killed >= BY_EVENT + BY_TIME // 2
+    assert killed >= share
 
 
 def comparable(seen: dict[str, Any]) -> dict[str, Any]:

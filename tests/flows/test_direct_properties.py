@@ -14,7 +14,9 @@ QUERIES = ("days of leave", "the planer in hall two", "oak and beech", "who sign
 WORDS = ("leave", "oak", "beech", "planer", "hall", "order", "sign", "days", "Monday", "blade", "glue", "two")
 
 names = st.sampled_from(["a.md", "b.md", "c.txt", "deep/d.md", "deep/e.txt"])
-sentences = st.lists(st.sampled_from(WORDS), min_size=3, max_size=12).map(lambda words: " ".join(words).capitalize() + ".")
+sentences = st.lists(st.sampled_from(WORDS), min_size=3, max_size=12).map(
+    lambda words: " ".join(words).capitalize() + "."
+)
 texts = st.lists(sentences, min_size=1, max_size=8).map("\n\n".join)
 steps = st.one_of(
     st.tuples(st.just("write"), names, texts),
@@ -52,7 +54,16 @@ def state(workshop: Workshop) -> dict[str, Any]:
     """Everything a reader can see, without what differs by nature: revisions, runs and times."""
     reader = workshop.reader()
     documents = {
-        path: (row.document_id, row.status, row.content_hash, row.title, row.fingerprint, row.chunks, row.tokens, row.etag)
+        path: (
+            row.document_id,
+            row.status,
+            row.content_hash,
+            row.title,
+            row.fingerprint,
+            row.chunks,
+            row.tokens,
+            row.etag,
+        )
         for path, row in workshop.rows().items()
     }
     chunks = reader.connection.execute(
@@ -79,7 +90,9 @@ def test_incremental_refresh_equals_a_rebuild(history):
         workshop.refresh(allow_removals=True)
         incremental = state(workshop)
 
-        assert {change.effort for change in workshop.plan().changes} <= {"nothing"}, "the plan of a refreshed corpus is empty"
+        assert {change.effort for change in workshop.plan().changes} <= {"nothing"}, (
+            "the plan of a refreshed corpus is empty"
+        )
         again = workshop.refresh()
         assert (again.version, again.work.chunks_embedded) == (again.version_before, 0), "a refresh is idempotent"
 
