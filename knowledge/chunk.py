@@ -117,9 +117,10 @@ class Chunker:
             checked += [span] if size <= self._settings.size else self._shorter(text, span, size, cutter, tokenizer)
         repeated = [text[start : max(start, before_end)] for (_, before_end), (start, _) in pairwise(checked)]
         for place, size in enumerate(count_tokens(tokenizer, repeated), start=1):
-            if size > self._settings.overlap:
-                start, end = checked[place]
-                lower, upper = checked[place - 1]
+            start, end = checked[place]
+            lower, upper = checked[place - 1]
+            # A piece that was cut again may start behind what the next one repeats.
+            if size > self._settings.overlap or start <= lower:
                 start = min(cutter.overlap_start(max(lower, start), upper, self._settings.overlap // 2), end)
                 checked[place] = (start, end)
         return _trimmed(text, checked)
