@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge.changes import SourcePlan
+from knowledge.changes import Change, SourcePlan
 from knowledge.model import DocumentRow, Failure
 
 
@@ -94,7 +94,7 @@ class RunReport:
         }
 
 
-def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow]) -> DocumentCounts:
+def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] | None = None) -> DocumentCounts:
     """Count every listed document once.
 
     A document that ended up failed or skipped counts as that, whatever had been planned for it, and goes on counting
@@ -102,23 +102,29 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow])
 
     Args:
         plans: of the sources that were refreshed; a refused source counts as unchanged.
-        written: the rows that the run published.
+        written: the rows that the run published, None to count a plan. What was planned and is not among them was
+            published by another run first: no change of this one.
     """
-    status = {(row.namespace, row.document_id): row.status for row in written if not row.removed}
+    published = None if written is None else {(row.namespace, row.document_id): row for row in written}
     counts: Counter[str] = Counter()
     for plan in plans:
         for change in plan.changes:
+            key = (change.namespace, change.document_id)
+            row = published.get(key) if published is not None else None
+            held = plan.refused is not None or (published is not None and row is None)
             if change.action == "removed":
-                counts["removed"] += plan.refused is None
+                counts["removed"] += not held
                 continue
             counts["scanned"] += 1
-            known = change.known.status if change.known else "indexed"
-            now = status.get((change.namespace, change.document_id), known)
-            if now != "indexed":
-                counts[now] += 1
-            else:
-                counts["unchanged" if plan.refused else change.action] += 1
+            counts[_outcome(change, row, held=held)] += 1
     return DocumentCounts(**counts)
+
+
+def _outcome(change: Change, row: DocumentRow | None, *, held: bool) -> str:
+    latest = row or change.known
+    if latest is not None and latest.status != "indexed" and (row is not None or held or change.effort != "extract"):
+        return latest.status
+    return "unchanged" if held else change.action
 
 
 def failures_by_reason(failures: Iterable[Failure]) -> dict[str, int]:

@@ -262,6 +262,10 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
         raise SettingsError("\n".join(lines)) from error
 
 
+_IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
+"""pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
+
+
 def _explain(error: Any) -> str:
     location = [part for part in error["loc"] if isinstance(part, str | int)]
     key = _dotted(location)
@@ -270,7 +274,7 @@ def _explain(error: Any) -> str:
         near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
         hint = f"did you mean {_dotted([*location[:-1], near[0]])}?" if near else f"known: {', '.join(known)}"
         return f"unknown setting {key}; {hint}"
-    message = error["msg"].removeprefix("Value error, ")
+    message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     value = error.get("input")
     shown = "" if isinstance(value, dict | list | Section) or value is None else f" (it is {value!r})"
     return f"{key}: {message}{shown}" if key else message

@@ -63,7 +63,7 @@ def plan(
         estimate = planned.estimate
         print_json(
             {
-                "documents": count_documents(planned.sources, ()).as_dict(),
+                "documents": count_documents(planned.sources).as_dict(),
                 "estimate": {name: getattr(estimate, name) for name in estimate.__slots__},
                 "refused": list(planned.refused),
             }

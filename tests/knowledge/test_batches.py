@@ -1,0 +1,50 @@
+"""Work is divided into batches of even size, the largest documents first."""
+
+import pytest
+
+from knowledge.batches import into_batches
+from knowledge.changes import Change
+from tests.records import item, row
+
+
+def change(name, size, effort="extract"):
+    return Change("added", effort, "", name, "default", "docs", item(name, size=size), None)
+
+
+def sizes(batches):
+    return [[each.item.size for each in batch.changes] for batch in batches]
+
+
+def test_largest_documents_come_first_and_fill_batches():
+    changes = [change(str(size), size) for size in (1, 2, 3, 4, 5)]
+    batches = into_batches(changes, batch_bytes=6, batch_documents=10)
+    assert sizes(batches) == [[5], [4], [3, 2, 1]]
+    assert [batch.number for batch in batches] == [0, 1, 2]
+    assert [batch.size for batch in batches] == [5, 4, 6]
+
+
+def test_document_larger_than_a_batch_has_one_to_itself():
+    assert sizes(into_batches([change("a", 100), change("b", 1)], batch_bytes=10, batch_documents=10)) == [[100], [1]]
+
+
+@pytest.mark.parametrize(("documents", "expected"), [(1, [1, 1, 1]), (2, [2, 1]), (3, [3])])
+def test_batch_holds_no_more_documents_than_set(documents, expected):
+    batches = into_batches([change(str(n), 0) for n in range(3)], batch_bytes=10, batch_documents=documents)
+    assert [len(batch.changes) for batch in batches] == expected
+
+
+def test_what_needs_no_work_is_in_no_batch():
+    changes = [change("a", 1, "nothing"), change("b", 1, "row"), change("c", 1, "rechunk"), change("d", 1)]
+    (batch,) = into_batches(changes, batch_bytes=10, batch_documents=10)
+    assert {each.document_id for each in batch.changes} == {"c", "d"}
+    assert into_batches(changes[:2], 10, 10) == ()
+
+
+def test_batches_do_not_depend_on_the_order_of_the_listing():
+    changes = [change(name, 1) for name in "abcdef"]
+    assert into_batches(changes, 2, 10) == into_batches(reversed(changes), 2, 10)
+
+
+def test_removed_document_weighs_nothing():
+    gone = Change("removed", "extract", "", "x", "default", "docs", None, row())
+    assert into_batches([gone], 1, 1)[0].size == 0
