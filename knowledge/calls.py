@@ -131,7 +131,7 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
             return call()
         except openai.APIError as error:
             raise meaning(error, where, patience.now()) from error
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise TransientError("bad-reply", f"{where.url} answered what is no JSON: {error}") from error
 
     def wait(state: RetryCallState) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -201,12 +202,15 @@ class OpenAIEmbedder:
         shape = {"dimensions": self._settings.dimension} if self._settings.dimension else {}
 
         def call() -> tuple[npt.NDArray[np.float32], int]:
-            # Replies are read as plain data: a service may leave out what the client's types promise.
-            reply: Any = client.embeddings.create(
+            raw = client.embeddings.with_raw_response.create(
                 model=self._model, input=inputs, encoding_format=self._format, extra_body=shape
             )
+            # Read as plain data: the client's types take a second for what is read in milliseconds, and a service may
+            # leave out what they promise.
+            reply = json.loads(raw.content)
             found = _vectors(reply, len(inputs))
-            paid = getattr(getattr(reply, "usage", None), "total_tokens", None)
+            usage = reply.get("usage")
+            paid = usage.get("total_tokens") if isinstance(usage, dict) else None
             return found, paid if isinstance(paid, int) else sum(map(_estimate, inputs))
 
         found, paid = patiently(call, self._where, self._patience)
@@ -259,13 +263,13 @@ def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
     Raises:
         TransientError: `bad-reply`, vectors are missing, doubled, of different lengths or no numbers at all.
     """
-    data = getattr(reply, "data", None)
-    if not isinstance(data, list):
+    data = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise TransientError("bad-reply", f"the embedding service sent no data but {str(reply)[:200]!r}")
     places = in_order([_index(item) for item in data], expected)
     try:
-        found = np.array([_numbers(item.embedding) for item in data], np.float32)
-    except (TypeError, ValueError, AttributeError, binascii.Error) as error:
+        found = np.array([_numbers(item["embedding"]) for item in data], np.float32)
+    except (TypeError, ValueError, KeyError, binascii.Error) as error:
         raise TransientError("bad-reply", f"the embedding service sent a vector that is none: {error}") from error
     if found.ndim != 2:
         raise TransientError("bad-reply", "the embedding service sent something else than one vector per text")
@@ -273,8 +277,8 @@ def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
     return ordered
 
 
-def _index(item: Any) -> int:
-    index = getattr(item, "index", None)
+def _index(item: dict[str, Any]) -> int:
+    index = item.get("index")
     return index if isinstance(index, int) else -1
 
 

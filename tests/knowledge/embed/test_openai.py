@@ -414,6 +414,7 @@ def test_a_reply_in_another_order_is_sorted_by_its_index() -> None:
         pytest.param(lambda data: [data[0], data[1] | {"embedding": ["x"] * 8}], id="words"),
         pytest.param(lambda data: [data[0], data[1] | {"embedding": [[1.0] * 8]}], id="nested"),
         pytest.param(lambda data: None, id="no data"),
+        pytest.param(lambda data: [1, 2], id="data of another kind"),
     ],
 )
 def test_a_reply_that_does_not_fit_the_request_is_asked_for_again(change: object) -> None:
@@ -425,8 +426,9 @@ def test_a_reply_that_does_not_fit_the_request_is_asked_for_again(change: object
 def test_a_reply_that_is_no_json_is_asked_for_again() -> None:
     page = Reply(200, b"<html>gateway</html>", {"Content-Type": "text/html"})
     half = Reply(200, b'{"data": [', {"Content-Type": "application/json"})
-    with EmbeddingServer(scripted([page, half, embeddings])) as server:
-        np.testing.assert_allclose(open_on(server).embed(["a"]).vectors, expected(["a"]), atol=1e-6)
+    words, broken = Reply(200, b'"busy"'), Reply(200, b"\xff\xfe\x00")
+    with EmbeddingServer(scripted([page, half, words, broken, embeddings])) as server:
+        np.testing.assert_allclose(open_on(server, attempts=5).embed(["a"]).vectors, expected(["a"]), atol=1e-6)
 
 
 @pytest.mark.parametrize(
