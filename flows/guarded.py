@@ -7,6 +7,10 @@ import runpy
 import signal
 import sys
 import threading
+import time
+
+_STOP_SECONDS = 10
+"""for an orderly stop"""
 
 
 def _watch() -> None:
@@ -14,6 +18,8 @@ def _watch() -> None:
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_STOP_SECONDS)
+    os._exit(1)
 
 
 if __name__ == "__main__":

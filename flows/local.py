@@ -11,6 +11,8 @@ from flows.composition import Observer, Request, check_request
 from flows.server import ENVIRONMENT, own_server
 from knowledge.report import RunReport
 
+_DRAIN_SECONDS = 5
+
 
 def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> RunReport:
     """Run a request as a Prefect flow run in this process.
@@ -28,33 +30,24 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
     check_request(request)
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
-    with _api():
+    with _api() as alone:
+        from prefect.events.worker import EventsWorker
         from prefect.logging.handlers import APILogWorker
 
         from flows.refresh import run_request
 
         try:
-            return run_request(request, observer)
+            return run_request(request, observer, alone=alone)
         finally:
-            # The last lines of the log have to arrive before the server stops.
-            APILogWorker.drain_all(timeout=5)
+            # The last lines of the log and the last states of tasks have to arrive before the server stops.
+            APILogWorker.drain_all(timeout=_DRAIN_SECONDS)
+            EventsWorker.drain_all(timeout=_DRAIN_SECONDS)
 
 
-@contextmanager
-def _api() -> Iterator[None]:
-    if os.environ.get("PREFECT_API_URL") or _profile_names_api():
-        yield
-        return
-    with own_server() as server:
-        # The server takes seconds to start; importing Prefect takes two of them.
-        from prefect.settings import PREFECT_API_URL, temporary_settings
-
-        server.wait()
-        with temporary_settings({PREFECT_API_URL: server.api_url}):
-            yield
-
-
-def _profile_names_api() -> bool:
+def api_is_configured() -> bool:
+    """Whether the environment or the active profile names a Prefect API."""
+    if os.environ.get("PREFECT_API_URL"):
+        return True
     home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
     try:
         if "PREFECT_API_URL" not in (home / "profiles.toml").read_text("utf-8"):
@@ -64,3 +57,20 @@ def _profile_names_api() -> bool:
     from prefect.settings import PREFECT_API_URL
 
     return bool(PREFECT_API_URL.value())
+
+
+@contextmanager
+def _api() -> Iterator[bool]:
+    """Work with the configured API, or one of our own: yields whether it serves this run alone."""
+    if api_is_configured():
+        yield False
+        return
+    with own_server() as server:
+        # The server takes seconds to start; importing Prefect takes two of them.
+        from prefect.settings import PREFECT_API_URL, temporary_settings
+
+        import flows.refresh  # noqa: F401
+
+        server.wait()
+        with temporary_settings({PREFECT_API_URL: server.api_url}):
+            yield True

@@ -10,18 +10,32 @@ class CorpusParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    config: str | None = Field(None, title="Settings file", description="Default: parquetry.toml where the flow runs.")
+    config: str | None = Field(
+        None, title="Settings file", description="Where the flow runs; default: parquetry.toml in its working folder."
+    )
     corpus: str | None = Field(None, title="Corpus", description="Folder of the corpus, over what the file says.")
-    namespace: str | None = Field(None, title="Namespace", description="Only this part of the corpus.")
+    namespace: str | None = Field(
+        None, title="Namespace", pattern=r"^[\w.-]+$", description="Only this part of the corpus."
+    )
+
+    def subject(self) -> str:
+        """What a run with these parameters is about, for its name."""
+        return self.namespace or "all"
 
 
 class RefreshParameters(CorpusParameters):
     """A scheduled or on-demand refresh."""
 
-    targets: list[str] = Field([], title="Targets", description="Sources, folders or files; empty for all sources.")
+    targets: list[str] = Field(
+        [], title="Targets", description="Names of sources, folders or files; empty for all sources."
+    )
     allow_removals: bool = Field(
         False, title="Allow removals", description="Agree to the removal of any number of documents."
     )
+
+    def subject(self) -> str:
+        names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
+        return _several(self.namespace, names)
 
 
 class ReindexParameters(CorpusParameters):
@@ -35,3 +49,11 @@ class ReindexParameters(CorpusParameters):
         title="Embeddings only",
         description="Compute vectors anew from the stored text; do not read the sources.",
     )
+
+    def subject(self) -> str:
+        return _several(self.namespace, self.documents)
+
+
+def _several(namespace: str | None, names: list[str]) -> str:
+    shown = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}" if names else None
+    return ":".join(part for part in (namespace, shown) if part) or "all"

@@ -2,57 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_run_logger, runtime
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect import flow, runtime
+from prefect.client.orchestration import get_client
+from prefect.exceptions import CancelledRun
+from prefect.states import Cancelled as CancelledState
 
 from flows.composition import Observer, Request, reindex_request, run_refresh
+from flows.overlap import one_run_at_a_time
 from flows.parameters import CorpusParameters, RefreshParameters, ReindexParameters
-from flows.report import failures_table, report_markdown
-from knowledge.batches import Batch
+from flows.report import create_artifacts
+from flows.run_log import RunLog, tasks_log_to_run
 from knowledge.errors import RefusedError
 from knowledge.report import RunReport
 from knowledge.settings import Settings, load_settings, override
-from tasks.batch import BatchReport
-from tasks.plan import RefreshPlan
+from knowledge.sources.registry import Scope, scopes_of
+from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
+from tasks.run import Cancelled
 
 
 @dataclass
 class _Caller:
-    """A program that runs a flow in its own process: what it asks for, who watches, where the report goes."""
+    """A program that runs a flow in its own process: what it asks for, who watches, what came of it."""
 
     request: Request
     observer: Observer
+    alone: bool
+    """whether the API serves this run only, so that there is nobody to wait for"""
     report: RunReport | None = None
+    stopped: Cancelled | None = None
 
 
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)
+_EVERYTHING = RefreshParameters()
+_EVERY_DOCUMENT = ReindexParameters()
 
 
-def run_request(request: Request, observer: Observer) -> RunReport:
+def run_request(request: Request, observer: Observer, *, alone: bool = False) -> RunReport:
     """Run a request as a flow run in this process.
 
     Args:
         request: what to do.
         observer: is told of progress.
+        alone: the API serves this run only; nothing is done to keep others from its namespaces.
+
+    Returns:
+        The report. A source that a guard held back fails the flow run, and is in the report.
 
     Raises:
         ParquetryError: nothing was published.
     """
-    caller = _Caller(request, observer)
+    caller = _Caller(request, observer, alone)
     token = _caller.set(caller)
     root = request.settings.corpus.root
     try:
         if request.kind == "reindex":
             reindex(ReindexParameters(corpus=root, namespace=request.namespace))
         else:
-            refresh(RefreshParameters(corpus=root, namespace=request.namespace, targets=list(request.targets)))
+            refresh(
+                RefreshParameters(
+                    corpus=root,
+                    namespace=request.namespace,
+                    targets=list(request.targets),
+                    allow_removals=request.allow_removals,
+                )
+            )
+    except RefusedError:
+        if caller.report is None:
+            raise
+    except CancelledRun:
+        if caller.stopped is None:
+            raise
+        raise caller.stopped from None
     finally:
         _caller.reset(token)
     if caller.report is None:
@@ -61,34 +88,39 @@ def run_request(request: Request, observer: Observer) -> RunReport:
 
 
 def _run_name() -> str:
-    parameters = runtime.flow_run.parameters.get("parameters")
-    namespace = getattr(parameters, "namespace", None) or "all"
-    return f"{runtime.flow_run.flow_name}-{namespace}-{runtime.flow_run.scheduled_start_time:%Y%m%d-%H%M%S}"
+    """`refresh-{namespace, targets or all}-{when it was to start}`."""
+    given = runtime.flow_run.parameters.get("parameters") or {}
+    model = ReindexParameters if runtime.flow_run.flow_name == "reindex" else RefreshParameters
+    parameters = given if isinstance(given, CorpusParameters) else model.model_validate(given)
+    start = runtime.flow_run.scheduled_start_time
+    return f"{runtime.flow_run.flow_name}-{parameters.subject()}-{start:%Y%m%d-%H%M%S}"
 
 
 @flow(name="refresh", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
-def refresh(parameters: RefreshParameters | None = None) -> dict[str, Any]:
+def refresh(parameters: RefreshParameters = _EVERYTHING) -> Any:
     """Bring a corpus up to date with its sources."""
-    parameters = parameters or RefreshParameters()
-    if caller := _caller.get():
-        return _run(caller.request)
-    return _run(
-        Request(_settings(parameters), tuple(parameters.targets), parameters.namespace, parameters.allow_removals)
-    )
+
+    def request() -> Request:
+        return Request(
+            _settings(parameters), tuple(parameters.targets), parameters.namespace, parameters.allow_removals
+        )
+
+    return _run(request)
 
 
 @flow(name="reindex", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
-def reindex(parameters: ReindexParameters | None = None) -> dict[str, Any]:
+def reindex(parameters: ReindexParameters = _EVERY_DOCUMENT) -> Any:
     """Rebuild documents of a corpus, whatever their hashes say."""
-    parameters = parameters or ReindexParameters()
-    if caller := _caller.get():
-        return _run(caller.request)
-    documents = tuple(parameters.documents)
-    return _run(
-        reindex_request(
-            _settings(parameters), documents, parameters.namespace, embeddings_only=parameters.embeddings_only
+
+    def request() -> Request:
+        return reindex_request(
+            _settings(parameters),
+            tuple(parameters.documents),
+            parameters.namespace,
+            embeddings_only=parameters.embeddings_only,
         )
-    )
+
+    return _run(request)
 
 
 def _settings(parameters: CorpusParameters) -> Settings:
@@ -96,59 +128,35 @@ def _settings(parameters: CorpusParameters) -> Settings:
     return override(settings, {"corpus": {"root": parameters.corpus}}) if parameters.corpus else settings
 
 
-def _run(request: Request) -> dict[str, Any]:
-    report = run_refresh(request, PrefectEngine(), _Logged())
-    create_markdown_artifact(report_markdown(report), key="refresh-report", description="What the run did")
-    create_table_artifact(
-        failures_table(report), key="refresh-failures", description="Documents that are not indexed, and why"
-    )
-    if caller := _caller.get():
+def _run(parse: Callable[[], Request]) -> Any:
+    """Run a request inside a flow run.
+
+    Returns:
+        The report as JSON, or the final state of a run that was cancelled.
+    """
+    caller = _caller.get()
+    request = caller.request if caller else parse()
+    scopes = request.scopes or scopes_of(request.settings, request.targets, request.namespace)
+    _tag(scopes)
+    namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
+    try:
+        with tasks_log_to_run(), one_run_at_a_time(layout_of(request.settings.corpus.root).root, namespaces):
+            report = run_refresh(request, PrefectEngine(), RunLog(caller.observer if caller else None))
+    except Cancelled as stopped:
+        if caller:
+            caller.stopped = stopped
+        return CancelledState(message=str(stopped))
+    create_artifacts(report, request.kind, namespaces={scope.namespace for scope in scopes})
+    if caller:
         caller.report = report
-    elif report.refused:
+    if report.refused:
         raise RefusedError("; ".join(report.refused))
     return report.as_json()
 
 
-class _Logged:
-    """Tells the run's log what a person wants to know, and whoever else watches."""
-
-    def __init__(self) -> None:
-        self._log = get_run_logger()
-        caller = _caller.get()
-        self._watcher = caller.observer if caller else None
-        self._total = 0
-        self._done = 0
-
-    def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:
-        self._total = sum(len(batch.changes) for batch in batches)
-        for source in plan.sources:
-            to_do = sum(change.effort != "nothing" for change in source.changes)
-            self._log.info("%s: %d documents, %d to do", source.source, len(source.changes), to_do)
-        self._log.info(
-            "%d documents in %d batches, at most about %d chunks", self._total, len(batches), plan.estimate.chunks
-        )
-        if self._watcher:
-            self._watcher.planned(plan, batches)
-
-    def batch_done(self, report: BatchReport) -> None:
-        self._done += sum(not row.removed for row in report.rows)
-        refused = sum(row.status != "indexed" and not row.removed for row in report.rows)
-        self._log.info(
-            "%d of %d documents; batch %d: %d chunks, %d embedded, %d documents without text or failed",
-            self._done,
-            self._total,
-            report.batch,
-            report.work.chunks_written,
-            report.work.chunks_embedded,
-            refused,
-        )
-        if self._watcher:
-            self._watcher.batch_done(report)
-
-    def published(self, report: RunReport) -> None:
-        counts = report.documents.as_dict()
-        self._log.info("version %d: %s", report.version, ", ".join(f"{n} {name}" for name, n in counts.items() if n))
-        for refusal in report.refused:
-            self._log.warning("refused: %s", refusal)
-        if self._watcher:
-            self._watcher.published(report)
+def _tag(scopes: tuple[Scope, ...]) -> None:
+    """Runs are found in the UI by their namespaces and sources, whatever started them."""
+    tags = {f"namespace:{scope.namespace}" for scope in scopes} | {f"source:{scope.name}" for scope in scopes}
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_run(runtime.flow_run.id)
+        client.update_flow_run(run.id, tags=sorted({*run.tags, *tags, "parquetry"}))

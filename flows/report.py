@@ -2,41 +2,84 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from knowledge.report import RunReport, failures_by_reason
 
 MOST_FAILURES = 1000
 """rows of the table; the corpus's own table `failures` has them all"""
+MOST_WARNINGS = 50
 
 
-def report_markdown(report: RunReport) -> str:
+def create_artifacts(report: RunReport, kind: str, namespaces: Iterable[str]) -> None:
+    """Leave the report, and the documents that are not indexed, with the flow run.
+
+    The keys `{kind}-report-{namespace}` and `{kind}-failures-{namespace}` make the reports of one namespace a history.
+
+    Args:
+        report: of the run.
+        kind: refresh or reindex.
+        namespaces: that the run was about.
+    """
+    create_markdown_artifact(
+        report_markdown(report, kind), key=artifact_key(f"{kind}-report", namespaces), description="What the run did"
+    )
+    create_table_artifact(
+        failures_table(report),
+        key=artifact_key(f"{kind}-failures", namespaces),
+        description="Documents that are not indexed, and why",
+    )
+
+
+def artifact_key(what: str, namespaces: Iterable[str]) -> str:
+    """A key of lower-case letters, digits and hyphens, which is all that Prefect takes."""
+    name = "-".join([what, *sorted(namespaces)]).lower()
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:200]
+
+
+def report_markdown(report: RunReport, kind: str = "refresh") -> str:
     """The report as Markdown."""
     counts, work = report.documents, report.work
     lines = [
-        f"# Refresh {report.run_id}",
+        f"# {kind.capitalize()} {report.run_id}",
         "",
-        f"Version {report.version_before} -> **{report.version}** in {report.seconds:.1f} s.",
+        f"{_outcome(report)} in {report.seconds:.1f} s.",
+        *(line for refusal in report.refused for line in ("", f"**Refused:** {refusal}")),
         "",
         "| documents | |",
         "| --- | ---: |",
-        *(f"| {name} | {value} |" for name, value in counts.as_dict().items()),
+        *(f"| {name} | {value:,} |" for name, value in counts.as_dict().items()),
         "",
         "| work | |",
         "| --- | ---: |",
-        f"| chunks written | {work.chunks_written} |",
-        f"| chunks embedded | {work.chunks_embedded} |",
-        f"| vectors reused | {work.chunks_reused} |",
-        f"| bytes read | {work.bytes_read} |",
-        f"| tokens | {work.tokens} |",
+        f"| chunks written | {work.chunks_written:,} |",
+        f"| chunks embedded | {work.chunks_embedded:,} |",
+        f"| vectors reused | {work.chunks_reused:,} |",
+        f"| bytes read | {work.bytes_read:,} |",
+        f"| tokens | {work.tokens:,} |",
         f"| cost | ${work.cost_usd:.4f} |",
     ]
     if report.failures:
         lines += ["", "| not indexed | documents |", "| --- | ---: |"]
-        lines += [f"| {reason} | {count} |" for reason, count in failures_by_reason(report.failures).items()]
-    if report.refused:
-        lines += ["", *(f"**Refused:** {refusal}" for refusal in report.refused)]
+        lines += [f"| {reason} | {count:,} |" for reason, count in failures_by_reason(report.failures).items()]
+    if report.seconds_by_stage:
+        lines += ["", "| stage | seconds, summed over batches |", "| --- | ---: |"]
+        lines += [f"| {stage} | {seconds:.1f} |" for stage, seconds in report.seconds_by_stage.items()]
+    if report.warnings:
+        lines += ["", "Worked around:", "", *(f"- {warning}" for warning in report.warnings[:MOST_WARNINGS])]
+        if len(report.warnings) > MOST_WARNINGS:
+            lines.append(f"- and {len(report.warnings) - MOST_WARNINGS:,} more")
     return "\n".join(lines)
+
+
+def _outcome(report: RunReport) -> str:
+    if report.version == report.version_before:
+        return f"Nothing to publish, still version **{report.version}**,"
+    return f"Version {report.version_before} -> **{report.version}**"
 
 
 def failures_table(report: RunReport) -> list[dict[str, Any]]:

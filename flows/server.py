@@ -21,11 +21,14 @@ from knowledge.errors import ParquetryError
 START_SECONDS = 180
 """a first start writes its database and compiles all of Prefect: half a minute on a busy machine"""
 STOP_SECONDS = 15
+MOST_HOMES = 8
+"""runs at a time that keep a home; further ones make one and throw it away"""
+LARGEST_DATABASE = 256 * 1024 * 1024
+"""bytes after which the history of single runs starts anew; what they did is in the corpus's own table `runs`"""
 
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_UI_ENABLED": "false",
     "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
 }
 
@@ -35,32 +38,42 @@ class ServerFailed(ParquetryError):
 
 
 class Server:
-    """A Prefect server in a process of its own, with its own home, on a free port of loopback.
+    """A Prefect server in a process of its own, with its own home, on loopback. It ends with this program.
 
     Args:
         home: folder of its database and log; kept from run to run, so that migrations happen once.
+        port: to listen on; 0 for any that is free.
+        lasting: serve schedules and the UI too, for as long as deployments are served; otherwise the API alone.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, port: int = 0, *, lasting: bool = False) -> None:
         self._home = home
+        self._lasting = lasting
         self._log = home / "server.log"
-        port = _free_port()
-        self.api_url = f"http://127.0.0.1:{port}/api"
+        port = port or _free_port()
+        self.ui_url = f"http://127.0.0.1:{port}"
+        self.api_url = f"{self.ui_url}/api"
         home.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "flows.guarded", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*command, "--no-services"],
+                command if lasting else [*command, "--no-services"],
                 stdin=subprocess.PIPE,  # its end tells the server that this program is gone
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment(),
-                start_new_session=True,
+                start_new_session=True,  # Ctrl-C is for this program, which stops the server last
             )
 
     def _environment(self) -> Mapping[str, str]:
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_API_")}
-        return {**inherited, **ENVIRONMENT, "PREFECT_HOME": str(self._home)}
+        inherited = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_API_", "PREFECT_UI_"))
+        }
+        own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
+        if self._lasting:
+            # Slots of runs that were killed together with the server are given back after its next start.
+            own["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
+        return {**inherited, **own}
 
     def wait(self) -> None:
         """Return when the server answers.
@@ -71,29 +84,37 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise ServerFailed(f"the Prefect server stopped at once; its log is {self._log}. Or use --direct")
+                raise ServerFailed(f"the Prefect server stopped at once; its log is {self._log}{self._way_out}")
             try:
                 with urlopen(f"{self.api_url}/health", timeout=5) as answer:  # noqa: S310 - our own loopback URL
                     if answer.status == 200:
                         return
             except (URLError, OSError):
                 time.sleep(0.1)
-        raise ServerFailed(f"the Prefect server did not answer in {START_SECONDS} s; its log is {self._log}")
+        raise ServerFailed(
+            f"the Prefect server did not answer in {START_SECONDS} s; its log is {self._log}{self._way_out}"
+        )
+
+    @property
+    def _way_out(self) -> str:
+        return "" if self._lasting else ". Or use --direct"
 
     def stop(self) -> None:
-        """Stop it in order; kill it if it does not."""
+        """Stop it in order; kill it if it does not, or if nobody wants to wait for it."""
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             self._process.kill()
             self._process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
 
 
 @contextmanager
 def own_server() -> Iterator[Server]:
-    """A server that is being started; call `wait` before the first use. Stopped at the end."""
-    with _home() as home:
+    """A server for one run that is being started; call `wait` before the first use. Stopped at the end."""
+    with _home_of_a_run() as home:
         server = Server(home)
         try:
             yield server
@@ -102,14 +123,39 @@ def own_server() -> Iterator[Server]:
 
 
 @contextmanager
-def _home() -> Iterator[Path]:
-    """The kept home if no other run is using it, else one for this run alone."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry" / "prefect"
-    held = _lock_file(base)
-    if held is not None:
-        with held:
-            yield base
-        return
+def lasting_server(home: Path, port: int) -> Iterator[Server]:
+    """A server with schedules and UI that is being started; call `wait` before the first use. Stopped at the end.
+
+    Args:
+        home: folder that keeps its database.
+        port: to listen on; 0 for any that is free.
+
+    Raises:
+        ServerFailed: another program serves from this home.
+    """
+    held = _lock(home)
+    if held is None:
+        raise ServerFailed(f"{home} is in use: these deployments are being served already, or it cannot be written")
+    with held:
+        server = Server(home, port, lasting=True)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def _home_of_a_run() -> Iterator[Path]:
+    """The first kept home that no other run is using, else one for this run alone."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
+    for number in range(1, MOST_HOMES + 1):
+        home = base / f"prefect-{number}"
+        held = _lock(home)
+        if held is not None:
+            with held:
+                _forget_long_history(home)
+                yield home
+            return
     temporary = Path(tempfile.mkdtemp(prefix="parquetry-prefect-"))
     try:
         yield temporary
@@ -117,8 +163,15 @@ def _home() -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _lock_file(folder: Path) -> IO[str] | None:
-    """The open file whose lock says that this run uses the folder; None if another does, or nobody can."""
+def _forget_long_history(home: Path) -> None:
+    database = home / "prefect.db"
+    if database.exists() and database.stat().st_size > LARGEST_DATABASE:
+        for file in home.glob("prefect.db*"):
+            file.unlink()
+
+
+def _lock(folder: Path) -> IO[str] | None:
+    """The open file whose lock says that this program uses the folder; None if another does, or nobody can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = (folder / "lock").open("w")

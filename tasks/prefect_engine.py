@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, TypeVar, cast
-from uuid import UUID
 
+from httpx import HTTPError
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
-from prefect.futures import as_completed
+from prefect.futures import PrefectConcurrentFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task, exponential_backoff
 
@@ -21,6 +23,11 @@ from tasks.engine import ATTEMPTS, may_pass
 from tasks.run import Cancelled, Run
 
 Result = TypeVar("Result")
+_Future = PrefectConcurrentFuture[BatchReport]
+POLL_SECONDS = 2.0
+"""between two questions to the API whether somebody cancelled the run"""
+FIRST_DELAY_SECONDS = 1.0
+"""before the second try of a batch; doubled before each further one, and up to twice that by jitter"""
 
 
 def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
@@ -32,8 +39,12 @@ def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
 class PrefectEngine:
     """Runs the steps of a flow run; use inside a flow."""
 
+    def __init__(self) -> None:
+        self._asked = monotonic()
+
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         get_run_logger().debug("step %s", name)
+        _stop_if_cancelled()
         return function()
 
     def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
@@ -41,48 +52,75 @@ class PrefectEngine:
         if not batches:
             return
         by_number = {batch.number: batch for batch in batches}
-
-        @task(
-            name="batch",
-            task_run_name="batch-{number}",
-            tags=["parquetry"],
-            retries=ATTEMPTS - 1,
-            retry_delay_seconds=exponential_backoff(backoff_factor=1),
-            retry_jitter_factor=1,
-            retry_condition_fn=retry_transient,
-            cache_policy=NO_CACHE,
-            persist_result=False,
-        )
-        def batch(number: int) -> BatchReport:
-            run.check_cancelled()
-            return process_batch(by_number[number], run)
-
         runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=run.settings.refresh.workers)
         with runner as threads:
-            futures = threads.map(batch, {"number": list(by_number)})
-            numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
             try:
-                for future in as_completed(list(futures)):
+                mapped = threads.map(_batch_task(by_number, run), {"number": list(by_number)})
+                futures = cast(list[_Future], list(mapped))
+                numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
+                for future in self._finished(futures):
                     number = numbers[future.task_run_id]
                     try:
-                        report = cast(BatchReport, future.result())
+                        report = future.result()
                     except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
                         report = failed_batch(by_number[number], error, run)
                     yield report
-                    _stop_if_cancelled(run)
             except BaseException:
+                # Leaving the runner waits for its threads; they stop before their next document.
                 run.cancelled.set()
                 raise
 
+    def _finished(self, futures: Sequence[_Future]) -> Iterator[_Future]:
+        """The futures as they finish; raises Cancelled soon after somebody cancelled the flow run."""
+        finished: SimpleQueue[_Future] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(lambda done: finished.put(cast(_Future, done)))
+        left = len(futures)
+        while left:
+            try:
+                future = finished.get(timeout=POLL_SECONDS)
+            except Empty:
+                self._stop_if_cancelled_lately()
+                continue
+            left -= 1
+            yield future
+            self._stop_if_cancelled_lately()
 
-def _stop_if_cancelled(run: Run) -> None:
-    """Ask the API whether somebody cancelled the flow run: threads do not learn of it by themselves."""
+    def _stop_if_cancelled_lately(self) -> None:
+        if monotonic() - self._asked >= POLL_SECONDS:
+            _stop_if_cancelled()
+            self._asked = monotonic()
+
+
+def _batch_task(by_number: dict[int, Batch], run: Run) -> Task[[int], BatchReport]:
+    @task(
+        name="batch",
+        task_run_name="batch-{number}",
+        tags=["parquetry"],
+        retries=ATTEMPTS - 1,
+        retry_delay_seconds=exponential_backoff(backoff_factor=FIRST_DELAY_SECONDS),
+        retry_jitter_factor=1,
+        retry_condition_fn=retry_transient,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+    def batch(number: int) -> BatchReport:
+        run.check_cancelled()
+        return process_batch(by_number[number], run)
+
+    return batch
+
+
+def _stop_if_cancelled() -> None:
+    """Ask the API whether somebody cancelled the flow run: a run in this process does not learn of it by itself."""
     context = FlowRunContext.get()
-    flow_run_id: UUID | None = context.flow_run.id if context and context.flow_run else None
-    if flow_run_id is None:
+    if context is None or context.flow_run is None or not isinstance(context.client, SyncPrefectClient):
         return
-    with get_client(sync_client=True) as client:
-        state = client.read_flow_run(flow_run_id).state
+    try:
+        state = context.client.read_flow_run(context.flow_run.id).state
+    except HTTPError as error:
+        # Whoever cannot ask goes on working: the answer is asked for again.
+        get_run_logger().debug("whether the run was cancelled is not known: %s", error)
+        return
     if state is not None and (state.is_cancelling() or state.is_cancelled()):
-        run.cancelled.set()
-        raise Cancelled(f"run {run.stamp.run_id} was cancelled; nothing was published")
+        raise Cancelled(f"flow run {context.flow_run.name} was cancelled; nothing was published")

@@ -1,0 +1,122 @@
+"""`python -m deployments` serves the deployments of a settings file on this machine, until it is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.local import api_is_configured
+from flows.server import ENVIRONMENT, lasting_server
+from knowledge.errors import ParquetryError, SettingsError
+from knowledge.ids import settings_hash
+from knowledge.settings import DEFAULT_FILE, load_settings
+
+USUAL_PORT = 4200
+"""where people look for Prefect"""
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings file; default parquetry.toml if there is one.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            help="Of the Prefect server that is started here; default 4200, or any free one if that is taken."
+        ),
+    ] = None,
+) -> None:
+    """Serve scheduled and on-demand runs on this machine.
+
+    Uses the Prefect API that PREFECT_API_URL or the active profile names, or starts a server with its UI.
+    """
+    settings = load_settings(config)
+    file = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
+    with _api(file, port):
+        from prefect import serve as serve_deployments
+
+        from deployments.definitions import deployments_of
+
+        deployments = deployments_of(settings, file)
+        for deployment in deployments:
+            when = ", ".join(str(getattr(each.schedule, "cron", "")) for each in deployment.schedules or ())
+            typer.echo(f"{deployment.full_name}: {f'{when} (UTC)' if when else 'on demand'}")
+        for source in settings.source:
+            if not source.schedule:
+                typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
+        typer.echo("Serving; Ctrl-C stops.")
+        sys.stdout.flush()
+        serve_deployments(*deployments, print_starting_message=False)
+    typer.echo("Stopped.")
+
+
+@contextmanager
+def _api(config: Path | None, port: int | None) -> Iterator[None]:
+    """Serve with the configured API, or with a server of our own."""
+    os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
+    if api_is_configured():
+        if port is not None:
+            raise SettingsError("--port is for a server started here, but PREFECT_API_URL or the profile names one")
+        yield
+        return
+    with lasting_server(_home(config), _port(port)) as server:
+        # Set before Prefect is imported, so that the runs that are started inherit it.
+        os.environ["PREFECT_API_URL"] = server.api_url
+        server.wait()
+        typer.echo(f"Prefect UI: {server.ui_url}")
+        yield
+
+
+def _home(config: Path | None) -> Path:
+    """Folder of the server's database, one for each settings file, kept so that the history of runs is."""
+    base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "parquetry"
+    place = (config or Path(DEFAULT_FILE)).resolve()
+    return base / f"prefect-{place.parent.name}-{settings_hash({'config': str(place)})}"
+
+
+def _port(wanted: int | None) -> int:
+    if wanted:
+        if not _is_free(wanted):
+            raise SettingsError(f"port {wanted} of 127.0.0.1 is in use; choose another with --port")
+        return wanted
+    return USUAL_PORT if _is_free(USUAL_PORT) else 0
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _leave_in_order(*_: object) -> None:
+    """SIGTERM before and after Prefect handles it: as Ctrl-C, so that the server is stopped."""
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Serve; a refusal is one clear line on stderr and the right exit code."""
+    signal.signal(signal.SIGTERM, _leave_in_order)
+    try:
+        typer.run(serve)
+    except ParquetryError as error:
+        for line in str(error).splitlines():
+            typer.echo(f"parquetry: {line}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

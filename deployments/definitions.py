@@ -1,0 +1,122 @@
+"""Which deployments a settings file gives: what runs on a schedule, and what waits to be asked for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from knowledge.errors import SettingsError
+from knowledge.settings import Settings, SourceSettings
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.flows import Flow
+
+ON_DEMAND = "on-demand"
+GRACE_SECONDS = 120
+"""for a run that got its slot to start; after that the slot is given to another"""
+
+
+def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeployment]:
+    """The deployments of a settings file.
+
+    Args:
+        settings: from the file.
+        config: the settings file, which the flows read again when they run; None for the defaults.
+
+    Returns:
+        `refresh/{source}` for each source with a schedule, `refresh/on-demand` and `reindex/on-demand`.
+
+    Raises:
+        SettingsError: a schedule is not a cron expression, or two sources end up with one name.
+    """
+    from flows.refresh import refresh, reindex
+
+    file = {"config": str(config.resolve())} if config else {}
+    scheduled = [source for source in settings.source if source.schedule]
+    _check_names(scheduled, settings)
+    return [
+        *(_scheduled(source, settings, file) for source in scheduled),
+        _deployment(refresh, ON_DEMAND, parameters=file, limit=_one_run("ENQUEUE")),
+        _deployment(reindex, ON_DEMAND, parameters=file, limit=_one_run("ENQUEUE")),
+    ]
+
+
+def deployment_name(source: SourceSettings, settings: Settings) -> str:
+    """Name of a source's deployment: `{source}`, or `{namespace}-{source}` outside the corpus's own namespace."""
+    namespace = source.namespace or settings.corpus.namespace
+    name = source.name if namespace == settings.corpus.namespace else f"{namespace}-{source.name}"
+    # Prefect refuses these in names: they would have to be escaped in URLs.
+    return re.sub(r"[/%&<>\s]+", "-", name).strip("-")
+
+
+def _scheduled(source: SourceSettings, settings: Settings, file: dict[str, str]) -> RunnerDeployment:
+    from flows.refresh import refresh
+
+    namespace = source.namespace or settings.corpus.namespace
+    return _deployment(
+        refresh,
+        deployment_name(source, settings),
+        cron=_checked(source),
+        parameters={**file, "targets": [source.name], "namespace": namespace},
+        tags=[f"namespace:{namespace}", f"source:{source.name}"],
+        # A refresh that starts while one is at work would find what that one finds; the next one is soon enough.
+        limit=_one_run("CANCEL_NEW"),
+    )
+
+
+def _deployment(
+    flow: Flow[..., Any],
+    name: str,
+    *,
+    parameters: dict[str, Any],
+    limit: ConcurrencyLimitConfig,
+    cron: str | None = None,
+    tags: Sequence[str] = (),
+) -> RunnerDeployment:
+    from prefect.deployments.runner import RunnerDeployment
+    from prefect.types.entrypoint import EntrypointType
+
+    return RunnerDeployment.from_flow(
+        flow,
+        name=name,
+        cron=cron,
+        parameters={"parameters": parameters},
+        tags=["parquetry", *tags],
+        concurrency_limit=limit,
+        # A file entrypoint would load the module a second time, under another name.
+        entrypoint_type=EntrypointType.MODULE_PATH,
+    )
+
+
+def _one_run(strategy: str) -> ConcurrencyLimitConfig:
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+
+    return ConcurrencyLimitConfig(
+        limit=1, collision_strategy=ConcurrencyLimitStrategy(strategy), grace_period_seconds=GRACE_SECONDS
+    )
+
+
+def _checked(source: SourceSettings) -> str:
+    from prefect.client.schemas.schedules import CronSchedule
+    from pydantic import ValidationError
+
+    cron = source.schedule or ""
+    try:
+        CronSchedule(cron=cron)
+    except ValidationError as error:
+        raise SettingsError(
+            f"source {source.name}: schedule {cron!r} is no cron expression; `0 3 * * *` is every night at three"
+        ) from error
+    return cron
+
+
+def _check_names(sources: Sequence[SourceSettings], settings: Settings) -> None:
+    counts = Counter([ON_DEMAND, *(deployment_name(source, settings) for source in sources)])
+    for name, count in counts.items():
+        if count > 1:
+            raise SettingsError(f"{count} deployments would be named refresh/{name}; give these sources other names")
