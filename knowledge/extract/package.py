@@ -139,9 +139,14 @@ def refuse_encrypted_container(content: bytes) -> None:
     """
     if not content.startswith(_OLE2):
         return
-    if _ENCRYPTED_STREAM in content:
+    if is_encrypted_container(content):
         raise BrokenDocument("encrypted", "the file is protected with a password")
     raise BrokenDocument("damaged", "the file is an older binary office file under the name of a newer format")
+
+
+def is_encrypted_container(content: bytes) -> bool:
+    """Whether this is the OLE2 container in which office programs keep a password-protected file."""
+    return content.startswith(_OLE2) and _ENCRYPTED_STREAM in content
 
 
 def parse_xml(content: bytes, name: str, *, allow_doctype: bool = False) -> Any:

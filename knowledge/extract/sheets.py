@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.grid import Row, add_grid, is_caption
-from knowledge.extract.package import Package
+from knowledge.extract.package import Package, is_encrypted_container
 from knowledge.extract.properties import core_properties, odf_properties
 from knowledge.model import Extraction, RawDocument, Scalar
 from knowledge.settings import ExtractionSettings
@@ -131,23 +133,33 @@ def _corners(references: list[bytes]) -> tuple[int, int, int, int]:
     return min(rows), min(columns), max(rows), max(columns)
 
 
-def _open(content: bytes) -> Any:
-    from python_calamine import CalamineError, CalamineWorkbook
+@contextmanager
+def _reading(what: str, *, locked: bool = False) -> Iterator[None]:
+    """Translate the ways in which calamine gives up; `locked` tells that a password explains it."""
+    from python_calamine import CalamineError
 
     try:
-        return CalamineWorkbook.from_filelike(io.BytesIO(content))
+        yield
     except CalamineError as error:
-        text = str(error)
-        if "password" in text.lower() or "EncryptedPackage".encode("utf-16-le") in content:
-            raise BrokenDocument("encrypted", "the workbook is protected with a password") from error
-        raise BrokenDocument("damaged", f"the workbook cannot be read: {text}") from error
+        reason = "encrypted" if locked or "password" in str(error).lower() else "damaged"
+        raise BrokenDocument(reason, f"{what} cannot be read: {error}") from error
+    except BaseException as error:
+        # A Rust panic, on a file cut short for example; its class cannot be imported, and is no Exception.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise BrokenDocument("damaged", f"{what} cannot be read: {error}") from error
+
+
+def _open(content: bytes) -> Any:
+    from python_calamine import CalamineWorkbook
+
+    with _reading("the workbook", locked=is_encrypted_container(content)):
+        return CalamineWorkbook.from_filelike(io.BytesIO(content))
 
 
 def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, Cell]]]:
     """Rows that have a filled cell, by 0-based number, and the merged ranges, both counted from the used rectangle."""
-    from python_calamine import CalamineError
-
-    try:
+    with _reading(f"sheet {index + 1}"):
         sheet = workbook.get_sheet_by_index(index)
         grid = {}
         # iter_rows starts at the first row of the sheet but at the first used column.
@@ -160,8 +172,6 @@ def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, C
             ((top, first - left), (bottom, last - left))
             for (top, first), (bottom, last) in sheet.merged_cell_ranges or ()
         ]
-    except CalamineError as error:
-        raise BrokenDocument("damaged", f"sheet {index + 1} cannot be read: {error}") from error
     return grid, merged
 
 

@@ -10,7 +10,7 @@ import xlsxwriter
 from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.extract.grid import looks_like_names
 from knowledge.extract.package import pack
-from knowledge.extract.sheets import SheetExtractor, shown
+from knowledge.extract.sheets import SheetExtractor, _reading, shown
 from knowledge.model import RawDocument
 from knowledge.settings import ExtractionSettings
 
@@ -242,3 +242,35 @@ def test_archive_that_is_no_workbook_is_damaged():
     with pytest.raises(BrokenDocument) as caught:
         extract(target.getvalue())
     assert caught.value.reason == "damaged"
+
+
+XLS = "application/vnd.ms-excel"
+OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (OLE2 + bytes(30) + b"\x09\0" + bytes(1000), "damaged"),
+        (OLE2 + bytes(600) + "EncryptedPackage".encode("utf-16-le") + bytes(600), "encrypted"),
+    ],
+    ids=["cut", "locked"],
+)
+def test_older_workbook_that_cannot_be_read_says_why(content, reason):
+    with pytest.raises(BrokenDocument) as caught:
+        extract(content, XLS)
+    assert caught.value.reason == reason
+
+
+class PanicException(BaseException):
+    """What calamine raises when its Rust code panics, as on some workbooks cut short; it cannot be imported."""
+
+
+def test_panic_of_the_library_is_damage_and_not_the_end_of_the_process():
+    with pytest.raises(BrokenDocument, match="slice index"), _reading("the workbook"):
+        raise PanicException("slice index starts at 14848 but ends at 14570")
+
+
+def test_interruption_while_reading_stays_an_interruption():
+    with pytest.raises(KeyboardInterrupt), _reading("the workbook"):
+        raise KeyboardInterrupt
