@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from time import perf_counter
 from typing import Protocol
 
@@ -16,7 +15,8 @@ from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.model import DocumentRow, Failure
 from knowledge.report import RunReport, Work, count_documents, failures_by_reason
-from knowledge.rows import failure_of, rows_without_work
+from knowledge.rows import failure_of, new_stamp, rows_without_work
+from knowledge.select import is_named
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
 from storage.current import current_rows
@@ -25,7 +25,7 @@ from tasks.batch import BatchReport
 from tasks.engine import Engine
 from tasks.plan import RefreshPlan, check_budget, plan_refresh
 from tasks.publish import publish
-from tasks.run import Run, fingerprints_of, new_stamp
+from tasks.run import Run, fingerprints_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ def reindex_request(
     chosen: set[tuple[str, str]] = set()
     sources: set[tuple[str, str]] = set()
     for name in documents or ("*",):
-        found = [row for row in current if _named(row, name)]
+        found = [row for row in current if is_named(row, name)]
         if not found:
             raise SettingsError(
                 f"no document of {settings.corpus.root} is named {name!r}; `parquetry documents` lists them"
@@ -302,7 +302,3 @@ def reindex_request(
         kind="reindex",
         compute_vectors_anew=embeddings_only,
     )
-
-
-def _named(row: DocumentRow, name: str) -> bool:
-    return name in (row.document_id, row.uri) or fnmatchcase(row.path, name) or fnmatchcase(row.filename, name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from knowledge import ids
@@ -24,6 +25,12 @@ class Stamp:
     run_id: str
     at: datetime
     """UTC"""
+
+
+def new_stamp() -> Stamp:
+    """Stamp of a run that starts now; run ids sort by time."""
+    now = datetime.now(UTC)
+    return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import ParquetryError, classify
-from serving import read_commands, run_commands
+from serving import read_commands, run_commands, upkeep_commands
 
 app = typer.Typer(
     name="parquetry",
@@ -31,6 +31,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     read_commands.chunks,
     read_commands.show,
     read_commands.history,
+    upkeep_commands.restore,
+    upkeep_commands.remove,
+    upkeep_commands.doctor,
 )
 for command in COMMANDS:
     app.command()(command)

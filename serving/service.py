@@ -11,7 +11,7 @@ from typing import Any
 from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
-from storage.connect import Connection, connect_snapshot, rows
+from storage.connect import Connection, connect_snapshot, rows, tuples
 from storage.lake import Lake, Publish, Snapshot
 from storage.search import Filters, Hit, Mode, Searcher
 
@@ -165,7 +165,7 @@ class Reader:
 
     def text(self, document_id: str) -> str | None:
         """The stored normalised text of a document; None if it has none."""
-        found = self.connection.execute("SELECT text FROM texts WHERE document_id = $1", [document_id]).fetchall()
+        found = tuples(self.connection, "SELECT text FROM texts WHERE document_id = $1", [document_id])
         return found[0][0] if found else None
 
     def history(self, limit: int | None = None) -> list[Publish]:

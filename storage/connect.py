@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 
+from knowledge.errors import StorageError
 from storage import schema
 from storage.lake import Lake, Snapshot
 from storage.layout import TABLES, Table
@@ -35,17 +37,34 @@ def connect(root: str, *, version: int | None = None) -> Connection:
 def connect_snapshot(snapshot: Snapshot) -> Connection:
     """As `connect`, on files that were listed before."""
     connection = open_duckdb()
-    for table in TABLES:
-        name = "document_history" if table == "documents" else f"all_{table}"
-        connection.execute(f"CREATE VIEW {name} AS {_scan(table, snapshot.files[table])}")
-    dimensions = _dimensions(connection)
-    vector = f"c.vector::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else "c.vector"
-    connection.execute(_DOCUMENTS)
-    connection.execute(_CHUNKS.format(vector=vector))
-    connection.execute(_TEXTS.format(vector=vector.replace("c.", "t.")))
-    connection.execute("CREATE VIEW runs AS SELECT * FROM all_runs")
-    connection.execute("CREATE VIEW failures AS SELECT * FROM all_failures")
+    with reading():
+        for statement in _base_views(snapshot):
+            connection.execute(statement)
+        for statement in _chunk_views(_dimensions(connection)):
+            connection.execute(statement)
     return connection
+
+
+def script(snapshot: Snapshot) -> str:
+    """SQL that makes the views of `connect` in any DuckDB from 1.2 on, without an extension."""
+    with connect_snapshot(snapshot) as connection:
+        statements = [*_base_views(snapshot), *_chunk_views(_dimensions(connection))]
+    return "".join(f"{statement.strip()};\n" for statement in statements)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Say in one line what it means that DuckDB cannot read a corpus.
+
+    Raises:
+        StorageError: a file of the corpus is missing, cut short, or not to be read.
+    """
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+        raise StorageError(
+            f"the corpus cannot be read: {str(error).splitlines()[0]}; `parquetry doctor` tells what is damaged"
+        ) from error
 
 
 def open_duckdb() -> Connection:
@@ -58,9 +77,16 @@ def open_duckdb() -> Connection:
 
 def rows(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
     """All rows of a query as dictionaries."""
-    result = connection.execute(sql, list(parameters))
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+    with reading():
+        result = connection.execute(sql, list(parameters))
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+
+
+def tuples(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    with reading():
+        return connection.execute(sql, list(parameters)).fetchall()
 
 
 def sql_list(values: Iterable[str]) -> str:
@@ -92,6 +118,19 @@ FROM all_texts AS t JOIN documents AS d USING (revision)
 """
 
 
+def _base_views(snapshot: Snapshot) -> list[str]:
+    names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
+    scans = [f"CREATE VIEW {name} AS {_scan(table, snapshot.files[table])}" for table, name in names.items()]
+    copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures")]
+    return [*scans, *copies, _DOCUMENTS]
+
+
+def _chunk_views(dimensions: Sequence[int]) -> list[str]:
+    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
+    fixed = f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
+    return [_CHUNKS.format(vector=f"c.vector{fixed}"), _TEXTS.format(vector=f"t.vector{fixed}")]
+
+
 def _scan(table: Table, files: Sequence[str]) -> str:
     if files:
         return f"SELECT * FROM read_parquet({sql_list(files)})"
@@ -102,8 +141,8 @@ def _scan(table: Table, files: Sequence[str]) -> str:
 def _dimensions(connection: Connection) -> list[int]:
     """Dimensions of the current documents' vectors, from the embedders' ids."""
     found = connection.execute(
-        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM document_history
-        WHERE embedder IS NOT NULL AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
+        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM documents
+        WHERE revision <> 0 AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
     ).fetchall()
     return [dimension for (dimension,) in found]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from knowledge.model import DocumentRow
 from storage import schema
-from storage.connect import Connection, connect_snapshot, open_duckdb, rows, sql_list
+from storage.connect import Connection, connect_snapshot, open_duckdb, reading, rows, sql_list
 from storage.lake import Snapshot
 from storage.shards import StoredText, parse_structure
 
@@ -81,12 +81,13 @@ class Stored:
             return {}
         with self._cursor() as cursor:
             cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
-            found: pa.Table = cursor.sql(
-                f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
-                FROM read_parquet({sql_list(files)}) SEMI JOIN wanted USING (text_hash)
-                WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-                params=[embedder],
-            ).to_arrow_table()
+            with reading():
+                found: pa.Table = cursor.sql(
+                    f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
+                    FROM read_parquet({sql_list(files)}) SEMI JOIN wanted USING (text_hash)
+                    WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
+                    params=[embedder],
+                ).to_arrow_table()
         if not found.num_rows:
             return {}
         column = found.column("vector").combine_chunks()

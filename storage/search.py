@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from knowledge.rank import convex
-from storage.connect import Connection, rows
+from storage.connect import Connection, reading, rows, tuples
 
 Mode = Literal["hybrid", "vector", "text"]
 CANDIDATES = 100
@@ -64,15 +64,16 @@ class Searcher:
 
     def __post_init__(self) -> None:
         where, parameters = _where(self.filters)
-        self.connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE visible AS
-            SELECT revision, document_id, embedder FROM documents WHERE {where}""",
-            parameters,
-        )
+        with reading():
+            self.connection.execute(
+                f"""CREATE OR REPLACE TEMP TABLE visible AS
+                SELECT revision, document_id, embedder FROM documents WHERE {where}""",
+                parameters,
+            )
 
     def embedders(self) -> list[str]:
         """Ids of the models behind the visible documents."""
-        found = self.connection.execute("SELECT DISTINCT embedder FROM visible ORDER BY 1").fetchall()
+        found = tuples(self.connection, "SELECT DISTINCT embedder FROM visible ORDER BY 1")
         return [embedder for (embedder,) in found]
 
     def search(
@@ -103,7 +104,8 @@ class Searcher:
         if not vector.any():
             return []
         size = len(vector)
-        found = self.connection.execute(
+        return tuples(
+            self.connection,
             f"""SELECT v.document_id || '-chunk-' || c.chunk_index,
                 array_cosine_similarity(c.vector::FLOAT[{size}], $1::FLOAT[{size}]) AS score
             FROM all_chunks AS c JOIN visible AS v USING (revision)
@@ -111,15 +113,15 @@ class Searcher:
             ORDER BY score DESC, v.document_id, c.chunk_index LIMIT $3""",
             [vector.tolist(), embedder, depth],
         )
-        return found.fetchall()
 
     def _text(self, query: str, depth: int) -> list[tuple[str, float]]:
         """BM25 over the visible chunks, its statistics included."""
-        terms = sorted(set(self.connection.execute(f"SELECT {TERMS.format(text='$1')}", [query]).fetchall()[0][0]))
+        terms = sorted(set(tuples(self.connection, f"SELECT {TERMS.format(text='$1')}", [query])[0][0]))
         if not terms:
             return []
         counts = ", ".join(f"len(list_filter(terms, lambda t: t = ${i + 1}))" for i in range(len(terms)))
-        found = self.connection.execute(
+        return tuples(
+            self.connection,
             f"""WITH counted AS MATERIALIZED (
                 SELECT id, document_id, chunk_index, len(terms) AS length, [{counts}] AS tf FROM (
                     SELECT v.document_id || '-chunk-' || c.chunk_index AS id, v.document_id, c.chunk_index,
@@ -135,7 +137,6 @@ class Searcher:
             ORDER BY score DESC, document_id, chunk_index LIMIT {int(depth)}""",
             terms,
         )
-        return found.fetchall()
 
     def _details(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not ids:

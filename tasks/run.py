@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from knowledge import chunk
 from knowledge.embed.base import Embedder
@@ -25,12 +23,6 @@ from tasks.workers import WorkerPool
 
 class Cancelled(ParquetryError):
     """The run was cancelled; nothing was published."""
-
-
-def new_stamp() -> Stamp:
-    """Stamp of a run that starts now; run ids sort by time."""
-    now = datetime.now(UTC)
-    return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
 
 
 def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:

@@ -1,0 +1,35 @@
+"""What brings an earlier state back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from knowledge.model import DocumentRow
+from knowledge.rebase import Key
+from knowledge.rows import Stamp, removed_row
+
+
+def restore(target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow], stamp: Stamp) -> list[DocumentRow]:
+    """The rows whose publish makes the current state equal to an earlier one.
+
+    Args:
+        target: the rows that were current then.
+        current: the rows that are current now.
+        stamp: of the run that restores.
+
+    Returns:
+        The documents that differ as they were then, and a tombstone for each that was not there.
+    """
+    back = [
+        replace(row, run_id=stamp.run_id, indexed_at=stamp.at)
+        for key, row in target.items()
+        if key not in current or not _same(row, current[key])
+    ]
+    gone = [removed_row(row, stamp) for key, row in current.items() if key not in target]
+    return back + gone
+
+
+def _same(one: DocumentRow, other: DocumentRow) -> bool:
+    """Whether two rows differ in nothing but which publish wrote them."""
+    return replace(one, sequence=other.sequence, run_id=other.run_id, indexed_at=other.indexed_at) == other

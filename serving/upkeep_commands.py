@@ -1,0 +1,95 @@
+"""Commands that look after a corpus: take back, take out, check."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from knowledge.rows import new_stamp
+from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, settings_for
+from serving.output import print_json
+from storage.lake import Lake
+
+
+def restore(
+    version: Annotated[int, typer.Option("--version", metavar="N", help="The version to go back to (see `history`).")],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring an earlier version back, as a new version; nothing of the history is lost."""
+    from storage.rewrite import restore_version
+
+    settings = settings_for(config, corpus)
+    done = restore_version(Lake(settings.corpus.root), version, new_stamp(), namespace)
+    removed = sum(row.removed for row in done.rows)
+    back = len(done.rows) - removed
+    if as_json:
+        print_json(
+            {
+                "run_id": done.run_id,
+                "version": done.version,
+                "restored_version": version,
+                "documents": {"restored": back, "removed": removed},
+            }
+        )
+    elif not done.rows:
+        typer.echo(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
+    else:
+        typer.echo(f"{back} documents are as they were at version {version}, {removed} were not there and left.")
+        typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
+        typer.echo("The next refresh brings what its sources hold by then.")
+
+
+def remove(
+    documents: Annotated[
+        list[str], typer.Argument(metavar="DOCUMENT...", help="Ids, uris, paths, or globs over paths and names.")
+    ],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take documents out of the corpus; earlier versions keep them."""
+    from storage.rewrite import remove_documents
+
+    settings = settings_for(config, corpus)
+    done = remove_documents(Lake(settings.corpus.root), documents, new_stamp(), namespace)
+    if as_json:
+        print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
+        return
+    for row in done.rows:
+        typer.echo(f"removed {row.path}")
+    typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
+    typer.echo("A document that is still in its source comes back at the next refresh unless its source excludes it.")
+
+
+def doctor(
+    every_span: Annotated[
+        bool, typer.Option("--all", help="Compare every chunk with its text, not those of a sample of documents.")
+    ] = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that everything in the corpus is there, whole, and agrees; exit code 1 if not."""
+    from storage.doctor import examine
+
+    checkup = examine(Lake(settings_for(config, corpus).corpus.root), every_span=every_span)
+    if as_json:
+        print_json({**asdict(checkup), "healthy": checkup.healthy})
+    else:
+        for finding in checkup.findings:
+            typer.echo(f"{finding.severity} {finding.check}: {finding.detail}")
+        state = (
+            "is healthy" if checkup.healthy else "is damaged; `parquetry reindex` repairs what its sources still hold"
+        )
+        typer.echo(
+            f"Corpus {checkup.root}, version {checkup.version}, {state}: {checkup.documents} documents and "
+            f"{checkup.chunks} chunks, spans of {checkup.spans_checked} documents compared."
+        )
+    if not checkup.healthy:
+        raise typer.Exit(1)

@@ -1,0 +1,254 @@
+"""Checks of a corpus: whether everything that is visible is there, whole, and agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from knowledge import ids
+from knowledge.errors import StorageError
+from storage.connect import Connection, connect_snapshot, tuples
+from storage.lake import Lake, Snapshot
+from storage.layout import TABLES, Layout, Table
+from storage.shards import is_whole
+
+SAMPLE_DOCUMENTS = 2000
+"""documents whose spans are checked, unless all are asked for"""
+_NAMED = 3
+"""examples that a finding names"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a check found."""
+
+    check: str
+    """short code in kebab-case"""
+    severity: Literal["problem", "note"]
+    """a note is no damage: what crashed runs left behind, files that are not the corpus's"""
+    count: int
+    detail: str
+    """one sentence for a person, with examples"""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """The result of all checks."""
+
+    root: str
+    version: int
+    documents: int
+    chunks: int
+    spans_checked: int
+    """documents whose chunks were compared with their text"""
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return not any(finding.severity == "problem" for finding in self.findings)
+
+
+def examine(lake: Lake, *, every_span: bool = False) -> Checkup:
+    """Check a corpus; changes nothing.
+
+    Args:
+        lake: the corpus, whose schema version is understood.
+        every_span: compare every chunk with its text, not only those of a sample of documents.
+
+    Raises:
+        StorageError: a table's log cannot be read, so that there is nothing to check.
+    """
+    snapshot = lake.snapshot()
+    findings = list(_files(snapshot))
+    readable = _readable(snapshot)
+    with connect_snapshot(readable) as connection:
+        for check in _CHECKS:
+            findings.extend(_found(connection, check))
+        findings.extend(_identities(connection))
+        sample = _sample(connection, every_span=every_span)
+        findings.extend(_found(connection, _SPANS))
+        ((documents,),) = tuples(connection, "SELECT count(*) FROM documents")
+        ((chunks,),) = tuples(connection, "SELECT count(*) FROM chunks")
+    findings.extend(_leftovers(snapshot))
+    order = {"problem": 0, "note": 1}
+    findings.sort(key=lambda finding: order[finding.severity])
+    return Checkup(snapshot.layout.root, snapshot.version, documents, chunks, sample, tuple(findings))
+
+
+# --- files
+
+
+def _files(snapshot: Snapshot) -> Iterator[Finding]:
+    for table in TABLES:
+        missing = [file for file in snapshot.files[table] if not Path(file).exists()]
+        damaged = [file for file in snapshot.files[table] if file not in missing and not is_whole(file)]
+        if missing:
+            yield _finding("missing-file", f"files of {table} are gone", [Path(file).name for file in missing])
+        if damaged:
+            yield _finding("damaged-file", f"files of {table} cannot be read", [Path(file).name for file in damaged])
+
+
+def _readable(snapshot: Snapshot) -> Snapshot:
+    files: Mapping[Table, tuple[str, ...]] = {
+        table: tuple(file for file in snapshot.files[table] if is_whole(file)) for table in TABLES
+    }
+    return replace(snapshot, files=files)
+
+
+def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
+    layout = snapshot.layout
+    unnamed: list[Path] = []
+    for table in TABLES:
+        registered = set(snapshot.files[table])
+        unnamed += [file for file in Path(layout.table(table)).glob("*.parquet") if str(file) not in registered]
+    if unnamed:
+        size = sum(file.stat().st_size for file in unnamed)
+        what = f"shards ({size:,} bytes) belong to no version; crashed runs left them, their vectors are used again"
+        yield _finding("orphan", what, [f"{file.parent.name}/{file.name}" for file in unnamed], "note")
+    unfinished = [*Path(layout.root).glob("*/*.unfinished")]
+    if unfinished:
+        what = "files were being written when a run ended; they can be deleted once no run is going on"
+        yield _finding("unfinished", what, [f"{file.parent.name}/{file.name}" for file in unfinished], "note")
+    strangers = sorted(_strangers(layout))
+    if strangers:
+        yield _finding("unknown-file", "files do not belong to the corpus", strangers, "note")
+
+
+def _strangers(layout: Layout) -> Iterator[str]:
+    root = Path(layout.root)
+    for path in root.iterdir():
+        if path.name not in TABLES:
+            yield path.name
+            continue
+        for inner in path.iterdir():
+            if inner.name != "_delta_log" and inner.suffix not in (".parquet", ".unfinished"):
+                yield f"{path.name}/{inner.name}"
+
+
+# --- tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    name: str
+    what: str
+    sql: str
+    """gives one row for each fault, with its example in the first column"""
+
+
+_INDEXED = "(SELECT * FROM documents WHERE revision <> 0)"
+_CHECKS = (
+    _Check(
+        "two-current-rows",
+        "documents have two current rows",
+        """SELECT any_value(path) FROM document_history AS h SEMI JOIN (
+            SELECT namespace, document_id, max(sequence) AS sequence FROM document_history GROUP BY ALL
+        ) USING (namespace, document_id, sequence) GROUP BY namespace, document_id HAVING count(*) > 1""",
+    ),
+    _Check(
+        "indexed-without-revision",
+        "documents are said to be indexed and have nothing stored",
+        "SELECT path FROM documents WHERE status = 'indexed' AND revision = 0",
+    ),
+    _Check(
+        "missing-text",
+        "documents have no stored text",
+        f"SELECT path FROM {_INDEXED} ANTI JOIN all_texts USING (revision)",
+    ),
+    _Check(
+        "repeated-text",
+        "documents have their text stored more than once",
+        f"""SELECT path FROM {_INDEXED} SEMI JOIN
+        (SELECT revision FROM all_texts GROUP BY revision HAVING count(*) > 1) USING (revision)""",
+    ),
+    _Check(
+        "chunk-count",
+        "documents have not as many chunks as they should",
+        f"""SELECT path || ' (' || coalesce(n, 0) || ' of ' || chunks || ')' FROM {_INDEXED}
+        LEFT JOIN (SELECT revision, count(*) AS n FROM all_chunks GROUP BY revision) USING (revision)
+        WHERE coalesce(n, 0) <> chunks""",
+    ),
+    _Check(
+        "chunk-order",
+        "documents have chunks that are not numbered 0, 1, 2, ...",
+        f"""SELECT path FROM {_INDEXED} SEMI JOIN (
+            SELECT revision FROM all_chunks GROUP BY revision
+            HAVING min(chunk_index) <> 0 OR max(chunk_index) <> count(*) - 1
+                OR count(DISTINCT chunk_index) <> count(*)
+        ) USING (revision)""",
+    ),
+    _Check(
+        "counts",
+        "documents whose recorded characters or tokens are not those of their text and chunks",
+        f"""SELECT path FROM {_INDEXED} AS d JOIN all_texts AS t USING (revision)
+        JOIN (SELECT revision, sum(tokens) AS counted FROM all_chunks GROUP BY revision) USING (revision)
+        WHERE length(t.text) <> d.characters OR counted <> d.tokens""",
+    ),
+    _Check(
+        "vector-dimension",
+        "chunks have a vector that is not as long as its embedder's",
+        """SELECT filename || ' chunk ' || chunk_index FROM chunks
+        WHERE vector IS NOT NULL AND len(vector::FLOAT[]) <> regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER""",
+    ),
+    _Check(
+        "vector-value",
+        "chunks have a vector with values that are not finite, or all zero",
+        """SELECT filename || ' chunk ' || chunk_index FROM chunks WHERE vector IS NOT NULL AND (
+            NOT list_bool_and(list_transform(vector::FLOAT[], lambda x: isfinite(x)))
+            OR list_bool_and(list_transform(vector::FLOAT[], lambda x: x = 0)))""",
+    ),
+    _Check(
+        "embedder",
+        "documents were embedded by another model than their chunks",
+        f"SELECT DISTINCT path FROM {_INDEXED} AS d JOIN all_chunks AS c USING (revision) WHERE c.embedder <> d.embedder",
+    ),
+    _Check(
+        "two-embedders",
+        "namespaces hold vectors of several models, which no one search can compare; refresh again",
+        """SELECT namespace || ' (' || string_agg(DISTINCT embedder, ', ' ORDER BY embedder) || ')' FROM documents
+        WHERE revision <> 0 GROUP BY namespace HAVING count(DISTINCT embedder) > 1""",
+    ),
+)
+_SPANS = _Check(
+    "span",
+    "chunks are not the text at their place",
+    """SELECT d.filename || ' chunk ' || c.chunk_index
+    FROM sample AS d JOIN all_texts AS t USING (revision) JOIN all_chunks AS c USING (revision)
+    WHERE c.start < 0 OR c."end" <= c.start OR substring(t.text, c.start + 1, c."end" - c.start) <> c.text""",
+)
+
+
+def _found(connection: Connection, check: _Check) -> Iterator[Finding]:
+    try:
+        faults = tuples(connection, f"{check.sql} ORDER BY ALL")
+    except StorageError as error:
+        # A file that has a footer and is damaged inside: the other checks still tell more.
+        yield Finding(check.name, "problem", 1, f"could not be checked: {error}")
+        return
+    if faults:
+        yield _finding(check.name, check.what, [str(example) for example, *_ in faults])
+
+
+def _identities(connection: Connection) -> Iterator[Finding]:
+    places = tuples(connection, "SELECT document_id, namespace, source, path FROM documents")
+    wrong = [
+        path for identity, namespace, source, path in places if identity != ids.document_id(namespace, source, path)
+    ]
+    if wrong:
+        yield _finding("identity", "documents have an id that is not their place's", wrong)
+
+
+def _sample(connection: Connection, *, every_span: bool) -> int:
+    limit = "" if every_span else f"ORDER BY hash(revision) LIMIT {SAMPLE_DOCUMENTS}"
+    connection.execute(f"CREATE TEMP TABLE sample AS SELECT filename, revision FROM {_INDEXED} {limit}")
+    ((count,),) = tuples(connection, "SELECT count(*) FROM sample")
+    return int(count)
+
+
+def _finding(
+    check: str, what: str, examples: Sequence[str], severity: Literal["problem", "note"] = "problem"
+) -> Finding:
+    shown = ", ".join(examples[:_NAMED]) + (", ..." if len(examples) > _NAMED else "")
+    return Finding(check, severity, len(examples), f"{len(examples)} {what}: {shown}")
