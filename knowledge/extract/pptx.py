@@ -9,7 +9,7 @@ from typing import Any
 from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.package import Package, parse_xml
-from knowledge.extract.pptx_shapes import SlideWriter
+from knowledge.extract.pptx_shapes import SlideWriter, paragraph_lines
 from knowledge.extract.properties import core_properties
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
@@ -41,14 +41,11 @@ class PptxExtractor:
         slides = 0
         first_title = None
         for number, slide in _slides(_open(package, document.content), warnings):
-            writer = SlideWriter(builder, slide)
-            builder.part("slide", number, writer.title)
-            writer.write()
+            slide_title = _add_slide(builder, slide, number, warnings)
             _add_remarks(builder, slide)
             if slide._element.get("show") == "0":
                 warnings.append(f"slide {number} is hidden; its text is indexed")
-            warnings.extend(f"slide {number}: {warning}" for warning in writer.warnings)
-            first_title = first_title or writer.title
+            first_title = first_title or slide_title
             slides += 1
         metadata["slides"] = slides
         return builder.build(
@@ -89,6 +86,24 @@ def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]
             continue
         if hasattr(part, "slide"):
             yield number, part.slide
+
+
+def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str]) -> str | None:
+    """Add what a slide shows; returns its title."""
+    from pptx.exc import PythonPptxError
+
+    try:
+        writer = SlideWriter(builder, slide)
+        builder.part("slide", number, writer.title)
+        writer.write()
+    # As in _open: a shape with a value or a relation that is not what the format asks for.
+    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError) as error:
+        warnings.append(f"slide {number} is malformed, its words are indexed without their order: {error!r}")
+        builder.part("slide", number)
+        builder.text("\n".join(paragraph_lines(slide._element, is_list=False)))
+        return None
+    warnings.extend(f"slide {number}: {warning}" for warning in writer.warnings)
+    return writer.title
 
 
 def _add_remarks(builder: TextBuilder, slide: Any) -> None:

@@ -160,6 +160,16 @@ def test_missing_slide_is_reported_and_the_others_are_read(deck):
     assert extraction.warnings == ("slide 1 is listed but missing from the file",)
 
 
+def test_slide_with_a_malformed_shape_keeps_its_words(deck):
+    slide = add_slide(deck, TITLE_AND_BODY, "Planted")
+    slide.placeholders[1].text_frame.text = "words"
+    package = Package(saved(deck), 1 << 30)
+    name = "ppt/slides/slide1.xml"
+    extraction = extract(package.repack({name: package.read(name).replace(b'type="title"', b'type="zz"')}))
+    assert extraction.text == "Planted\nwords"
+    assert extraction.warnings[0].startswith("slide 1 is malformed")
+
+
 def test_core_properties_become_title_and_metadata(deck):
     add_slide(deck, TITLE_ONLY, "T")
     deck.core_properties.title, deck.core_properties.author = "Quarterly", "Ada"
