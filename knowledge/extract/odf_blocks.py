@@ -20,9 +20,6 @@ _LEFT_OUT = frozenset(
         "event-listeners", "notes", "page-thumbnail",
     }
 )  # fmt: skip
-_CONTAINERS = frozenset({"section", "index-body", "text-box", "g", "frame", "custom-shape", "rect", "ellipse", "a",
-                         "text", "list-item", "list-header", "numbered-paragraph", "index-title", "polygon", "path",
-                         "line", "connector", "circle", "polyline"})  # fmt: skip
 _SET_APART = frozenset({"note", "annotation", "frame", "custom-shape", "rect", "g"})
 _SILENT = frozenset({"annotation-end", "ruby-text", "hidden-text", "hidden-paragraph", "tracked-changes", "deletion"})
 _HEADING_STYLE = re.compile(r"Heading(?:_20_|\s)(\d+)")
@@ -118,7 +115,7 @@ class OdfWriter:
             self._write_all(apart)
         elif kind == "table":
             self._write_table(element)
-        elif kind in _CONTAINERS:
+        else:
             if kind in ("frame", "g", "custom-shape") and (alternative := _alternative(element)):
                 self._builder.text(f"![{alternative}]")
             self._write_all(element)
@@ -250,11 +247,11 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _outer_paragraphs(cell: Any) -> Iterator[Any]:
-    """The paragraphs of a cell and of tables in it, but not those of its notes and frames."""
+    """The paragraphs of a cell and of tables in it, but not those within paragraphs: notes and frames."""
     for child in cell:
         if local(child) in ("p", "h"):
             yield child
-        elif local(child) not in _SET_APART:
+        else:
             yield from _outer_paragraphs(child)
 
 

@@ -122,6 +122,10 @@ def test_note_in_a_table_cell_is_said_once():
     )
 
 
+def test_words_in_an_element_of_an_unknown_kind_are_kept():
+    assert extract(odf("<text:novelty><text:p>planted</text:p></text:novelty>")).text == "planted"
+
+
 def test_deletions_contents_and_hidden_sections_are_left_out():
     text = extract(
         odf(
