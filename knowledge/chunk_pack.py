@@ -205,15 +205,14 @@ class Packer:
     def _add_block(self, item: Item) -> None:
         if self._extended(item):
             return
-        if self._headings is not None and not self._only_headings:
-            # The headings at the end go with the text that follows them.
-            before, headings = self._headings
-            self.spans.append((self._start, before))
-            self._open(headings, self._end)
-            if self._extended(item):
-                return
         if self._start >= 0 and self._is_better_alone(item):
-            self._turn(item)
+            if self._headings is not None and not self._only_headings:
+                # The headings at the end go with the text that follows them.
+                before, headings = self._headings
+                self.spans.append((self._start, before))
+                self._open(headings, self._end)
+            else:
+                self._turn(item)
             if self._extended(item):
                 return
         room = self._size - (self._ruler.size(self._start, item.start) if self._start >= 0 else 0)

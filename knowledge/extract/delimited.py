@@ -132,7 +132,6 @@ def _parse(text: str, dialect: Dialect) -> Rows:
         io.StringIO(text, newline="\n"),
         delimiter=dialect.delimiter,
         quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
-        doublequote=not dialect.escaped,
         escapechar="\\" if dialect.escaped else None,
         skipinitialspace=dialect.delimiter != "\t",
     )

@@ -142,7 +142,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     # Inline markup is parsed for headings only.
-    return MarkdownIt("commonmark").enable("table").disable("inline")
+    return MarkdownIt("commonmark").disable("inline")
 
 
 @lru_cache(maxsize=1)

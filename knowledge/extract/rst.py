@@ -43,7 +43,7 @@ class RstExtractor:
         if len(text) > _MAX_PARSED:
             warnings.append(f"the text is longer than {_MAX_PARSED} characters: its headings were not read")
         else:
-            tree = _parse(text)
+            tree = parse_rst(text)
             title = _mark_headings(builder, text, tree)
             metadata = _bibliography(tree)
         return builder.build(
@@ -55,7 +55,8 @@ class RstExtractor:
         )
 
 
-def _parse(text: str) -> nodes.document:
+def parse_rst(text: str) -> nodes.document:
+    """The parsed text; nothing but the text is read."""
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser
     from docutils.utils import new_document

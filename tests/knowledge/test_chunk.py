@@ -119,6 +119,13 @@ def test_any_text_in_tokens_keeps_the_laws_of_chunks(
     holds_the_laws(made, chunks, chunking, tokenizer)
 
 
+def test_a_piece_that_is_cut_again_keeps_the_order() -> None:
+    made = build("Valves open.", "```python\n" + "def f():\n    return 1\n\n" * 4 + "```", "Valves open.")
+    chunking = ChunkingSettings(size=16, overlap=8, unit="tokens")
+    chunks = Chunker(chunking, WORDS).split(made.text, made.parts, made.headings)
+    holds_the_laws(made, chunks, chunking, WORDS)
+
+
 # --- what good chunks look like
 
 
@@ -154,6 +161,22 @@ def test_a_heading_does_not_end_a_chunk() -> None:
         assert not piece.rsplit("\n", 1)[-1].startswith("#")
 
 
+def test_a_heading_and_a_caption_take_sentences_of_the_long_paragraph_along() -> None:
+    made = build((1, "Pumps"), "A caption.", SENTENCES[:280])
+    assert len(texts(made, chunk(made, size=300, overlap=0))[0]) > 200
+
+
+def test_a_word_before_a_long_section_is_no_chunk_of_its_own() -> None:
+    made = build("A word before.", (1, "Pumps"), SENTENCES)
+    assert texts(made, chunk(made, size=300, overlap=0))[0].startswith("A word before.\n\n# Pumps\n\nThis is")
+
+
+def test_a_heading_goes_with_the_table_that_follows() -> None:
+    made = build("A word before.", (1, "Pumps"), "| a |\n| --- |\n" + "| value |\n" * 24)
+    pieces = texts(made, chunk(made, size=270, overlap=0))
+    assert [piece.split("\n")[0] for piece in pieces] == ["A word before.", "# Pumps"]
+
+
 def test_sections_that_fit_together_are_one_chunk_and_others_start_their_own() -> None:
     made = build((1, "A"), "short text", (2, "B"), "short text", (2, "C"), SENTENCES[:280], (1, "D"), SENTENCES[:200])
     assert [piece.split("\n")[0] for piece in texts(made, chunk(made, size=300, overlap=0))] == ["# A", "## C", "# D"]
@@ -187,12 +210,22 @@ def test_a_table_longer_than_a_chunk_is_cut_between_rows() -> None:
     assert len(pieces) > 5
     assert all(line.startswith("| ") and line.endswith(" |") for piece in pieces for line in piece.split("\n"))
     assert pieces[0].startswith("| id | name |\n| --- | --- |\n| 0 |")
+    assert sum(piece.count("item number") for piece in pieces) == 100
+
+
+def test_a_table_header_is_not_left_without_rows() -> None:
+    row = "| " + "word " * 12 + "|"
+    made = build(SENTENCES[:215], "| a |\n| --- |\n" + f"{row}\n" * 8)
+    pieces = texts(made, chunk(made, size=300, overlap=0))
+    assert len(pieces) > 2
+    assert not [piece for piece in pieces if piece.endswith("| --- |")]
 
 
 def test_a_table_without_outer_pipes_is_cut_between_rows_too() -> None:
     made = build("id | name\n--- | ---\n" + "\n".join(f"{n} | item. Number {n}" for n in range(60)))
     pieces = texts(made, chunk(made, size=150, overlap=30))
     assert all(" | item. Number " in line for piece in pieces[1:] for line in piece.split("\n"))
+    assert sum(piece.count("item.") for piece in pieces) == 60
 
 
 def test_a_row_longer_than_a_chunk_is_cut_by_words() -> None:
@@ -269,6 +302,7 @@ def test_a_long_text_is_cut_like_its_beginning() -> None:
     made = Extraction(text, (Part(0, len(text), "document", 1, None, "text"),), (), None, {}, "text/plain", "x/1")
     chunks = chunk(made, size=500, overlap=100)
     assert len(text) > 200_000
+    holds_the_laws(made, chunks, ChunkingSettings(size=500, overlap=100), WORDS)
     assert min(one.end - one.start for one in chunks[:-1]) > 200
     assert all(made.text[one.start :].startswith("This is sentence") for one in chunks)
 

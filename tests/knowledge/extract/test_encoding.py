@@ -29,7 +29,7 @@ TEXTS = {
     "korean": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.\n",
 }
 LEGACY = [
-    ("french", "cp1252"), ("french", "mac_roman"), ("german", "cp1252"), ("german", "cp850"), ("polish", "cp1250"),
+    ("french", "cp1252"), ("french", "cp850"), ("german", "cp1252"), ("german", "mac_roman"), ("polish", "cp1250"),
     ("polish", "iso8859_2"), ("czech", "cp1250"), ("russian", "koi8_r"), ("russian", "cp1251"), ("russian", "cp866"),
     ("greek", "cp1253"), ("hebrew", "cp1255"), ("arabic", "cp1256"), ("turkish", "cp1254"), ("thai", "cp874"),
     ("japanese", "cp932"), ("japanese", "euc_jp"), ("japanese", "iso2022_jp"), ("simplified", "gb18030"),
@@ -99,7 +99,7 @@ def test_binary_content_is_damaged(size: int) -> None:
 
 
 def test_ascii_with_a_stray_zero_byte_is_not_utf_16() -> None:
-    assert decode(b"name=value\x00; other=thing more")[0].startswith("name=value")
+    assert decode(b"name=value\x00; other=thing more!")[0].startswith("name=value")
 
 
 def test_nothing_is_nothing() -> None:
