@@ -73,7 +73,7 @@ class Mail:
 
 def parse_mail(content: bytes) -> Mail:
     """Take the bytes of a mail apart."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:4]:
+    if b"\0" in content[:4]:
         content = decode(content)[0].encode("utf-8")
     # The older parser policy never raises on malformed headers; the newer one does in many ways.
     return open_mail(message_from_bytes(content.lstrip(_LEADING)))
