@@ -39,6 +39,8 @@ class Work:
     bytes_read: int = 0
     tokens: int = 0
     """sent to the embedder"""
+    description_tokens: int = 0
+    """read and written by the language model that described images"""
     cost_usd: float = 0.0
 
     def __add__(self, other: Work) -> Work:
@@ -78,6 +80,7 @@ class RunReport:
             },
             "bytes_read": self.work.bytes_read,
             "tokens": self.work.tokens,
+            "description_tokens": self.work.description_tokens,
             "cost_usd": round(self.work.cost_usd, 6),
             "failures": [
                 {

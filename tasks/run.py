@@ -17,6 +17,7 @@ from knowledge.settings import Settings
 from knowledge.sources.base import Source
 from storage.current import Stored
 from storage.lake import Lake, Snapshot
+from tasks.describe import Describer
 from tasks.vectors import RunVectors
 from tasks.workers import WorkerPool
 
@@ -61,6 +62,7 @@ class Run:
     _pool: WorkerPool | None = None
     _stored: Stored | None = None
     _vectors: RunVectors | None = None
+    _describer: Describer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -99,6 +101,16 @@ class Run:
                 self._vectors = RunVectors(stored if self.reuse_vectors else Stored(), self.embedder)
             return self._vectors
 
+    @property
+    def describer(self) -> Describer | None:
+        """Describes images, if the settings ask for it."""
+        if not self.settings.extraction.include_image_descriptions:
+            return None
+        with self._lock:
+            if self._describer is None:
+                self._describer = Describer(self.settings.llm)
+            return self._describer
+
     def check_cancelled(self) -> None:
         """Raise Cancelled if somebody asked for it."""
         if self.cancelled.is_set():
@@ -119,3 +131,5 @@ class Run:
                 self._pool.close()
             if self._stored is not None:
                 self._stored.close()
+            if self._describer is not None:
+                self._describer.close()

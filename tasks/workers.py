@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
-from knowledge.chunk import Chunker
 from pebble import ProcessExpired, ProcessPool
 
+from knowledge.chunk import Chunker
 from knowledge.errors import BrokenDocument
 from knowledge.extract import registry
 from knowledge.model import Chunk, Extraction, Heading, Part, RawDocument

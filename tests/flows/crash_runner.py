@@ -1,8 +1,8 @@
 """Refreshes a workshop in a forked child that is killed at a chosen moment. One JSON request per line of stdin.
 
-A request names the workshop's root and either `event` (die at the n-th file operation in the corpus), `delay` (die after
-that many seconds), or neither (run to the end). The answer tells how the child ended and how many file operations and
-seconds it took.
+A request names the workshop's root and either `event` (die at the n-th file operation in the corpus), `delay` (die
+after that many seconds), or neither (run to the end). The answer tells how the child ended and how many file operations
+and seconds it took.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 TESTS = Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
-from workshop import Workshop
+from workshop import Workshop  # noqa: E402 - found through the paths set above
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.scandir", "os.listdir"}
 

@@ -1,0 +1,34 @@
+"""Descriptions of images by a language model, several at a time, beside the extraction."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from knowledge.llm import Description, LanguageModel
+from knowledge.settings import LlmSettings
+
+AT_A_TIME = 4
+"""requests in flight: a model takes seconds for each, and services limit the rate"""
+
+
+class Describer:
+    """Asks the configured model what images show.
+
+    Args:
+        settings: of the model.
+
+    Raises:
+        SettingsError: no model is configured, or there is no key for it.
+    """
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self._model = LanguageModel(settings)
+        self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
+
+    def start(self, content: bytes, media_type: str) -> Future[Description]:
+        """Ask for one image; the future raises what `LanguageModel.describe_image` raises."""
+        return self._threads.submit(self._model.describe_image, content, media_type)
+
+    def close(self) -> None:
+        """Give up what has not been asked yet."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

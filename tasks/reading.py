@@ -1,0 +1,180 @@
+"""The first half of a batch: fetch its documents, have them extracted and chunked. Contains each one's failure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from knowledge import ids
+from knowledge.changes import Change
+from knowledge.errors import BrokenDocument, SkippedDocument, Verdict, classify
+from knowledge.extract.detect import detect
+from knowledge.extract.image import with_description
+from knowledge.llm import Description
+from knowledge.model import DocumentRow, Extraction, RawDocument
+from storage.shards import StoredText
+from tasks.run import Run
+from tasks.tally import Tally
+from tasks.workers import Prepared
+
+log = logging.getLogger("parquetry")
+
+
+@dataclass
+class Document:
+    """A document on its way through a batch."""
+
+    change: Change
+    content_hash: str = ""
+    media_type: str | None = None
+    future: Future[Any] | None = None
+    description: Future[Description] | None = None
+    """of an image, from a language model"""
+    prepared: Prepared | None = None
+    refused: tuple[str, Verdict] | None = None
+    """stage and verdict, once it is known that nothing comes of it"""
+
+    @property
+    def uri(self) -> str:
+        return self.change.item.uri if self.change.item else self.change.document_id
+
+
+def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Document]:
+    """Fetch, extract and chunk.
+
+    Args:
+        changes: of effort `extract` or `rechunk`.
+        run: in progress.
+        tally: of the batch.
+
+    Returns:
+        Every document, each with what was prepared of it or with the reason why nothing was.
+
+    Raises:
+        ParquetryError: something that concerns the whole run.
+    """
+    documents = [Document(change) for change in changes]
+    with tally.stage("fetch"):
+        _start(documents, run, tally)
+    with tally.stage("extract"):
+        _collect(documents, run, tally)
+    return documents
+
+
+def _start(documents: Sequence[Document], run: Run, tally: Tally) -> None:
+    """Read every document and hand it to the extraction processes."""
+    stored = run.stored.texts(
+        document.change.base.revision
+        for document in documents
+        if document.change.effort == "rechunk" and document.change.base
+    )
+    for document in documents:
+        run.check_cancelled()
+        base = document.change.base
+        with _contained(document, "fetch"):
+            if document.change.effort == "rechunk" and base is not None and base.revision in stored:
+                _start_chunking(document, base, stored[base.revision], run)
+            else:
+                document.change = replace(document.change, effort="extract")
+                _start_extraction(document, run, tally)
+
+
+def _start_extraction(document: Document, run: Run, tally: Tally) -> None:
+    item = document.change.item
+    if item is None:
+        raise BrokenDocument("vanished", "is not in its source any more")
+    limit = run.settings.extraction.max_bytes
+    if item.size > limit:
+        raise SkippedDocument("too-large", f"has {item.size} bytes, more than {limit} (extraction.max_bytes)")
+    item, content = run.sources[document.change.namespace, document.change.source].fetch(item)
+    document.change = replace(document.change, item=item)
+    document.content_hash = ids.content_hash(content)
+    tally.bytes_read += len(content)
+    filename = item.path.rpartition("/")[2]
+    document.media_type = detect(content, filename)
+    document.future = run.pool.prepare(RawDocument(content, filename))
+    if run.describer is not None and document.media_type.startswith("image/"):
+        document.description = run.describer.start(content, document.media_type)
+
+
+def _start_chunking(document: Document, base: DocumentRow, stored: StoredText, run: Run) -> None:
+    document.content_hash, document.media_type = base.content_hash, base.media_type
+    extraction = Extraction(
+        text=stored.text,
+        parts=stored.parts,
+        headings=stored.headings,
+        title=base.title,
+        metadata=base.metadata,
+        media_type=base.media_type or "",
+        extractor=base.extractor or "",
+    )
+    document.prepared = Prepared(extraction, ())
+    document.future = run.pool.chunk(stored.text, stored.parts, stored.headings)
+
+
+def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
+    """Wait for the extraction processes."""
+    for document in documents:
+        run.check_cancelled()
+        future, known = document.future, document.prepared
+        if future is None:
+            continue
+        document.prepared = None
+        with _contained(document, "extract"):
+            if document.description is not None:
+                prepared = _described(document, document.description, run, tally)
+            else:
+                result = run.pool.result(future)
+                prepared = result if known is None else Prepared(known.extraction, result)
+            if not prepared.chunks:
+                raise SkippedDocument("no-text", "has no text to index")
+            _check_spans(prepared)
+            document.prepared = prepared
+            tally.warnings.extend(f"{document.uri}: {warning}" for warning in prepared.extraction.warnings)
+        document.future = document.description = None
+
+
+def _described(document: Document, description: Future[Description], run: Run, tally: Tally) -> Prepared:
+    """An image with what a language model says of it before the text that was read in it, if any was."""
+    prepared: Prepared | None = None
+    try:
+        prepared = run.pool.result(document.future) if document.future else None
+    except SkippedDocument as error:
+        if error.reason != "no-text":
+            raise
+    try:
+        told = description.result()
+    except BrokenDocument as error:
+        if prepared is None:
+            raise
+        tally.warnings.append(f"{document.uri}: not described: {error.detail}")
+        return prepared
+    tally.description_tokens += told.input_tokens + told.output_tokens
+    known = prepared.extraction if prepared else None
+    extraction = with_description(known, told.text, document.media_type or "")
+    chunks = run.pool.result(run.pool.chunk(extraction.text, extraction.parts, extraction.headings))
+    return Prepared(extraction, chunks)
+
+
+def _check_spans(prepared: Prepared) -> None:
+    length = len(prepared.extraction.text)
+    for chunk in prepared.chunks:
+        if not 0 <= chunk.start < chunk.end <= length:
+            raise BrokenDocument("bad-span", f"chunk {chunk.index} spans {chunk.start} to {chunk.end} of {length}")
+
+
+@contextmanager
+def _contained(document: Document, stage: str) -> Iterator[None]:
+    """A document's failure is its own, unless it concerns the whole run."""
+    try:
+        yield
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        document.refused = (stage, verdict)
+        log.debug("%s refused at %s", document.change.document_id, stage, exc_info=error)

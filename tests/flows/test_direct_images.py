@@ -1,0 +1,53 @@
+"""Images are described by a language model where the settings ask for it, and only once."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from knowledge.errors import SettingsError
+from tests.servers.chat_server import ChatServer, error, said
+
+CRANE = "A yellow crane lifts oak boards from a barge."
+
+
+def picture() -> bytes:
+    stream = BytesIO()
+    Image.new("RGB", (40, 30), "white").save(stream, "PNG")
+    return stream.getvalue()
+
+
+@pytest.fixture
+def gallery(workshop):
+    workshop.write("crane.png", picture())
+    workshop.write("note.md", "The crane is inspected every spring.")
+    workshop.sections["extraction"] = {"workers": 1, "ocr": False, "include_image_descriptions": True}
+    return workshop
+
+
+def test_described_image_is_found_by_what_it_shows_and_asked_about_once(gallery):
+    with ChatServer([said(CRANE)]) as server:
+        gallery.sections["llm"] = {"model": "m", "base_url": server.url}
+        report = gallery.refresh()
+        assert (report.documents.added, report.work.description_tokens) == (2, 129)
+        assert gallery.search("boards from a barge", k=1).hits[0].row["text"] == CRANE
+        gallery.refresh()
+        gallery.sections["chunking"] = {"size": 30, "overlap": 0}
+        assert gallery.refresh().work.description_tokens == 0
+    assert len(server.bodies) == 1
+
+
+def test_image_that_the_model_refuses_fails_alone(gallery):
+    with ChatServer([error(400, "image is not acceptable")]) as server:
+        gallery.sections["llm"] = {"model": "m", "base_url": server.url}
+        report = gallery.refresh()
+    assert (report.documents.added, report.documents.failed) == (1, 1)
+    assert [failure.reason for failure in report.failures] == ["input-rejected"]
+
+
+def test_descriptions_without_a_model_stop_with_what_to_set(gallery):
+    with pytest.raises(SettingsError, match=r"set model in \[llm\]"):
+        gallery.refresh()
+    assert gallery.lake.snapshot().version == 0
