@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +20,12 @@ if TYPE_CHECKING:
     from tasks.plan import RefreshPlan
 
 SHOWN_FAILURES = 20
-SHOWN_CHARACTERS = 320
+SHOWN_LINES = 4
+"""of a chunk that answers"""
+WIDEST_LINE = 100
+"""characters; longer lines are hard to read on the widest terminal too"""
+STEM_CHARACTERS = 5
+"""of a word that make it the same word in another inflection, well enough to choose what to show"""
 
 
 def print_json(value: Any) -> None:
@@ -36,13 +44,22 @@ def place(row: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def print_hits(response: SearchResponse) -> None:
-    """Ranked chunks with their citations."""
+def print_hits(response: SearchResponse, *, whole: bool = False) -> None:
+    """Ranked chunks with their citations, in lines that fit the terminal.
+
+    Args:
+        response: of the search.
+        whole: print all of each chunk; otherwise the lines of it that are closest to the query.
+    """
     if not response.hits:
         typer.echo("Nothing in this corpus matches.")
+    width = min(shutil.get_terminal_size().columns, WIDEST_LINE)
     for number, hit in enumerate(response.hits, 1):
-        typer.echo(f"[{number}] {_heading(hit)}")
-        typer.echo(f"    {_excerpt(hit.row['text'], response.request.query)}")
+        typer.echo(textwrap.fill(f"[{number}] {_heading(hit)}", width, subsequent_indent="    "))
+        text = hit.row["text"]
+        for line in _whole(text, width - 4) if whole else _excerpt(text, response.request.query, width - 4):
+            typer.echo(f"    {line}".rstrip())
+        # Unbroken, because terminals and scripts take a uri as a whole.
         typer.echo(f"    {hit.row['uri']} [{hit.row['start']}:{hit.row['end']}]")
     typer.echo(f"{len(response.hits)} results in {response.seconds:.2f} s from version {response.version}.")
 
@@ -53,16 +70,21 @@ def _heading(hit: Hit) -> str:
     return f"{shown}  {hit.score:.3f}"
 
 
-def _excerpt(text: str, query: str) -> str:
-    """The part of a chunk around the first word of the query that is in it."""
-    words = [word.casefold() for word in query.split() if len(word) > 3]
-    folded = text.casefold()
-    found = [position for word in words if (position := folded.find(word)) >= 0]
-    start = max(0, min(found, default=0) - SHOWN_CHARACTERS // 3)
-    if start:
-        start = text.rfind(" ", 0, start) + 1
-    excerpt = " ".join(text[start : start + SHOWN_CHARACTERS].split())
-    return ("... " if start else "") + excerpt + (" ..." if start + SHOWN_CHARACTERS < len(text) else "")
+def _whole(text: str, width: int) -> list[str]:
+    """All lines of a chunk, the long ones wrapped."""
+    return [part for line in text.splitlines() for part in textwrap.wrap(line, width) or [""]]
+
+
+def _excerpt(text: str, query: str, width: int) -> list[str]:
+    """The lines of a chunk, a few in a row, that hold most of the query's words in whatever inflection."""
+    lines = textwrap.wrap(" ".join(text.split()), width)
+    stems = {word[:STEM_CHARACTERS] for word in re.findall(r"\w+", query.casefold()) if len(word) > 3}
+    found = [{stem for stem in stems if stem in line.casefold()} for line in lines]
+    last = max(0, len(lines) - SHOWN_LINES)
+    start = max(range(last + 1), key=lambda line: (len(set().union(*found[line : line + SHOWN_LINES])), -line))
+    shown = lines[start : start + SHOWN_LINES]
+    before, after = ["..."] * (start > 0), ["..."] * (start < last)
+    return [*before, *shown, *after]
 
 
 def print_report(report: RunReport, root: str) -> None:

@@ -31,6 +31,9 @@ def search(
     media_type: Annotated[str | None, typer.Option(help="Only this media type, as in `documents`.")] = None,
     user: Annotated[str | None, typer.Option(help="Search as this user.")] = None,
     org: Annotated[str | None, typer.Option(help="Search as a member of this organization.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print whole chunks, not the lines closest to the query.")
+    ] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -50,7 +53,7 @@ def search(
     if as_json:
         print_json(response.as_json())
     else:
-        print_hits(response)
+        print_hits(response, whole=full)
 
 
 def sql(
