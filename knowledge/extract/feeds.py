@@ -55,10 +55,9 @@ def add_feed(builder: TextBuilder, root: Element) -> str | None:
 
 
 def _items(root: Element) -> list[Element]:
-    channel = next((child for child in root if _name(child) == "channel"), root)
-    return [
-        child for parent in ((root,) if channel is root else (channel, root)) for child in parent if _is_item(child)
-    ]
+    # RSS 1.0 has its items beside the channel, RSS 2.0 within.
+    channels = [child for child in root if _name(child) == "channel"]
+    return [child for parent in (*channels, root) for child in parent if _is_item(child)]
 
 
 def _is_item(element: Element) -> bool:

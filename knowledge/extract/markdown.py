@@ -58,13 +58,12 @@ class MarkdownExtractor:
         return extraction
 
 
-def add_markdown(builder: TextBuilder, text: str, *, level: int = 0) -> str | None:
+def add_markdown(builder: TextBuilder, text: str) -> str | None:
     """Append Markdown as it is, and mark its headings.
 
     Args:
         builder: receives text and headings.
         text: Markdown.
-        level: added to the levels of the headings.
 
     Returns:
         The first heading of the outermost level 1, if there is one.
@@ -73,7 +72,8 @@ def add_markdown(builder: TextBuilder, text: str, *, level: int = 0) -> str | No
     start = builder.text(text)
     if start is None:
         return None
-    text = text.strip()
+    # The builder has taken off the spaces of the first line, which may be what makes it code.
+    start -= len(text) - len(text.lstrip())
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
     first: str | None = None
     tokens = _parser().parse(text)
@@ -85,7 +85,7 @@ def add_markdown(builder: TextBuilder, text: str, *, level: int = 0) -> str | No
         if not title:
             continue
         depth = int(token.tag[1])
-        builder.mark_heading(start + lines[token.map[0]], depth + level, title)
+        builder.mark_heading(start + lines[token.map[0]], depth, title)
         if depth == 1 and first is None:
             first = title
     return first

@@ -47,6 +47,12 @@ def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
     assert outline(read(f"word\n\n{text}\n")) == []
 
 
+def test_code_at_the_very_start_is_no_heading_and_shifts_none() -> None:
+    extraction = read("    # code\n\n# Real\n")
+    assert outline(extraction) == [(1, "Real")]
+    assert extraction.text[extraction.headings[0].start :] == "# Real"
+
+
 def test_yaml_front_matter_becomes_title_and_metadata() -> None:
     extraction = read(
         "---\ntitle: Pump manual\ntags: [pumps, safety]\ndate: 2024-05-01\n"

@@ -102,6 +102,15 @@ def test_an_rss_feed_has_a_section_for_each_item() -> None:
     assert extraction.title == "News"
 
 
+def test_an_rss_1_feed_has_its_items_beside_the_channel() -> None:
+    rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
+    extraction = read(
+        f"<rdf:RDF {rdf}><channel><title>News</title></channel><item><title>One</title><description>a</description>"
+        "</item></rdf:RDF>"
+    )
+    assert extraction.text == "# News\n\n## One\n\na"
+
+
 def test_an_atom_feed_is_read() -> None:
     extraction = read(
         '<feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title><entry><title>E</title><link href="https://e.com"/>'
