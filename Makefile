@@ -1,17 +1,32 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The first one that is new enough; `make PYTHON=...` names another.
+PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$each -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$each && break; done)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
-.PHONY: demo test lint types imports unit clean constraints
+# An environment that was moved, lost its Python or got another one is made anew, whatever the stamp's date.
+STATE = $(CURDIR) $(shell $(BIN)/python -c 'import sys; print(sys.version)' 2>/dev/null)
+ifneq ($(strip $(STATE)),$(strip $(shell cat $(STAMP) 2>/dev/null)))
+$(shell rm -f $(STAMP))
+endif
+
+.PHONY: demo test lint types imports unit clean
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[ocr,onnx]'
-	touch $@
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Installing into $(VENV) (minutes the first time) ..."
+	@test -x $(BIN)/parquetry && $(BIN)/parquetry --version >/dev/null 2>&1 && $(BIN)/python -c '$(NEW_ENOUGH)' \
+		&& $(BIN)/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,onnx]'
+	@$(BIN)/python -c 'import sys; print("$(CURDIR)", sys.version)' > $@
 
 test: lint types imports unit
 
@@ -27,6 +42,12 @@ imports: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/pytest -n 2
+
+# Pin the newest versions that resolve, for all platforms and Pythons that are supported.
+constraints: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
 clean:
 	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
