@@ -162,6 +162,8 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
     """
     try:
         result = connection.execute(statement)
+        if result is None:
+            raise QueryError("there is no statement in it")
         return [column[0] for column in result.description or ()], result.fetchall()
     except duckdb.Error as error:
         raise QueryError(str(error).splitlines()[0]) from error

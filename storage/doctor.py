@@ -139,6 +139,8 @@ class _Check:
 
 
 _INDEXED = "(SELECT * FROM documents WHERE revision <> 0)"
+_CHUNK = """filename || ' chunk ' || chunk_index FROM all_chunks AS c JOIN documents USING (revision)
+    WHERE vector IS NOT NULL"""
 _CHECKS = (
     _Check(
         "two-current-rows",
@@ -189,20 +191,19 @@ _CHECKS = (
     _Check(
         "vector-dimension",
         "chunks have a vector that is not as long as its embedder's",
-        """SELECT filename || ' chunk ' || chunk_index FROM chunks
-        WHERE vector IS NOT NULL AND len(vector::FLOAT[]) <> regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER""",
+        f"""SELECT {_CHUNK} AND len(vector) <> regexp_extract(c.embedder, '@(\\d+)$', 1)::INTEGER""",
     ),
     _Check(
         "vector-value",
         "chunks have a vector with values that are not finite, or all zero",
-        """SELECT filename || ' chunk ' || chunk_index FROM chunks WHERE vector IS NOT NULL AND (
-            NOT list_bool_and(list_transform(vector::FLOAT[], lambda x: isfinite(x)))
-            OR list_bool_and(list_transform(vector::FLOAT[], lambda x: x = 0)))""",
+        f"""SELECT {_CHUNK} AND (NOT list_bool_and(list_transform(vector, lambda x: isfinite(x)))
+            OR list_bool_and(list_transform(vector, lambda x: x = 0)))""",
     ),
     _Check(
         "embedder",
         "documents were embedded by another model than their chunks",
-        f"SELECT DISTINCT path FROM {_INDEXED} AS d JOIN all_chunks AS c USING (revision) WHERE c.embedder <> d.embedder",
+        f"""SELECT DISTINCT path FROM {_INDEXED} AS d JOIN all_chunks AS c USING (revision)
+        WHERE c.embedder <> d.embedder""",
     ),
     _Check(
         "two-embedders",

@@ -20,6 +20,8 @@ K1, B = 1.2, 0.75
 TERMS = r"regexp_extract_all(lower(strip_accents({text})), '[\p{{L}}\p{{N}}]+')"
 """the tokeniser, the same for texts and queries"""
 
+_BM25 = f"idf * tf * {K1 + 1} / (tf + {K1} * ({1 - B} + {B} * length / mean))"
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -119,23 +121,28 @@ class Searcher:
         terms = sorted(set(tuples(self.connection, f"SELECT {TERMS.format(text='$1')}", [query])[0][0]))
         if not terms:
             return []
-        counts = ", ".join(f"len(list_filter(terms, lambda t: t = ${i + 1}))" for i in range(len(terms)))
         return tuples(
             self.connection,
-            f"""WITH counted AS MATERIALIZED (
-                SELECT id, document_id, chunk_index, len(terms) AS length, [{counts}] AS tf FROM (
-                    SELECT v.document_id || '-chunk-' || c.chunk_index AS id, v.document_id, c.chunk_index,
-                        {TERMS.format(text="c.text")} AS terms
-                    FROM all_chunks AS c JOIN visible AS v USING (revision))
+            f"""WITH tokenised AS MATERIALIZED (
+                SELECT v.document_id, c.chunk_index, {TERMS.format(text="c.text")} AS terms
+                FROM all_chunks AS c JOIN visible AS v USING (revision)
             ), totals AS (
-                SELECT count(*) AS n, avg(length) AS mean,
-                    [{", ".join(f"count(*) FILTER (tf[{i + 1}] > 0)" for i in range(len(terms)))}] AS df
-                FROM counted
+                SELECT count(*) AS n, avg(len(terms)) AS mean FROM tokenised
+            ), occurrences AS (
+                SELECT document_id, chunk_index, length, term, count(*) AS tf FROM (
+                    SELECT document_id, chunk_index, len(terms) AS length,
+                        unnest(list_filter(terms, lambda t: list_contains($1, t))) AS term
+                    FROM tokenised
+                ) GROUP BY ALL
+            ), weights AS (
+                SELECT term, ln(1 + (any_value(n) - count(*) + 0.5) / (count(*) + 0.5)) AS idf
+                FROM occurrences, totals GROUP BY term
             )
-            SELECT id, {" + ".join(_bm25(i + 1) for i in range(len(terms)))} AS score
-            FROM counted, totals WHERE list_sum(tf) > 0
-            ORDER BY score DESC, document_id, chunk_index LIMIT {int(depth)}""",
-            terms,
+            SELECT document_id || '-chunk-' || chunk_index, sum({_BM25} ORDER BY term) AS score
+            FROM occurrences JOIN weights USING (term), totals
+            GROUP BY document_id, chunk_index
+            ORDER BY score DESC, document_id, chunk_index LIMIT $2""",
+            [terms, depth],
         )
 
     def _details(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -156,12 +163,6 @@ class Searcher:
             [list(ids)],
         )
         return {row["chunk_id"]: row for row in found}
-
-
-def _bm25(term: int) -> str:
-    idf = f"ln(1 + (n - df[{term}] + 0.5) / (df[{term}] + 0.5))"
-    tf = f"tf[{term}] * {K1 + 1} / (tf[{term}] + {K1} * ({1 - B} + {B} * length / mean))"
-    return f"{idf} * {tf}"
 
 
 def _where(filters: Filters) -> tuple[str, list[Any]]:

@@ -1,0 +1,101 @@
+"""A corpus written straight through storage: texts and vectors by hand, no extraction and no model."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from knowledge import ids
+from knowledge.model import Chunk, Extraction, Part
+from storage.connect import connect_snapshot
+from storage.current import current_rows
+from storage.lake import Lake
+from storage.layout import shard_name
+from storage.search import Filters, Searcher
+from storage.shards import RevisionChunks, stored_text, write_chunks, write_texts
+from tests.records import row
+
+EMBEDDER = "model@4"
+
+
+class Shelf:
+    """A corpus, and what was published to it."""
+
+    def __init__(self, root):
+        self.root = root
+        self.lake = Lake(str(root), create=True)
+        self.runs = 0
+
+    def revision(self, path, chunks, run, **fields):
+        """The row of a document made of these chunks, and what its shards hold."""
+        text = "\n".join(chunks)
+        namespace, source = fields.get("namespace", "default"), fields.get("source", "docs")
+        identity = ids.document_id(namespace, source, path)
+        spans, start = [], 0
+        for index, chunk in enumerate(chunks):
+            spans.append(Chunk(index, start, start + len(chunk), "document", None, ("Heading",)))
+            start += len(chunk) + 1
+        part = Part(0, len(text), "document", 1, None, "text")
+        extraction = Extraction(text, (part,), (), None, {}, "text/markdown", "markdown/1")
+        number = ids.revision(identity, run)
+        counted = {"characters": len(text), "chunks": len(chunks), "tokens": 3 * len(chunks)}
+        written = row(path, text, revision=number, run_id=run, **{**counted, **fields})
+        hashes = [ids.text_hash(chunk) for chunk in chunks]
+        return (
+            written,
+            stored_text(number, extraction),
+            RevisionChunks(number, spans, chunks, [3] * len(chunks), hashes),
+        )
+
+    def write(self, documents, embedder=EMBEDDER, vectors=None, register=True, **fields):
+        """Shards of documents, path -> chunks; not visible yet."""
+        self.runs += 1
+        run = f"run-{self.runs}"
+        made = [self.revision(path, chunks, run, embedder=embedder, **fields) for path, chunks in documents.items()]
+        dimension = int(embedder.rpartition("@")[2])
+        count = sum(map(len, documents.values()))
+        if vectors is None:
+            vectors = np.random.default_rng(self.runs).normal(size=(count, dimension))
+        vectors = np.asarray(vectors, np.float32).reshape(count, dimension)
+        means = np.ones((len(made), dimension), np.float32)
+        name = shard_name(run, 0)
+        shards = (
+            write_texts(self.lake.layout, name, [text for _, text, _ in made], embedder, means),
+            write_chunks(self.lake.layout, name, [chunks for _, _, chunks in made], embedder, vectors),
+        )
+        if register:
+            self.lake.register(shards, run)
+        return [written for written, _, _ in made], run
+
+    def publish(self, documents, base=None, **options):
+        """Write and publish documents, path -> chunks."""
+        rows, run = self.write(documents, **options)
+        return self.lake.publish(base or self.lake.snapshot(), rows, run)
+
+    def remove(self, path):
+        (gone,) = [each for each in self.rows() if each.path == path]
+        return self.lake.publish(self.lake.snapshot(), [replace(gone, removed=True)], f"remove-{path}")
+
+    def rows(self, version=None):
+        return current_rows(self.lake.snapshot(version))
+
+    def connect(self, version=None):
+        return connect_snapshot(self.lake.snapshot(version))
+
+    def texts(self, version=None):
+        """path -> visible chunks."""
+        with self.connect(version) as connection:
+            found = connection.execute(
+                "SELECT path, text FROM chunks JOIN documents USING (document_id) ORDER BY path, chunk_index"
+            ).fetchall()
+        texts = {}
+        for path, text in found:
+            texts.setdefault(path, []).append(text)
+        return texts
+
+    def search(self, query="", vector=None, mode="text", k=5, version=None, embedder=EMBEDDER, **filters):
+        """Chunk texts, best first, with their scores."""
+        with self.connect(version) as connection:
+            searcher = Searcher(connection, Filters(**filters))
+            asked = None if vector is None else np.asarray(vector, np.float32)
+            hits = searcher.search(query, asked, embedder, mode, k)
+        return [(hit.row["text"], hit.score) for hit in hits]

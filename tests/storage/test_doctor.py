@@ -1,0 +1,168 @@
+"""Every kind of damage is reported by its name, and a healthy corpus by none."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storage.doctor import examine
+from tests.records import failed, skipped
+
+
+@pytest.fixture
+def healthy(shelf):
+    shelf.publish({"a.md": ["one", "größe 🙂", "three"], "sub/b.md": ["four"]})
+    shelf.publish({"a.md": ["one", "2", "three"]})
+    shelf.publish({"c.md": ["five"]}, vectors=[[0, 0, 0, 0]])
+    rows = [failed("d.md"), skipped("e.md")]
+    shelf.lake.publish(shelf.lake.snapshot(), rows, "run-x")
+    shelf.lake.record({"run_id": "run-x"}, [])
+    return shelf
+
+
+def found(shelf, **options):
+    """check -> (severity, count)"""
+    checkup = examine(shelf.lake, **options)
+    assert checkup.healthy == all(finding.severity == "note" for finding in checkup.findings)
+    return {finding.check: (finding.severity, finding.count) for finding in checkup.findings}
+
+
+def spoil(shelf, path="a.md", **fields):
+    """Publish a row that is not true."""
+    (row,) = [each for each in shelf.rows() if each.path == path]
+    shelf.lake.publish(shelf.lake.snapshot(), [replace(row, **fields)], "run-bad")
+
+
+def test_healthy_corpus_has_no_findings(healthy):
+    checkup = examine(healthy.lake)
+    assert checkup.findings == ()
+    assert checkup.healthy
+    assert (checkup.version, checkup.documents, checkup.chunks, checkup.spans_checked) == (4, 5, 5, 3)
+
+
+def test_empty_corpus_is_healthy(shelf):
+    assert found(shelf) == {}
+
+
+def test_spans_are_compared_for_a_sample_unless_all_are_asked_for(healthy, monkeypatch):
+    monkeypatch.setattr("storage.doctor.SAMPLE_DOCUMENTS", 2)
+    assert examine(healthy.lake).spans_checked == 2
+    assert examine(healthy.lake, every_span=True).spans_checked == 3
+
+
+@pytest.mark.parametrize("table", ["texts", "chunks", "documents", "runs"])
+@pytest.mark.parametrize(("damage", "check"), [("gone", "missing-file"), ("cut", "damaged-file")])
+def test_lost_or_damaged_file_is_named(healthy, table, damage, check):
+    for file in sorted((healthy.root / table).glob("*.parquet"))[:1]:
+        if damage == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[:-5])
+    checkup = examine(healthy.lake)
+    (finding,) = [each for each in checkup.findings if each.check == check]
+    assert (finding.severity, finding.count) == ("problem", 1)
+    assert f"files of {table}" in finding.detail
+    assert ".parquet" in finding.detail
+
+
+def test_file_damaged_behind_its_footer_is_reported(healthy):
+    for file in (healthy.root / "chunks").glob("*.parquet"):
+        content = file.read_bytes()
+        file.write_bytes(content[:4] + b"\xff" * (len(content) // 2) + content[4 + len(content) // 2 :])
+    assert not examine(healthy.lake).healthy
+
+
+@pytest.mark.parametrize(
+    ("fields", "checks"),
+    [
+        ({"revision": 12345}, {"missing-text", "chunk-count"}),
+        ({"revision": 0}, {"indexed-without-revision"}),
+        ({"chunks": 7}, {"chunk-count"}),
+        ({"characters": 7}, {"counts"}),
+        ({"tokens": 7}, {"counts"}),
+        ({"embedder": "other@4"}, {"embedder", "two-embedders"}),
+        ({"document_id": "00000000-0000-0000-0000-000000000000"}, {"identity"}),
+    ],
+)
+def test_row_that_is_not_true_is_reported(healthy, fields, checks):
+    spoil(healthy, **fields)
+    assert found(healthy) == dict.fromkeys(checks, ("problem", 1))
+
+
+def test_document_with_two_current_rows_is_reported(healthy):
+    (row,) = [each for each in healthy.rows() if each.path == "a.md"]
+    healthy.lake.publish(healthy.lake.snapshot(), [row, row], "run-bad")
+    assert found(healthy)["two-current-rows"] == ("problem", 1)
+
+
+def test_text_and_chunks_stored_twice_are_reported(shelf):
+    rows, run = shelf.write({"a.md": ["one", "two"]})
+    shelf.runs = 0
+    (shelf.root / "chunks" / "run-1-00000.parquet").rename(shelf.root / "chunks" / "first.parquet")
+    (shelf.root / "texts" / "run-1-00000.parquet").rename(shelf.root / "texts" / "first.parquet")
+    shelf.write({"a.md": ["one", "two"]})
+    for table in ("chunks", "texts"):
+        log = shelf.root / table / "_delta_log" / "00000000000000000001.json"
+        log.write_text(log.read_text().replace("run-1-00000.parquet", "first.parquet"))
+    shelf.lake.publish(shelf.lake.snapshot(), rows, run)
+    found_ = found(shelf)
+    assert {"repeated-text", "chunk-count", "chunk-order"} <= set(found_)
+
+
+def test_chunks_that_are_not_the_text_at_their_place_are_reported(shelf, monkeypatch):
+    write = shelf.revision
+
+    def shifted(path, chunks, run, **fields):
+        row, text, made = write(path, chunks, run, **fields)
+        wrong = replace(made.chunks[1], start=made.chunks[1].start - 1, end=made.chunks[1].end - 1)
+        return row, text, replace(made, chunks=[made.chunks[0], wrong])
+
+    monkeypatch.setattr(shelf, "revision", shifted)
+    shelf.publish({"a.md": ["größe 🙂", "two"]})
+    checkup = examine(shelf.lake)
+    assert [(each.check, each.count, each.detail) for each in checkup.findings] == [
+        ("span", 1, "1 chunks are not the text at their place: a.md chunk 1")
+    ]
+
+
+def test_chunks_that_are_not_numbered_in_order_are_reported(shelf, monkeypatch):
+    write = shelf.revision
+
+    def skipping(path, chunks, run, **fields):
+        row, text, made = write(path, chunks, run, **fields)
+        return row, text, replace(made, chunks=[made.chunks[0], replace(made.chunks[1], index=5)])
+
+    monkeypatch.setattr(shelf, "revision", skipping)
+    shelf.publish({"a.md": ["one", "two"]})
+    assert found(shelf) == {"chunk-order": ("problem", 1)}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_vector_that_is_not_finite_is_reported(shelf, value):
+    shelf.publish({"a.md": ["one", "two"]}, vectors=[[1, 2, 3, value], [1, 2, 3, 4]])
+    assert found(shelf) == {"vector-value": ("problem", 1)}
+
+
+def test_vector_of_another_length_than_its_model_makes_is_reported(shelf):
+    rows, run = shelf.write({"a.md": ["one"]}, embedder="model@4")
+    (file,) = (shelf.root / "chunks").glob("*.parquet")
+    table = pq.read_table(file)
+    vector = pa.array([[1.0, 2.0]], pa.list_(pa.float32()))
+    pq.write_table(table.set_column(table.schema.get_field_index("vector"), "vector", vector), file)
+    shelf.lake.publish(shelf.lake.snapshot(), rows, run)
+    assert found(shelf)["vector-dimension"] == ("problem", 1)
+
+
+def test_what_crashes_and_strangers_leave_is_no_damage(healthy):
+    healthy.write({"x.md": ["orphan"]}, register=False)
+    (healthy.root / "chunks" / "run-9.unfinished").write_text("half")
+    (healthy.root / "notes.txt").write_text("mine")
+    (healthy.root / "texts" / "readme.md").write_text("mine")
+    checkup = examine(healthy.lake)
+    assert {each.check: (each.severity, each.count) for each in checkup.findings} == {
+        "orphan": ("note", 2),
+        "unfinished": ("note", 1),
+        "unknown-file": ("note", 2),
+    }
+    assert checkup.healthy

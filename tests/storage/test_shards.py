@@ -1,0 +1,89 @@
+"""A shard holds what was written, whole or not at all."""
+
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from knowledge import ids
+from knowledge.model import Heading, Part
+from storage.current import Stored
+from storage.layout import shard_name
+from storage.shards import StoredText, parse_structure, structure_json, write_chunks
+
+
+def read(shelf, table):
+    (file,) = (shelf.root / table).glob("*.parquet")
+    return pq.read_table(file).to_pylist()
+
+
+def test_chunks_are_written_column_by_column(shelf):
+    shelf.write({"a.md": ["one", "größe 🙂"]}, vectors=[[1, 0, 0, 0], [0, 0.5, 0.5, 0]])
+    first, second = read(shelf, "chunks")
+    assert (first["chunk_index"], first["start"], first["end"], first["text"]) == (0, 0, 3, "one")
+    assert (second["start"], second["end"], second["text"]) == (4, 11, "größe 🙂")
+    assert (first["headings"], first["kind"], first["page"], first["tokens"]) == (["Heading"], "document", None, 3)
+    assert (first["text_hash"], first["embedder"]) == (ids.text_hash("one"), "model@4")
+    assert [first["vector"], second["vector"]] == [[1, 0, 0, 0], [0, 0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("gaps", [[0], [2], [0, 2], [0, 1, 2]])
+def test_chunk_without_a_vector_is_null_and_disturbs_no_other(shelf, gaps):
+    vectors = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+    vectors[gaps] = 0
+    shelf.publish({"a.md": ["one", "two", "three"]}, vectors=vectors)
+    found = [chunk["vector"] for chunk in read(shelf, "chunks")]
+    assert found == [None if index in gaps else vectors[index].tolist() for index in range(3)]
+    stored = Stored(shelf.lake.snapshot())
+    kept = stored.vectors(ids.text_hashes(["one", "two", "three"]), "model@4")
+    stored.close()
+    assert set(kept) == {ids.text_hash(name) for index, name in enumerate(["one", "two", "three"]) if index not in gaps}
+    with shelf.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM chunks WHERE vector IS NULL").fetchall() == [(len(gaps),)]
+
+
+def test_small_values_and_signs_survive(shelf):
+    vector = np.array([[-0.0, 1e-38, -3.4e38, math.pi]], np.float32)
+    shelf.write({"a.md": ["x"]}, vectors=vector)
+    assert np.array_equal(np.array(read(shelf, "chunks")[0]["vector"], np.float32), vector[0])
+
+
+def test_empty_batch_writes_an_empty_shard(shelf):
+    shard = write_chunks(shelf.lake.layout, shard_name("r", 0), [], "model@4", np.zeros((0, 4), np.float32))
+    assert shard.rows == 0
+    shelf.lake.register([shard], "r")
+    assert shelf.lake.snapshot().files["chunks"] == ()
+
+
+def test_stored_text_comes_back_with_its_parts_and_headings(shelf):
+    text = StoredText(
+        7,
+        "text 🙂",
+        (Part(0, 3, "sheet", 1, "Büdget", "table"), Part(3, 6, "page", 2, None, "code", "python")),
+        (Heading(0, 1, 'a "title"'),),
+    )
+    assert parse_structure(structure_json(text)) == (text.parts, text.headings)
+    rows, _ = shelf.write({"a.md": ["one", "two"]})
+    stored = Stored(shelf.lake.snapshot())
+    found = stored.texts([rows[0].revision, 12345])
+    stored.close()
+    assert list(found) == [rows[0].revision]
+    assert found[rows[0].revision].text == "one\ntwo"
+    assert found[rows[0].revision].parts == (Part(0, 7, "document", 1, None, "text"),)
+
+
+def test_failed_write_leaves_nothing(shelf):
+    shard = shelf.root / "chunks" / shard_name("run-1", 0)
+    shard.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        shelf.write({"a.md": ["one"]})
+    assert [path.name for path in (shelf.root / "chunks").iterdir() if path != shard] == ["_delta_log"]
+
+
+def test_nothing_is_looked_up_where_nothing_is_stored():
+    stored = Stored()
+    assert stored.vectors(["x"], "model@4") == {}
+    assert stored.vectors([], "model@4") == {}
+    assert stored.texts([1]) == {}
+    stored.close()
