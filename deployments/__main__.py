@@ -41,9 +41,8 @@ def serve(
     settings = load_settings(config)
     file = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
     with _api(file, port):
-        from prefect import serve as serve_deployments
-
         from deployments.definitions import deployments_of
+        from deployments.service import serve as serve_until_stopped
 
         deployments = deployments_of(settings, file)
         for deployment in deployments:
@@ -54,7 +53,7 @@ def serve(
                 typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
         typer.echo("Serving; Ctrl-C stops.")
         sys.stdout.flush()
-        serve_deployments(*deployments, print_starting_message=False)
+        serve_until_stopped(deployments)
     typer.echo("Stopped.")
 
 
@@ -71,6 +70,9 @@ def _api(config: Path | None, port: int | None) -> Iterator[None]:
         # Set before Prefect is imported, so that the runs that are started inherit it.
         os.environ["PREFECT_API_URL"] = server.api_url
         server.wait()
+        from deployments.service import crash_abandoned_runs
+
+        crash_abandoned_runs()
         typer.echo(f"Prefect UI: {server.ui_url}")
         yield
 

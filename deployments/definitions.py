@@ -36,13 +36,13 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
     """
     from flows.refresh import refresh, reindex
 
-    file = {"config": str(config.resolve())} if config else {}
+    file = str(config.resolve()) if config else None
     scheduled = [source for source in settings.source if source.schedule]
     _check_names(scheduled, settings)
     return [
         *(_scheduled(source, settings, file) for source in scheduled),
-        _deployment(refresh, ON_DEMAND, parameters=file, limit=_one_run("ENQUEUE")),
-        _deployment(reindex, ON_DEMAND, parameters=file, limit=_one_run("ENQUEUE")),
+        _deployment(refresh, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")),
+        _deployment(reindex, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")),
     ]
 
 
@@ -54,7 +54,7 @@ def deployment_name(source: SourceSettings, settings: Settings) -> str:
     return re.sub(r"[/%&<>\s]+", "-", name).strip("-")
 
 
-def _scheduled(source: SourceSettings, settings: Settings, file: dict[str, str]) -> RunnerDeployment:
+def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> RunnerDeployment:
     from flows.refresh import refresh
 
     namespace = source.namespace or settings.corpus.namespace
@@ -62,7 +62,8 @@ def _scheduled(source: SourceSettings, settings: Settings, file: dict[str, str])
         refresh,
         deployment_name(source, settings),
         cron=_checked(source),
-        parameters={**file, "targets": [source.name], "namespace": namespace},
+        config=file,
+        parameters={"targets": [source.name], "namespace": namespace},
         tags=[f"namespace:{namespace}", f"source:{source.name}"],
         # A refresh that starts while one is at work would find what that one finds; the next one is soon enough.
         limit=_one_run("CANCEL_NEW"),
@@ -73,8 +74,9 @@ def _deployment(
     flow: Flow[..., Any],
     name: str,
     *,
-    parameters: dict[str, Any],
+    config: str | None,
     limit: ConcurrencyLimitConfig,
+    parameters: dict[str, Any] | None = None,
     cron: str | None = None,
     tags: Sequence[str] = (),
 ) -> RunnerDeployment:
@@ -85,7 +87,8 @@ def _deployment(
         flow,
         name=name,
         cron=cron,
-        parameters={"parameters": parameters},
+        # A run that is asked for with parameters of its own keeps the settings file: only what is named is replaced.
+        parameters={"config": config, "parameters": parameters or {}},
         tags=["parquetry", *tags],
         concurrency_limit=limit,
         # A file entrypoint would load the module a second time, under another name.

@@ -5,15 +5,11 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class CorpusParameters(BaseModel):
-    """Which corpus, and with which settings."""
+class Parameters(BaseModel):
+    """What a run is about."""
 
     model_config = ConfigDict(extra="forbid")
 
-    config: str | None = Field(
-        None, title="Settings file", description="Where the flow runs; default: parquetry.toml in its working folder."
-    )
-    corpus: str | None = Field(None, title="Corpus", description="Folder of the corpus, over what the file says.")
     namespace: str | None = Field(
         None, title="Namespace", pattern=r"^[\w.-]+$", description="Only this part of the corpus."
     )
@@ -23,7 +19,7 @@ class CorpusParameters(BaseModel):
         return self.namespace or "all"
 
 
-class RefreshParameters(CorpusParameters):
+class RefreshParameters(Parameters):
     """A scheduled or on-demand refresh."""
 
     targets: list[str] = Field(
@@ -38,7 +34,7 @@ class RefreshParameters(CorpusParameters):
         return _several(self.namespace, names)
 
 
-class ReindexParameters(CorpusParameters):
+class ReindexParameters(Parameters):
     """An on-demand rebuild of documents, whatever their hashes say."""
 
     documents: list[str] = Field(

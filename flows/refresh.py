@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from prefect import flow, runtime
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 from prefect.states import Cancelled as CancelledState
 
 from flows.composition import Observer, Request, reindex_request, run_refresh
 from flows.overlap import one_run_at_a_time
-from flows.parameters import CorpusParameters, RefreshParameters, ReindexParameters
+from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
 from flows.run_log import RunLog, tasks_log_to_run
 from knowledge.errors import RefusedError
@@ -63,16 +63,14 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
     root = request.settings.corpus.root
     try:
         if request.kind == "reindex":
-            reindex(ReindexParameters(corpus=root, namespace=request.namespace))
+            reindex(ReindexParameters(namespace=request.namespace), corpus=root)
         else:
-            refresh(
-                RefreshParameters(
-                    corpus=root,
-                    namespace=request.namespace,
-                    targets=list(request.targets),
-                    allow_removals=request.allow_removals,
-                )
+            parameters = RefreshParameters(
+                namespace=request.namespace,
+                targets=list(request.targets),
+                allow_removals=request.allow_removals,
             )
+            refresh(parameters, corpus=root)
     except RefusedError:
         if caller.report is None:
             raise
@@ -91,44 +89,55 @@ def _run_name() -> str:
     """`refresh-{namespace, targets or all}-{when it was to start}`."""
     given = runtime.flow_run.parameters.get("parameters") or {}
     model = ReindexParameters if runtime.flow_run.flow_name == "reindex" else RefreshParameters
-    parameters = given if isinstance(given, CorpusParameters) else model.model_validate(given)
+    parameters = given if isinstance(given, Parameters) else model.model_validate(given)
     start = runtime.flow_run.scheduled_start_time
     return f"{runtime.flow_run.flow_name}-{parameters.subject()}-{start:%Y%m%d-%H%M%S}"
 
 
 @flow(name="refresh", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
-def refresh(parameters: RefreshParameters = _EVERYTHING) -> Any:
-    """Bring a corpus up to date with its sources."""
+def refresh(
+    parameters: RefreshParameters = _EVERYTHING, config: str | None = None, corpus: str | None = None
+) -> dict[str, Any] | State[Any]:
+    """Bring a corpus up to date with its sources.
+
+    Args:
+        parameters: what to refresh.
+        config: settings file where the flow runs; default parquetry.toml in its working folder.
+        corpus: folder of the corpus, over what the file says.
+    """
 
     def request() -> Request:
-        return Request(
-            _settings(parameters), tuple(parameters.targets), parameters.namespace, parameters.allow_removals
-        )
+        settings = _settings(config, corpus)
+        return Request(settings, tuple(parameters.targets), parameters.namespace, parameters.allow_removals)
 
     return _run(request)
 
 
 @flow(name="reindex", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
-def reindex(parameters: ReindexParameters = _EVERY_DOCUMENT) -> Any:
-    """Rebuild documents of a corpus, whatever their hashes say."""
+def reindex(
+    parameters: ReindexParameters = _EVERY_DOCUMENT, config: str | None = None, corpus: str | None = None
+) -> dict[str, Any] | State[Any]:
+    """Rebuild documents of a corpus, whatever their hashes say.
+
+    Args:
+        parameters: which documents.
+        config: settings file where the flow runs; default parquetry.toml in its working folder.
+        corpus: folder of the corpus, over what the file says.
+    """
 
     def request() -> Request:
-        return reindex_request(
-            _settings(parameters),
-            tuple(parameters.documents),
-            parameters.namespace,
-            embeddings_only=parameters.embeddings_only,
-        )
+        settings, documents = _settings(config, corpus), tuple(parameters.documents)
+        return reindex_request(settings, documents, parameters.namespace, embeddings_only=parameters.embeddings_only)
 
     return _run(request)
 
 
-def _settings(parameters: CorpusParameters) -> Settings:
-    settings = load_settings(Path(parameters.config) if parameters.config else None)
-    return override(settings, {"corpus": {"root": parameters.corpus}}) if parameters.corpus else settings
+def _settings(config: str | None, corpus: str | None) -> Settings:
+    settings = load_settings(config)
+    return override(settings, {"corpus": {"root": corpus}}) if corpus else settings
 
 
-def _run(parse: Callable[[], Request]) -> Any:
+def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     """Run a request inside a flow run.
 
     Returns:

@@ -1,0 +1,73 @@
+"""Serving deployments: a Prefect runner that stops everything it started, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
+from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.deployments.runner import RunnerDeployment
+from prefect.runner import Runner
+from prefect.states import Crashed
+
+RUNS_AT_A_TIME = 4
+"""flow runs of all deployments together; each is a process of its own"""
+_MOST_ABANDONED = 200
+"""the most that the API returns at once, and more than there can be"""
+
+
+def serve(deployments: Sequence[RunnerDeployment]) -> None:
+    """Serve deployments until SIGINT or SIGTERM; then cancel the runs at work, pause the schedules and return.
+
+    `prefect.serve` does the same but for the end: it leaves the runs that it kills as running for ever.
+    """
+    asyncio.run(_Runner(name="parquetry", pause_on_shutdown=True, limit=RUNS_AT_A_TIME).serve(deployments))
+
+
+def crash_abandoned_runs() -> int:
+    """Mark the runs that a killed service left behind, so that nothing waits for them.
+
+    Only for a server that nothing but this service works with.
+
+    Returns:
+        How many there were.
+    """
+    types = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
+    unfinished = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
+    with get_client(sync_client=True) as client:
+        # Without `sort` and `limit` this client sends nulls, which the server refuses.
+        runs = client.read_flow_runs(
+            flow_run_filter=unfinished, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_MOST_ABANDONED
+        )
+        for run in runs:
+            client.set_flow_run_state(run.id, Crashed(message="The program that served it ended."), force=True)
+    return len(runs)
+
+
+class _Runner(Runner):
+    """A runner whose end is the same for both signals."""
+
+    async def serve(self, deployments: Sequence[RunnerDeployment]) -> None:
+        for deployment in deployments:
+            await self.aadd_deployment(deployment)
+        self._end: asyncio.Task[None] | None = None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._end_soon)
+        await self.start()
+        if self._end:
+            await self._end
+
+    def handle_sigterm(self, *_: Any) -> None:
+        """What the runner installs for SIGTERM; the signal may come between any two instructions."""
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._end_soon)
+
+    def _end_soon(self) -> None:
+        if self._end is None:
+            # From here on Ctrl-C means at once.
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+            self._end = asyncio.ensure_future(self.astop())
