@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$each -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$each && break; done)
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 
 # An environment that was moved, lost its Python or got another one is made anew, whatever the stamp's date.
 STATE = $(CURDIR) $(shell $(BIN)/python -c 'import sys; print(sys.version)' 2>/dev/null)
