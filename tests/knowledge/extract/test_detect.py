@@ -78,6 +78,7 @@ SLIDES = "vnd.openxmlformats-officedocument.presentationml.presentation.main"
         pytest.param(ole("PowerPoint Document"), "a.ppt", kinds.PPT, id="ppt"),
         pytest.param(ole("__properties_version1.0"), "a.msg", kinds.MSG, id="msg"),
         pytest.param(ole("WordDocument", "Workbook"), "a.doc", kinds.DOC, id="doc with a table from xls"),
+        pytest.param(ole("WordDocument", "Workbook"), "a.xls", kinds.XLS, id="xls with a text from doc"),
         pytest.param(ole("EncryptedPackage"), "a.xlsx", kinds.XLSX, id="encrypted xlsx"),
         pytest.param(ole("SomethingElse"), "a.db", kinds.OLE, id="other ole"),
         pytest.param(b"\x89PNG\r\n\x1a\n" + NOISE, "a.jpg", kinds.PNG, id="png under another name"),

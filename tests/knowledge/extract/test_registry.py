@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from knowledge.errors import BrokenDocument, DocumentError, SkippedDocument
 from knowledge.extract import media_types as kinds
-from knowledge.extract import ocr
+from knowledge.extract import ocr, registry
 from knowledge.extract.registry import EXTRACTORS, extract, extractor_for, fingerprint
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
@@ -180,6 +180,8 @@ def test_files_cut_short_are_extracted_or_refused_with_a_reason(filename: str, s
     [
         (b"", "a.pdf", "empty: the file has no content"),
         (b" \n\t\r\n", "a.txt", "no-text: "),
+        (b"<!doctype html><script>1</script>", "a.html", "no-text: "),
+        (b",\n,\n", "a.csv", "no-text: "),
         (b"{\\rtf1 x}", "a.rtf", "unsupported-type: application/rtf is not supported; save it as .docx"),
         (b"\x7fELF" + bytes(60), "a", "unsupported-type: application/x-elf is not supported"),
         (bytes(range(256)) * 9, "a", "unsupported-type: it is binary content of no known kind"),
@@ -189,6 +191,15 @@ def test_what_cannot_be_indexed_is_skipped_with_a_reason(content: bytes, filenam
     refusal = outcome(content, filename)
     assert isinstance(refusal, SkippedDocument)
     assert str(refusal).startswith(told)
+
+
+def test_an_extractor_that_returns_no_text_is_not_trusted(monkeypatch: pytest.MonkeyPatch):
+    class Silent:
+        def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+            return Extraction(" \n", (), (), None, {}, media_type, "silent/1")
+
+    monkeypatch.setattr(registry, "extractor_for", lambda media_type: Silent())
+    assert str(outcome(b"words", "a.txt")) == "no-text: there is no text in this text/plain"
 
 
 def test_fingerprint_changes_with_the_settings_that_shape_the_text_and_with_no_others():
