@@ -66,7 +66,7 @@ class PdfExtractor:
     """Text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 1
+    version = 2
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 

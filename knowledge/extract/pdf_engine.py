@@ -41,7 +41,7 @@ def page_lines(page: Any) -> list[Line]:
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range().replace("\x02", HYPHEN_MARK)
-        measure = _measure(textpage, exact=len(text) == textpage.count_chars())
+        measure = _measure(textpage.raw, exact=len(text) == textpage.count_chars())
         lines: list[Line] = []
         at = 0
         for piece in _LINE.findall(text):
@@ -49,33 +49,42 @@ def page_lines(page: Any) -> list[Line]:
             if content and content != HYPHEN_MARK:
                 first = at + piece.index(content[0])
                 last = first + len(content) - (2 if content.endswith(HYPHEN_MARK) else 1)
-                left, bottom, _, top, size = measure(first)
-                lines.append(Line(content, left, measure(last)[2], bottom, top, size))
+                lines.append(Line(content, *measure(first, last)))
             at += len(piece)
         return join_raised(lines)
     finally:
         textpage.close()
 
 
-def _measure(textpage: Any, *, exact: bool) -> Callable[[int], tuple[float, float, float, float, float]]:
-    """A function from an index of the page's text to left, bottom, right, top and type size there, in points.
+def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float, float, float, float, float]]:
+    """A function from the first and last index of a line to its left, right, bottom, top and type size, in points.
+
+    Height and size are those of the first character. The calls are most of what a page costs besides the engine's own
+    work, so each line makes as few as it can.
 
     Args:
-        textpage: text of the page.
+        textpage: handle of the page's text.
         exact: whether every character of the text is one of the engine's; otherwise indexes are translated.
     """
     from pypdfium2 import raw
 
     box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     box_pointer, matrix_pointer = ctypes.byref(box), ctypes.byref(matrix)
+    char_box, char_matrix, font_size = raw.FPDFText_GetLooseCharBox, raw.FPDFText_GetMatrix, raw.FPDFText_GetFontSize
+    translated = raw.FPDFText_GetCharIndexFromTextIndex
 
-    def measure(index: int) -> tuple[float, float, float, float, float]:
-        at = index if exact else max(0, raw.FPDFText_GetCharIndexFromTextIndex(textpage, index))
-        raw.FPDFText_GetLooseCharBox(textpage, at, box_pointer)
-        raw.FPDFText_GetMatrix(textpage, at, matrix_pointer)
-        size = raw.FPDFText_GetFontSize(textpage, at) * math.hypot(matrix.c, matrix.d)
+    def measure(first: int, last: int) -> tuple[float, float, float, float, float]:
+        if not exact:
+            first, last = max(0, translated(textpage, first)), max(0, translated(textpage, last))
+        char_matrix(textpage, first, matrix_pointer)
         turned = _quarter_turns(matrix.a, matrix.b)
-        return *_upright(turned, box.left, box.bottom, box.right, box.top), size
+        size = font_size(textpage, first) * math.hypot(matrix.c, matrix.d)
+        char_box(textpage, first, box_pointer)
+        left, bottom, right, top = _upright(turned, box.left, box.bottom, box.right, box.top)
+        if last != first:
+            char_box(textpage, last, box_pointer)
+            right = _upright(turned, box.left, box.bottom, box.right, box.top)[2]
+        return left, right, bottom, top, size
 
     return measure
 

@@ -86,9 +86,9 @@ def join_raised(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_line(last: Line, line: Line) -> bool:
-    if last.text.endswith(HYPHEN_MARK):
-        return False
     shared = min(last.top, line.top) - max(last.bottom, line.bottom)
+    if shared <= 0 or last.text.endswith(HYPHEN_MARK):
+        return False
     height = max(last.height, line.height)
     # Pieces at the very same height may have a sign between them that has no text; raised ones follow closely.
     reach = 2 * height if shared > 0.9 * height else height
@@ -186,12 +186,15 @@ def place_bookmarks(text: str, lines: Sequence[Line], bookmarks: Sequence[Bookma
     Returns:
         0-based offset of a line in `text`, and the bookmark, by offset. What cannot be found stands at the start.
     """
+    if not bookmarks:
+        return []
     starts, plain = _line_starts(text)
+    by_last = _lines_by_last_character(plain)
     placed = []
     floor = 0
     for bookmark in bookmarks:
         wanted = _NOT_WORD.sub("", bookmark.title.casefold())
-        found = [i for i in range(len(plain)) if _is_heading_line(plain, i, wanted)] if wanted else []
+        found = [i for i in by_last.get(wanted[-1:], ()) if _is_heading_line(plain, i, wanted)]
         below = _line_at(lines, bookmark.top) if len(lines) == len(starts) else None
         if found and below is not None:
             at = min(found, key=lambda i: abs(i - below))
@@ -215,13 +218,21 @@ def _line_starts(text: str) -> tuple[list[int], list[str]]:
     return starts, plain
 
 
+def _lines_by_last_character(plain: Sequence[str]) -> dict[str, list[int]]:
+    """The lines that end with a character, by themselves or together with the next: a heading is one of few."""
+    found: dict[str, list[int]] = {}
+    for i, line in enumerate(plain):
+        if line:
+            following = plain[i + 1] if i + 1 < len(plain) else ""
+            for last in {line[-1], (following or line)[-1]}:
+                found.setdefault(last, []).append(i)
+    return found
+
+
 def _is_heading_line(plain: Sequence[str], i: int, wanted: str) -> bool:
     line = plain[i]
-    if not line:
-        return False
     for text in (line, line + plain[i + 1] if i + 1 < len(plain) else line):
-        number = text.removesuffix(wanted)
-        if number != text and _NUMBERING.fullmatch(number):
+        if text.endswith(wanted) and _NUMBERING.fullmatch(text.removesuffix(wanted)):
             return True
         if wanted.endswith(text) and len(text) > 3 and _NUMBERING.fullmatch(wanted.removesuffix(text)):
             return True

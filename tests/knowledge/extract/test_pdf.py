@@ -89,6 +89,13 @@ def test_a_raised_footnote_mark_stays_in_its_line():
     assert text.startswith("as was shown before7, and it held.\n")
 
 
+def test_a_mirrored_letter_that_ends_a_piece_keeps_its_line_together():
+    mirrored = b"BT /F1 10 Tf -1 0 0 1 154 700 Tm (E) Tj ET\n"
+    page = line(72, 700, "It supports the X") + mirrored + line(154.2, 704, "A", 6) + line(159.2, 700, "TeX engine.")
+    text = extract(write_pdf([page + lines(72, 688, BODY)])).text
+    assert text.startswith("It supports the X EATeX engine.\nThe warehouse")
+
+
 def test_words_divided_at_line_ends_are_joined_as_the_document_writes_them_elsewhere():
     page = lines(72, 700, ["The impor-", "tant self-", "test of the crane, an im-", "portant long-", "term matter"])
     page += lines(72, 500, ["The self-test is important. It is a long-term plan."])
