@@ -5,10 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
+from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
 from serving import read_commands, run_commands, upkeep_commands
@@ -16,7 +17,6 @@ from serving import read_commands, run_commands, upkeep_commands
 app = typer.Typer(
     name="parquetry",
     help="Keeps knowledge bases fresh: documents in, Parquet that answers questions out.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -57,23 +57,34 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; every refusal is one clear line on stderr and the right exit code."""
+    """The program: runs the command line and exits."""
+    _leave(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
     try:
-        app()
-        code = 0
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        code = int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except TyperException as error:
+        return _fail(_wrong_use(error), 2)
     except ParquetryError as error:
-        code = _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        code = _fail("interrupted; nothing was published", 130)
+        return _fail(str(error), error.exit_code)
+    except (KeyboardInterrupt, Abort):
+        return _fail("interrupted; nothing was published", 130)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        _discard_output()
+        return 0
     except OSError as error:
-        code = _fail(f"{classify(error).detail}; nothing was published", 4)
-    _leave(code)
+        _discard_output()
+        return _fail(f"{classify(error).detail}; nothing was published", 4)
+    return code
+
+
+def _discard_output() -> None:
+    """What is still buffered cannot be written, and must not be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(code: int) -> None:
@@ -88,6 +99,12 @@ def _leave(code: int) -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _wrong_use(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "parquetry"
+    return f"{error.format_message().replace('Value error, ', '').rstrip('.')} (see `{command} --help`)"
 
 
 def _fail(message: str, code: int) -> int:

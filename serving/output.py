@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tasks.plan import RefreshPlan
 
 SHOWN_FAILURES = 20
+NARROWEST_COLUMN = 10
+"""characters"""
+_GAP = "  "
 SHOWN_LINES = 4
 """of a chunk that answers"""
 WIDEST_LINE = 100
@@ -31,6 +34,11 @@ STEM_CHARACTERS = 5
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
     typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def terminal_width() -> int:
+    """Characters in a line; what is not a terminal gets lines as for one of 80."""
+    return shutil.get_terminal_size().columns
 
 
 def place(row: Mapping[str, Any]) -> str:
@@ -53,7 +61,7 @@ def print_hits(response: SearchResponse, *, whole: bool = False) -> None:
     """
     if not response.hits:
         typer.echo("Nothing in this corpus matches.")
-    width = min(shutil.get_terminal_size().columns, WIDEST_LINE)
+    width = min(terminal_width(), WIDEST_LINE)
     for number, hit in enumerate(response.hits, 1):
         typer.echo(textwrap.fill(f"[{number}] {_heading(hit)}", width, subsequent_indent="    "))
         text = hit.row["text"]
@@ -142,10 +150,25 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: in
     """An aligned table of plain text."""
     cells = [[_cell(value, width) for value in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    if sys.stdout.isatty():
+        widths = _fitted(widths, terminal_width())
     for row in [list(columns), ["-" * size for size in widths], *cells]:
-        typer.echo("  ".join(value.ljust(size) for value, size in zip(row, widths, strict=True)).rstrip())
+        shown = (_cut(value, size).ljust(size) for value, size in zip(row, widths, strict=True))
+        typer.echo(_GAP.join(shown).rstrip())
+
+
+def _fitted(widths: Sequence[int], limit: int) -> list[int]:
+    """Widths that fit a line together, taken from the widest columns; as near to it as can still be read."""
+    fitted = list(widths)
+    while sum(fitted) + len(_GAP) * (len(fitted) - 1) > limit and max(fitted, default=0) > NARROWEST_COLUMN:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
 
 
 def _cell(value: Any, width: int) -> str:
     text = "" if value is None else " ".join(str(plain(value)).split())
+    return _cut(text, width)
+
+
+def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import textwrap
 from typing import Annotated
 
 import typer
 
 from knowledge.errors import SettingsError
+from knowledge.model import Status
 from serving.options import (
     ConfigOption,
     CorpusOption,
@@ -15,9 +18,9 @@ from serving.options import (
     VersionOption,
     settings_for,
 )
-from serving.output import print_hits, print_json, print_table
+from serving.output import print_hits, print_json, print_table, terminal_width
 from serving.service import Reader, SearchRequest
-from storage.connect import QueryError, query
+from storage.connect import QueryError, query, script
 from storage.search import Caller, Filters, Mode
 
 
@@ -47,7 +50,7 @@ def search(
         filename=filename,
         tags=tuple(tag or ()),
         media_type=media_type,
-        caller=Caller(user, org) if user or org else None,
+        caller=None if user is None and org is None else Caller(user, org),
     )
     response = reader.search(SearchRequest(query, mode, k, min_score, filters))
     if as_json:
@@ -58,13 +61,19 @@ def search(
 
 def sql(
     statement: Annotated[str | None, typer.Argument(help="SQL over documents, chunks, texts, runs, failures.")] = None,
+    as_script: Annotated[
+        bool, typer.Option("--script", help="Print the SQL that makes the views in any DuckDB.")
+    ] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run SQL on the corpus; without a statement, tell what there is to query."""
+    """Run SQL on the corpus; without a statement, tell what there is to query, and how in the DuckDB CLI."""
     reader = Reader(settings_for(config, corpus), version)
+    if as_script:
+        typer.echo(script(reader.snapshot), nl=False)
+        return
     if statement is None:
         _describe(reader, as_json=as_json)
         return
@@ -88,15 +97,20 @@ def _describe(reader: Reader, *, as_json: bool) -> None:
         """SELECT table_name, string_agg(column_name, ', ' ORDER BY ordinal_position)
         FROM information_schema.columns WHERE table_name NOT LIKE 'all\\_%' ESCAPE '\\' GROUP BY 1 ORDER BY 1""",
     )
-    typer.echo(f"Version {reader.snapshot.version} of {reader.snapshot.layout.root}. Views:")
+    root = reader.snapshot.layout.root
+    typer.echo(f"Version {reader.snapshot.version} of {root}. Views:")
     for name, columns in rows:
-        typer.echo(f"  {name}: {columns}")
-    typer.echo("In Python: from storage.connect import connect; connect('ROOT').sql('FROM documents')")
-    typer.echo("Any DuckDB reads the shards too: SELECT * FROM read_parquet([...]); --json lists the files.")
+        typer.echo(textwrap.fill(f"  {name}: {columns}", terminal_width(), subsequent_indent="    "))
+    typer.echo('\nHere:\n  parquetry sql "SELECT status, count(*) FROM documents GROUP BY ALL"')
+    typer.echo("\nIn the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
+    typer.echo(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
+    typer.echo('  duckdb -init corpus.sql -c "SELECT status, count(*) FROM documents GROUP BY ALL"')
+    typer.echo("\nIn Python:")
+    typer.echo(f"  from storage.connect import connect; connect({root!r}).sql('FROM documents')")
 
 
 def documents(
-    status: Annotated[str | None, typer.Option(help="Only indexed, failed or skipped ones.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only those.")] = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -14,6 +15,9 @@ from knowledge.settings import Settings
 from storage.connect import Connection, connect_snapshot, rows, tuples
 from storage.lake import Lake, Publish, Snapshot
 from storage.search import Filters, Hit, Mode, Searcher
+
+_CHOICES = 5
+"""documents that an ambiguous name lists"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ class Reader:
         )
 
     def document(self, name: str) -> dict[str, Any]:
-        """One document by id, uri, path or filename.
+        """One document by id, uri, path or filename; the first of these that fits decides.
 
         Raises:
             SettingsError: none or several match.
@@ -144,16 +148,19 @@ class Reader:
         found = rows(
             self.connection,
             """SELECT * FROM documents WHERE document_id = $1 OR uri = $1 OR path = $1 OR filename = $1
-            ORDER BY document_id = $1 DESC, uri = $1 DESC, uri""",
+            ORDER BY uri, document_id""",
             [name],
         )
-        exact = [row for row in found if name in (row["document_id"], row["uri"])] or found
-        if not exact:
-            raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
-        if len(exact) > 1:
-            choices = ", ".join(row["uri"] for row in exact[:5])
-            raise SettingsError(f"{name!r} means {len(exact)} documents ({choices}, ...); give the uri or the id")
-        return exact[0]
+        for column in ("document_id", "uri", "path", "filename"):
+            exact = [row for row in found if row[column] == name]
+            if len(exact) > 1:
+                shown = ", ".join(row["document_id" if column == "uri" else "uri"] for row in exact[:_CHOICES])
+                more = ", ..." if len(exact) > _CHOICES else ""
+                better = "id" if column == "uri" else "uri"
+                raise SettingsError(f"{name!r} means {len(exact)} documents ({shown}{more}); give the {better}")
+            if exact:
+                return exact[0]
+        raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
 
     def chunks(self, document_id: str) -> list[dict[str, Any]]:
         """The chunks of a document, without vectors, in order."""
@@ -179,4 +186,7 @@ def plain(value: Any) -> Any:
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON has no number for it.
+        return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
