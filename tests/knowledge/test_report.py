@@ -127,6 +127,7 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "chunks",
         "bytes_read",
         "tokens",
+        "description_tokens",
         "cost_usd",
         "failures",
         "warnings",
