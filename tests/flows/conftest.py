@@ -1,0 +1,80 @@
+"""What tests of flow runs look at: the API's records and the lines of the runs' logs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+
+class Records:
+    """What the Prefect API knows of flow runs."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def flow_run(self, corpus: str) -> Any:
+        """The one flow run of a corpus that is not being looked at by another test."""
+        (run,) = self.flow_runs(corpus)
+        return run
+
+    def flow_runs(self, corpus: str) -> list[Any]:
+        """The flow runs of a corpus, newest first."""
+        from prefect.client.schemas.sorting import FlowRunSort
+
+        runs = self.client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=200)
+        return [run for run in runs if run.parameters.get("corpus") == corpus]
+
+    def task_runs(self, run: Any, expected: int) -> list[Any]:
+        """The task runs of a flow run, by name; they arrive a moment after the flow run ended."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            answer = self.client.request(
+                "POST", "/task_runs/filter", json={"flow_runs": {"id": {"any_": [str(run.id)]}}, "limit": 200}
+            ).json()
+            if len(answer) == expected and all(each["end_time"] for each in answer):
+                return sorted(answer, key=lambda each: each["name"])
+            time.sleep(0.1)
+        raise AssertionError(f"{len(answer)} task runs, expected {expected}: {answer}")
+
+    def artifacts(self, run: Any) -> dict[str, str]:
+        """Key -> data of the artifacts that a flow run left."""
+        answer = self.client.request(
+            "POST", "/artifacts/filter", json={"artifacts": {"flow_run_id": {"any_": [str(run.id)]}}}
+        ).json()
+        return {each["key"]: each["data"] for each in answer}
+
+
+@pytest.fixture
+def records(prefect_api: str) -> Iterator[Records]:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        yield Records(client)
+
+
+class Lines(logging.Handler):
+    """The messages of flow and task runs, and something to do when one of them comes."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.messages: list[str] = []
+        self.on_message: Callable[[str], None] = lambda _: None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+        self.on_message(record.getMessage())
+
+
+@pytest.fixture
+def lines(prefect_api: str) -> Iterator[Lines]:
+    handler = Lines()
+    loggers = [logging.getLogger("prefect.flow_runs"), logging.getLogger("prefect.task_runs")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield handler
+    for logger in loggers:
+        logger.removeHandler(handler)

@@ -1,0 +1,248 @@
+"""A refresh as a flow run, against a real Prefect server: what it does, and what it leaves for people to see."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+
+import pytest
+from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
+
+from flows.composition import Request as RefreshRequest
+from flows.composition import reindex_request
+from flows.parameters import RefreshParameters, ReindexParameters
+from flows.refresh import refresh, reindex, run_request
+from knowledge.errors import RefusedError, SettingsError
+from knowledge.report import RunReport
+from serving.progress import Silent
+from tasks import prefect_engine
+from tasks.run import Cancelled
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Tries again at once; asks for cancellation after every batch."""
+    monkeypatch.setattr(prefect_engine, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(prefect_engine, "POLL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def library(workshop):
+    """Six documents that make three batches."""
+    workshop.sections["refresh"] = {"batch_documents": 2, "workers": 2, "max_removed_documents": 0}
+    for number in range(6):
+        workshop.write(f"{number}.md", f"# Rule {number}\n\nCount the boards {number + 2} times.\n")
+    return workshop
+
+
+def run(workshop, **options) -> RunReport:
+    return run_request(RefreshRequest(workshop.settings, **options), options.pop("observer", Silent()))
+
+
+def root(workshop) -> str:
+    return workshop.settings.corpus.root
+
+
+def test_flow_run_publishes_and_tells_what_it_did(library, records, lines):
+    library.write("empty.md", "")
+    report = run(library)
+    assert report.documents.added == 6
+    assert report.documents.skipped == 1
+    assert library.lake.snapshot().version == report.version == 1
+
+    flow_run = records.flow_run(root(library))
+    assert flow_run.state.is_completed()
+    assert re.fullmatch(r"refresh-all-\d{8}-\d{6}", flow_run.name)
+    assert set(flow_run.tags) == {"parquetry", "namespace:default", "source:docs"}
+    batches = records.task_runs(flow_run, 4)
+    assert [each["name"] for each in batches] == ["batch-0", "batch-1", "batch-2", "batch-3"]
+    assert {each["state_type"] for each in batches} == {"COMPLETED"}
+
+    artifacts = records.artifacts(flow_run)
+    assert set(artifacts) == {"refresh-report-default", "refresh-failures-default"}
+    assert "| added | 6 |" in artifacts["refresh-report-default"]
+    assert "Version 0 -> **1**" in artifacts["refresh-report-default"]
+    assert "| extract/empty | 1 |" in artifacts["refresh-report-default"]
+    (row,) = json.loads(artifacts["refresh-failures-default"])
+    assert row["uri"].endswith("/empty.md")
+    assert (row["status"], row["reason"]) == ("skipped", "empty")
+
+    assert "docs: 7 documents, 7 to do" in lines.messages
+    assert "published version 1: 7 scanned, 6 added, 1 skipped" in lines.messages
+    assert any(message.startswith("7 of 7 documents; batch ") for message in lines.messages)
+
+
+def test_second_run_does_nothing_and_says_so(library, records, lines):
+    run(library)
+    report = run(library)
+    assert report.version == 1
+    latest = records.flow_runs(root(library))[0]
+    assert records.task_runs(latest, 0) == []
+    assert "nothing to publish, still version 1: 6 scanned, 6 unchanged" in lines.messages
+    assert "Nothing to publish" in records.artifacts(latest)["refresh-report-default"]
+
+
+def test_no_more_batches_at_work_than_the_settings_allow(library, records):
+    library.sections["refresh"]["batch_documents"] = 1
+    run(library)
+    batches = records.task_runs(records.flow_run(root(library)), 6)
+    moments = sorted(
+        (datetime.fromisoformat(each[key]), change)
+        for each in batches
+        for key, change in (("start_time", 1), ("end_time", -1))
+    )
+    at_work, most = 0, 0
+    for _, change in moments:
+        at_work += change
+        most = max(most, at_work)
+    assert most <= 2
+
+
+class Service:
+    """An embedding service that refuses texts about walnut for a while."""
+
+    def __init__(self, refusals: int, status: int) -> None:
+        self.left, self.status = refusals, status
+
+    def __call__(self, request: Request) -> Reply:
+        if self.left and any("walnut" in text for text in request.inputs):
+            self.left -= 1
+            return refusal(self.status, "not now")
+        return embeddings(request)
+
+
+def embedded_by(library, server: EmbeddingServer) -> None:
+    library.sections["corpus"] = {"embedder": "openai:test"}
+    library.sections["embedding"] = {"base_url": server.url, "api_key": "x", "attempts": 1, "dimension": 8}
+    library.write("2.md", "# Wood\n\nThe walnut is late.\n")
+
+
+def test_transient_failure_is_tried_again_and_nothing_is_lost(library, records):
+    with EmbeddingServer(Service(refusals=2, status=503)) as server:
+        embedded_by(library, server)
+        report = run(library)
+    assert report.documents.added == 6
+    assert report.documents.failed == 0
+    batches = records.task_runs(records.flow_run(root(library)), 3)
+    assert sorted(each["run_count"] for each in batches) == [1, 1, 3]
+
+
+def test_failure_that_does_not_pass_costs_its_batch_alone(library, records, lines):
+    with EmbeddingServer(Service(refusals=1000, status=503)) as server:
+        embedded_by(library, server)
+        report = run(library)
+    assert (report.documents.added, report.documents.failed) == (4, 2)
+    flow_run = records.flow_run(root(library))
+    assert flow_run.state.is_completed()
+    batches = records.task_runs(flow_run, 3)
+    assert sorted((each["run_count"], each["state_type"]) for each in batches) == [
+        (1, "COMPLETED"),
+        (1, "COMPLETED"),
+        (3, "FAILED"),
+    ]
+    rows = json.loads(records.artifacts(flow_run)["refresh-failures-default"])
+    assert {row["uri"].rpartition("/")[2] for row in rows} >= {"2.md"}
+    assert len(rows) == 2
+    assert any(message.startswith("batch ") and "failed" in message for message in lines.messages)
+
+
+def test_failure_that_concerns_the_whole_run_is_not_tried_again(library, records):
+    with EmbeddingServer(Service(refusals=1000, status=401)) as server:
+        embedded_by(library, server)
+        with pytest.raises(SettingsError):
+            run(library)
+    flow_run = records.flow_run(root(library))
+    assert flow_run.state.is_failed()
+    assert "not now" in flow_run.state.message
+    assert library.lake.snapshot().version == 0
+
+
+class CancelsAfterOneBatch(Silent):
+    """Somebody who cancels the flow run in the UI when the first batch is done."""
+
+    def __init__(self, records, corpus: str) -> None:
+        self.records, self.corpus = records, corpus
+        self.batches = 0
+
+    def batch_done(self, report) -> None:
+        from prefect.states import Cancelling
+
+        if not self.batches:
+            self.records.client.set_flow_run_state(self.records.flow_run(self.corpus).id, Cancelling())
+        self.batches += 1
+
+
+def test_cancelled_run_publishes_nothing_and_ends_as_cancelled(library, records):
+    library.sections["refresh"] |= {"batch_documents": 1, "workers": 1}
+    watcher = CancelsAfterOneBatch(records, root(library))
+    with pytest.raises(Cancelled, match="nothing was published"):
+        run_request(RefreshRequest(library.settings), watcher)
+    assert 1 <= watcher.batches < 6
+    assert library.lake.snapshot().version == 0
+    assert records.flow_run(root(library)).state.is_cancelled()
+    assert run(library).documents.added == 6
+
+
+def test_refused_source_fails_the_flow_run_with_what_to_do(library, records):
+    run(library)
+    for number in range(4):
+        (library.folder / f"{number}.md").unlink()
+    report = run(library)
+    assert len(report.refused) == 1
+    latest = records.flow_runs(root(library))[0]
+    assert latest.state.is_failed()
+    assert "allow" in latest.state.message
+    assert "**Refused:**" in records.artifacts(latest)["refresh-report-default"]
+    assert run(library, allow_removals=True).documents.removed == 4
+
+
+def write_settings(library, tmp_path) -> str:
+    file = tmp_path / "parquetry.toml"
+    source = f'[[source]]\nname = "docs"\nuri = "{library.folder}"\n'
+    file.write_text(f'[corpus]\nroot = "{root(library)}"\n[extraction]\nworkers = 1\n{source}')
+    return str(file)
+
+
+def test_flows_called_by_a_deployment_read_the_settings_file(library, tmp_path, records):
+    file = write_settings(library, tmp_path)
+    report = refresh(RefreshParameters(targets=["docs"]), config=file)
+    assert report["documents"]["added"] == 6
+    again = reindex(ReindexParameters(documents=["0.md", "1.md"]), config=file)
+    assert again["documents"]["changed"] == 2
+    assert again["version"] == 2
+    assert library.lake.snapshot().version == 2
+    with pytest.raises(SettingsError, match="no document"):
+        reindex(ReindexParameters(documents=["missing.md"]), config=file)
+
+
+def test_refusal_in_a_deployment_is_raised(library, tmp_path, records):
+    file = write_settings(library, tmp_path)
+    refresh(config=file)
+    for each in library.folder.iterdir():
+        each.unlink()
+    library.write("new.md", "# New\n\nOne.\n")
+    for number in range(20):
+        library.write(f"more-{number}.md", f"# More\n\n{number}.\n")
+    refresh(RefreshParameters(allow_removals=True), config=file)
+    for number in range(15):
+        (library.folder / f"more-{number}.md").unlink()
+    with pytest.raises(RefusedError, match="allow"):
+        refresh(config=file)
+
+
+def test_run_names_tell_what_the_run_is_about():
+    assert RefreshParameters().subject() == "all"
+    assert RefreshParameters(namespace="hr").subject() == "hr"
+    assert RefreshParameters(targets=["./docs/people/"]).subject() == "people"
+    assert RefreshParameters(namespace="hr", targets=["a", "b", "c"]).subject() == "hr:a+2"
+    assert ReindexParameters(documents=["*.pdf"]).subject() == "*.pdf"
+
+
+def test_reindex_in_this_process_redoes_the_documents_it_names(library, records):
+    run(library)
+    request = reindex_request(library.settings, ("0.md",), None, embeddings_only=False)
+    assert run_request(request, Silent()).documents.changed == 1
+    latest = records.flow_runs(root(library))[0]
+    assert latest.name.startswith("reindex-all-")
+    assert "# Reindex" in records.artifacts(latest)["reindex-report-default"]
