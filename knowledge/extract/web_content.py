@@ -17,6 +17,7 @@ LXML_DEPTH = 256
 MIN_SHARE = 0.25
 """A find of less than this share of what a page shows beside its navigation is not taken for the content."""
 _MIN_CHARACTERS = 200
+"""A page that shows no more than this is all content; of a longer one at least this or half has to be found."""
 _COVERED = 0.9
 """Share of the found text that the chosen element has to hold."""
 _STRAY = 40
@@ -102,7 +103,7 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
     boilerplate = _outermost(block for block in blocks if _is_boilerplate(block, blocks[-1]))
     shown = blocks[-1].characters - sum(block.characters for block in boilerplate)
     marked = blocks[-1].found
-    if marked < MIN_SHARE * shown or marked < min(_MIN_CHARACTERS, shown / 2):
+    if shown <= _MIN_CHARACTERS or marked < MIN_SHARE * shown or marked < min(_MIN_CHARACTERS, shown / 2):
         if not warnings and shown > _MIN_CHARACTERS:
             warnings = ("the main content could not be told from the rest: kept the page without its navigation",)
         dropped = boilerplate if shown else []
