@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workshop import Workshop
 
+from serving.service import SearchRequest
+
 QUERIES = ("days of leave", "the planer in hall two", "oak and beech", "who signs an order")
 WORDS = ("leave", "oak", "beech", "planer", "hall", "order", "sign", "days", "Monday", "blade", "glue", "two")
 
@@ -72,7 +74,7 @@ def state(workshop: Workshop) -> dict[str, Any]:
     ).fetchall()
     texts = reader.connection.execute("SELECT document_id, text, vector::VARCHAR FROM texts ORDER BY 1").fetchall()
     answers = [
-        [(hit.row["chunk_id"], round(hit.score, 9)) for hit in workshop.search(query, k=10, mode=mode).hits]
+        [(hit.row["chunk_id"], round(hit.score, 9)) for hit in reader.search(SearchRequest(query, mode, 10)).hits]
         for query in QUERIES
         for mode in ("vector", "text", "hybrid")
     ]
