@@ -13,11 +13,11 @@ TABLE_BLOCK_CHARACTERS = 900
 the size of every chunking preset, so that such a chunk holds at least one whole block."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
 _TRAILING_SPACE = re.compile(r"[ \t\u00a0]+(?=\n|$)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _LIGATURES = {
-    0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st",
+    "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
 }  # fmt: skip
 
 
@@ -33,8 +33,9 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
     text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
-    text = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text)).translate(_LIGATURES)
-    text = unicodedata.normalize("NFC", text)
+    text = _CONTROL.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _REPLACED.sub(lambda match: _LIGATURES.get(match[0], "\ufffd"), text))
     if keep_layout:
         return text
     return _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
