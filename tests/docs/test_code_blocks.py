@@ -1,0 +1,99 @@
+"""The code in the documentation runs as it stands."""
+
+import re
+import runpy
+import sys
+
+import pytest
+from documentation import OWN_RULES, PAGES, ROOT, blocks_of
+
+from storage.connect import connect
+
+RUN = [page for page in PAGES if page not in OWN_RULES and page != "docs/settings.md"]
+MAY_BE_EMPTY = "No rows if"
+"""said in the paragraph before a query that finds faults or coincidences"""
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in RUN if any(block.language in ("sh", "python") for block in blocks_of(page))]
+)
+def test_shell_and_python_of_a_page_run_in_order(page, copy):
+    """They build on each other, as they do for a person who follows the page."""
+    desk = copy()
+    for block in blocks_of(page):
+        if block.language not in ("sh", "python") or block.exempt:
+            continue
+        done = desk.shell(block.code) if block.language == "sh" else desk.run([sys.executable, "-c", block.code])
+        assert done.returncode == 0, f"{block.name}: {done.stderr}"
+        assert done.stderr == "", block.name
+        assert done.stdout or "--script" in block.code, block.name
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for page in RUN for block in blocks_of(page) if block.language == "sql"],
+    ids=lambda block: block.name,
+)
+def test_query_gives_rows(block, original):
+    corpus = connect(str(original.folder / ".demo" / "corpus"))
+    rows = corpus.execute(block.code).fetchall()
+    before = (ROOT / block.page).read_text("utf-8").partition(block.code)[0].rpartition("```sql")[0]
+    assert rows or MAY_BE_EMPTY in before.rstrip().rpartition("\n\n")[2]
+
+
+def test_every_citation_of_the_handbook_is_exact(original):
+    """The guide's query for it says so, and it is so."""
+    (code,) = [block.code for block in blocks_of("docs/analysts.md") if "AS exact" in block.code]
+    ((chunks, exact),) = connect(str(original.folder / ".demo" / "corpus")).execute(code).fetchall()
+    assert chunks == exact > 0
+
+
+# --- the output that the README shows
+
+
+def _shown():
+    """Command -> its output, for every command of the README's console blocks, in order."""
+    code = "\n".join(block.code for block in blocks_of("README.md") if block.language == "console")
+    parts = re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def _lines(output):
+    """Without what differs from run to run."""
+    output = re.sub(r"\d+\.\d+ s\b", "0.0 s", output)
+    return re.sub(r"file://\S*?/examples/", "file:///examples/", output).strip().splitlines()
+
+
+def _assert_shows(shown, real):
+    """`[...]` in the first stands for any lines of the second."""
+    place = 0
+    for number, part in enumerate(re.split(r"^ *\[\.\.\.\]$", "\n".join(shown), flags=re.MULTILINE)):
+        lines = part.strip("\n").splitlines()
+        starts = [place] if number == 0 else range(place, len(real) - len(lines) + 1)
+        place = next((start + len(lines) for start in starts if real[start : start + len(lines)] == lines), -1)
+        assert place >= 0, f"{lines} is not in {real}"
+    assert not shown[-1:] or shown[-1].strip() == "[...]" or place == len(real)
+
+
+def test_readme_shows_what_the_demo_does():
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    commands = [command for command, _ in _shown()]
+    begin, end = commands.index("make demo"), commands.index("make test")
+    searches = [command for command in commands[begin:end] if " search " in command]
+    assert commands[begin + 1] == f"parquetry refresh --config {demo['SETTINGS']}"
+    assert [re.findall(r'"(.+)"$', command)[0] for command in searches] == list(demo["QUESTIONS"])
+
+
+@pytest.mark.parametrize("number", [n for n, (command, _) in enumerate(_shown()) if command.startswith("parquetry")])
+def test_readme_shows_real_output(number, original):
+    """A refresh is shown as a flow run; directly it prints the same."""
+    shown = _shown()
+    command, output = shown[number]
+    first = [earlier for earlier, _ in shown].index(command) == number
+    if " refresh " in command and first:
+        real = original.refreshed
+    else:
+        done = original.shell(command.replace(" refresh ", " refresh --direct "))
+        assert (done.returncode, done.stderr) == (0, "")
+        real = done.stdout
+    _assert_shows(_lines(output), _lines(real))

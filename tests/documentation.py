@@ -1,0 +1,71 @@
+"""The pages of the documentation, and what is written in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+OWN_RULES = {"docs/deployments.md"}
+"""pages whose commands need a Prefect server; they are under test in another place"""
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md")
+)
+_BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of code."""
+
+    page: str
+    line: int
+    """1-based"""
+    language: str
+    code: str
+    exempt: bool
+    """whether the paragraph before it says why it is not under test"""
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+def blocks_of(page: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = text_of(page)
+    return [
+        Block(
+            page,
+            text.count("\n", 0, found.start()) + 1,
+            found[1].strip(),
+            found[2],
+            "not under test" in text[: found.start()].rstrip().rpartition("\n\n")[2].casefold(),
+        )
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def prose_of(page: str) -> str:
+    """A page without its fenced blocks."""
+    return _BLOCK.sub("", text_of(page))
+
+
+def links_of(page: str) -> Iterator[str]:
+    """Targets of the links of a page that stay within the repository."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+        if "://" not in target:
+            yield target
+
+
+def anchors_of(page: str) -> set[str]:
+    """What a link can name after `#`: headings as GitHub writes them."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.casefold()).strip().replace(" ", "-") for heading in headings}
