@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 from knowledge import chunk
 from knowledge.embed.base import Embedder
@@ -29,15 +30,16 @@ class Cancelled(ParquetryError):
 def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
     """The fingerprints that the settings give to documents."""
     tokenizer = embedder_id if settings.chunking.unit == "tokens" else None
+
+    @cache
+    def extraction(media_type: str | None) -> str:
+        return registry.fingerprint(media_type or "application/octet-stream", settings.extraction)
+
     return Fingerprints(
-        extraction=lambda media_type: _extraction_fingerprint(media_type, settings),
+        extraction=extraction,
         chunking=chunk.fingerprint(settings.chunking, tokenizer),
         embedding=settings_hash({"embedder": embedder_id, "template": settings.embedding.template}),
     )
-
-
-def _extraction_fingerprint(media_type: str | None, settings: Settings) -> str:
-    return registry.fingerprint(media_type or "application/octet-stream", settings.extraction)
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Run:
     _describer: Describer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @property
+    @cached_property
     def fingerprints(self) -> Fingerprints:
         return fingerprints_of(self.settings, self.embedder_id)
 
