@@ -35,6 +35,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     upkeep_commands.remove,
     upkeep_commands.doctor,
 )
+_INTERRUPTED = 130
 for command in COMMANDS:
     app.command()(command)
 
@@ -64,7 +65,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
     try:
-        code = int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
+        code = int(app(list(arguments) or ["--help"], prog_name="parquetry", standalone_mode=False) or 0)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_wrong_use(error), 2)
@@ -72,8 +73,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, Abort):
         return _fail("interrupted; nothing was published", 130)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough (Typer makes an exit of that).
         _discard_output()
         return 0
     except OSError as error:

@@ -13,6 +13,12 @@ from serving.output import print_json
 from storage.lake import Lake
 
 
+def _open(root: str) -> Lake:
+    """A corpus that is there, to write to."""
+    Lake(root)
+    return Lake(root, create=True)
+
+
 def restore(
     version: Annotated[int, typer.Option("--version", metavar="N", help="The version to go back to (see `history`).")],
     config: ConfigOption = None,
@@ -24,7 +30,7 @@ def restore(
     from storage.rewrite import restore_version
 
     settings = settings_for(config, corpus)
-    done = restore_version(Lake(settings.corpus.root), version, new_stamp(), namespace)
+    done = restore_version(_open(settings.corpus.root), version, new_stamp(), namespace)
     removed = sum(row.removed for row in done.rows)
     back = len(done.rows) - removed
     if as_json:
@@ -57,7 +63,7 @@ def remove(
     from storage.rewrite import remove_documents
 
     settings = settings_for(config, corpus)
-    done = remove_documents(Lake(settings.corpus.root), documents, new_stamp(), namespace)
+    done = remove_documents(_open(settings.corpus.root), documents, new_stamp(), namespace)
     if as_json:
         print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
         return

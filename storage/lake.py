@@ -7,6 +7,7 @@ their revision, so a reader sees all of a publish or nothing of it.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,11 +56,11 @@ class Lake:
 
     Args:
         root: folder of the corpus.
-        create: make the tables if there are none yet.
+        create: the corpus is to be written; make the tables if there are none yet.
 
     Raises:
         SettingsError: there is no corpus here (and none was to be made), or a newer program wrote it.
-        StorageError: it cannot be read, or not be made.
+        StorageError: it cannot be read, or not be made or written.
     """
 
     def __init__(self, root: str, *, create: bool = False) -> None:
@@ -72,6 +73,8 @@ class Lake:
                     )
                 self._create()
             self._check_version()
+            if create:
+                self._check_writable()
 
     @staticmethod
     def exists(root: str) -> bool:
@@ -104,6 +107,13 @@ class Lake:
                 f"corpus {self.layout.root} has schema {version}, newer than this program understands "
                 f"({schema.SCHEMA_VERSION}); install a newer Parquetry"
             )
+
+    def _check_writable(self) -> None:
+        """Find out before anything is extracted and paid for."""
+        folders = [Path(self.layout.table(table)) for table in TABLES]
+        for folder in (each for table in folders for each in (table, table / "_delta_log")):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise StorageError(f"corpus {self.layout.root} cannot be written: no permission to write to {folder}")
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The files of the corpus, as of a version of `documents`.

@@ -1,0 +1,87 @@
+"""A refreshed corpus of a few small texts, and commands run on copies of it."""
+
+import json
+import shutil
+from dataclasses import dataclass
+
+import pytest
+from workshop import Workshop
+
+from serving.cli import run
+
+TEXTS = {
+    "leave.md": "# Leave\n\nEverybody has thirty days of holiday.\n\n## Moving\n\nOne more day for moving house.\n",
+    "oak.txt": "The oak table has four legs and costs 640 euros.",
+    "sub/leave.md": "# Leave of absence\n\nUnpaid, up to six months.\n",
+    "sub/it's [odd].txt": "Größe und Öl.",
+    "empty.txt": "",
+    "broken.docx": b"PK\x03\x04 this is no document at all",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self):
+        """The one object on stdout."""
+        assert self.stdout.count("\n") == 1, self.stdout
+        return json.loads(self.stdout, parse_constant=pytest.fail)
+
+    @property
+    def complaint(self):
+        """The one line on stderr."""
+        assert self.stderr.endswith("\n"), self
+        assert self.stderr.count("\n") == 1, self.stderr
+        assert self.stderr.startswith("parquetry: "), self.stderr
+        return self.stderr.removeprefix("parquetry: ").rstrip()
+
+
+@pytest.fixture(scope="session")
+def refreshed(tmp_path_factory):
+    """Two versions: everything, then one text changed."""
+    root = tmp_path_factory.mktemp("refreshed")
+    workshop = Workshop(root)
+    for path, text in TEXTS.items():
+        workshop.write(path, text)
+    workshop.refresh()
+    workshop.write("oak.txt", "The oak table has four legs and costs 700 euros.")
+    workshop.refresh()
+    return root
+
+
+@pytest.fixture
+def desk(refreshed, tmp_path, monkeypatch, capsys):
+    """Runs commands in a folder that holds `parquetry.toml`, `docs` and `corpus`."""
+    # The first refresh of the copy finds every document moved: its uri tells another place.
+    shutil.copytree(refreshed, tmp_path / "desk", symlinks=True)
+    folder = tmp_path / "desk"
+    (folder / "parquetry.toml").write_text(
+        '[corpus]\nroot = "corpus"\n[extraction]\nworkers = 1\n[[source]]\nname = "docs"\nuri = "docs"\n'
+    )
+    monkeypatch.chdir(folder)
+    return Desk(folder, capsys)
+
+
+class Desk:
+    """A folder to run commands in."""
+
+    def __init__(self, folder, capsys):
+        self.folder = folder
+        self._capsys = capsys
+
+    def __call__(self, *arguments):
+        self._capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = self._capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    def write(self, path, text):
+        file = self.folder / "docs" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
