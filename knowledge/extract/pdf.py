@@ -66,7 +66,7 @@ class PdfExtractor:
     """Text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 2
+    version = 3
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 
@@ -88,16 +88,17 @@ class PdfExtractor:
         sizes = large_lines(reading.pages) if not reading.bookmarks else None
         builder = TextBuilder("text")
         for index, lines in enumerate(reading.pages):
-            text = normalise(join_divided(raw[index], words)).strip()
-            builder.part("page", index + 1, format="text")
-            start = builder.text(text)
-            if start is None:
-                continue
-            lines = starts_of_lines(lines)
+            text = join_divided(raw[index], words)
             bookmarks = reading.bookmarks.get(index, [])
             if sizes:
-                bookmarks = [Bookmark(level, title, lines[0].top) for _, level, title in sizes[index]]
-            for offset, bookmark in place_bookmarks(text, lines, bookmarks):
+                bookmarks = [Bookmark(level, title, lines[first].top) for first, level, title in sizes[index]]
+            if bookmarks:
+                text = normalise(text).strip()
+            builder.part("page", index + 1, format="text")
+            start = builder.text(text)
+            if start is None or not bookmarks:
+                continue
+            for offset, bookmark in place_bookmarks(text, starts_of_lines(lines), bookmarks):
                 builder.mark_heading(start + offset, bookmark.level, " ".join(normalise(bookmark.title).split()))
         extraction = builder.build(
             title=_title(reading),
