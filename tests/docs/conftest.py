@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,54 +18,93 @@ from documentation import ROOT
 
 
 @dataclass(frozen=True)
+class Done:
+    """What came of a piece of code."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
 class Desk:
-    """A folder like a fresh checkout in which `make demo` has run."""
+    """A folder like a fresh checkout in which `make demo` has run.
 
-    folder: Path
-    refreshed: str
-    """what the refresh printed"""
+    Args:
+        folder: the checkout.
+        refreshed: what the refresh printed.
+    """
 
-    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        bin_folder = Path(sys.executable).parent
-        paths = {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**os.environ, **paths},
-            capture_output=True,
-            text=True,
-            timeout=240,
+    def __init__(self, folder: Path, refreshed: str) -> None:
+        self.folder = folder
+        self.refreshed = refreshed
+        self._server: subprocess.Popen[str] | None = None
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        paths = [str(ROOT), str(ROOT / "tests")]
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80"}
+
+    def run(self, command: list[str]) -> Done:
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=240
         )
+        return Done(done.returncode, done.stdout, done.stderr)
 
-    def shell(self, code: str) -> subprocess.CompletedProcess[str]:
-        return self.run(["bash", "-euo", "pipefail", "-c", code])
+    def python(self, code: str) -> Done:
+        return self.run([sys.executable, "-c", code])
+
+    def shell(self, code: str) -> list[Done]:
+        """Run shell code; lines that only call `parquetry` share one process."""
+        lines = code.strip().splitlines()
+        if not all(line.startswith("parquetry ") and not set(line) & set("><|&;$`\\") for line in lines):
+            return [self.run(["bash", "-euo", "pipefail", "-c", code])]
+        return [self.parquetry(shlex.split(line)[1:]) for line in lines]
+
+    def parquetry(self, arguments: list[str]) -> Done:
+        """Run one command."""
+        if self._server is None:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "command_server"],
+                cwd=self.folder,
+                env=self._environment,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        self._server.stdin.write(json.dumps(arguments) + "\n")
+        self._server.stdin.flush()
+        return Done(**json.loads(self._server.stdout.readline()))
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.communicate()
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory) -> Desk:
+def original(tmp_path_factory) -> Iterator[Desk]:
     """Refreshed once, whichever of the test processes comes first: reading its pictures takes seconds."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    folder, output = shared / "documented", shared / "documented.out"
+    desk, output = Desk(shared / "documented", ""), shared / "documented.out"
     with (shared / "documented.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not output.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(ROOT / "examples", folder / "examples")
-            done = Desk(folder, "").shell("parquetry refresh --direct --config examples/parquetry.toml")
-            assert (done.returncode, done.stderr) == (0, "")
+            shutil.rmtree(desk.folder, ignore_errors=True)
+            shutil.copytree(ROOT / "examples", desk.folder / "examples")
+            done = desk.parquetry(["refresh", "--direct", "--config", "examples/parquetry.toml"])
+            assert (done.code, done.stderr) == (0, "")
             output.write_text(done.stdout, "utf-8")
-        return Desk(folder, output.read_text("utf-8"))
+    desk.refreshed = output.read_text("utf-8")
+    yield desk
+    desk.close()
 
 
-@pytest.fixture(scope="module")
-def copy(original, tmp_path_factory) -> Callable[[], Desk]:
-    """Makes copies that may be changed."""
-
-    def make() -> Desk:
-        folder = tmp_path_factory.mktemp("desk") / "checkout"
-        shutil.copytree(original.folder, folder)
-        return Desk(folder, original.refreshed)
-
-    return make
+@pytest.fixture
+def copy(original, tmp_path) -> Iterator[Desk]:
+    """A checkout that may be changed."""
+    shutil.copytree(original.folder, tmp_path / "checkout")
+    desk = Desk(tmp_path / "checkout", original.refreshed)
+    yield desk
+    desk.close()
