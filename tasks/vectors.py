@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 
 import numpy as np
 
 from knowledge.embed.base import Embedder, Vectors
-from knowledge.errors import StorageError
+from knowledge.errors import StorageError, TransientError
 from storage.current import Stored, StoredVector
 
 
@@ -59,7 +59,7 @@ class RunVectors:
         finally:
             self._drop(key for key, future in mine.items() if not future.done())
         for key, future in theirs.items():
-            found[key] = future.result()
+            found[key] = _awaited(future)
             if not found[key].vector.any():
                 refused[key] = "refused in another document of this run"
         return Obtained(found, refused, frozenset(mine), tokens)
@@ -112,6 +112,14 @@ class RunVectors:
                 future = self._in_work.pop(key, None)
                 if future is not None:
                     future.cancel()
+
+
+def _awaited(future: Future[StoredVector]) -> StoredVector:
+    try:
+        return future.result()
+    except CancelledError as error:
+        detail = "the same text was being embedded in another batch, which failed"
+        raise TransientError("embedding-failed", detail) from error
 
 
 def _check(vectors: Vectors, count: int, embedder: Embedder) -> None:

@@ -1,0 +1,77 @@
+"""A document that hangs, eats memory or kills its process costs itself and nothing else."""
+
+import os
+import time
+
+import psutil
+import pytest
+
+from knowledge.errors import BrokenDocument, SkippedDocument
+from knowledge.model import Part, RawDocument
+from knowledge.settings import ChunkingSettings, ExtractionSettings
+from tasks.workers import WorkerPool
+
+TEXT = RawDocument(b"# Leave\n\nThirty days.\n", "leave.md")
+
+
+@pytest.fixture
+def pool():
+    made = WorkerPool(ExtractionSettings(workers=1, timeout_seconds=2, memory_mb=1024), ChunkingSettings(), None)
+    yield made
+    made.close()
+
+
+def test_document_is_extracted_and_chunked(pool):
+    prepared = pool.result(pool.prepare(TEXT))
+    assert "Thirty days." in prepared.extraction.text
+    assert [prepared.extraction.text[chunk.start : chunk.end] for chunk in prepared.chunks] == [
+        prepared.extraction.text
+    ]
+
+
+def test_stored_text_is_chunked_again(pool):
+    text = "One sentence. " * 300
+    chunks = pool.result(pool.chunk(text, (Part(0, len(text), "document", 1, None, "text"),), ()))
+    assert len(chunks) > 2
+    assert all(0 <= chunk.start < chunk.end <= len(text) for chunk in chunks)
+
+
+def test_refusal_of_an_extractor_arrives_as_it_was_raised(pool):
+    with pytest.raises(SkippedDocument) as raised:
+        pool.result(pool.prepare(RawDocument(b"", "empty.md")))
+    assert raised.value.reason == "empty"
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "reason", "detail"),
+    [
+        pytest.param(time.sleep, 60, "timeout", "took longer than 2 s (extraction.timeout_seconds)", id="hangs"),
+        pytest.param(
+            bytearray, 8 << 30, "memory", "needed more than 1024 MiB (extraction.memory_mb)", id="eats-memory"
+        ),
+        pytest.param(os._exit, 3, "crashed", "its extraction process died (exit code 3)", id="leaves"),
+        pytest.param(os.abort, None, "crashed", "its extraction process died (exit code -6)", id="aborts"),
+    ],
+)
+def test_limit_fails_one_document_and_the_next_one_is_fine(pool, function, argument, reason, detail):
+    arguments = () if argument is None else (argument,)
+    with pytest.raises(BrokenDocument) as raised:
+        pool.result(pool._schedule(function, *arguments))
+    assert (raised.value.reason, raised.value.detail) == (reason, detail)
+    assert pool.result(pool.prepare(TEXT)).chunks
+
+
+def test_worker_writes_nothing_to_the_terminal(pool, capfd):
+    pool.result(pool._schedule(os.system, "echo loud; echo louder >&2"))
+    pool.result(pool._schedule(print, "print"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_closed_pool_leaves_no_process(pool):
+    worker = pool.result(pool._schedule(os.getpid))
+    pool._schedule(time.sleep, 60)
+    pool.close()
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not psutil.pid_exists(worker)
