@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,6 +84,8 @@ def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
     if verdict.fate == "stop":
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)
+    # Nothing is known to be wrong with any one of its documents: the next run tries them again.
+    verdict = replace(verdict, fate="retry")
     documents = [Document(change, refused=("store", verdict)) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {})
 

@@ -33,7 +33,10 @@ def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
 
     @cache
     def extraction(media_type: str | None) -> str:
-        return registry.fingerprint(media_type or "application/octet-stream", settings.extraction)
+        if media_type is None:
+            # Never read, because of its size.
+            return settings_hash({"max_bytes": settings.extraction.max_bytes})
+        return registry.fingerprint(media_type, settings.extraction)
 
     return Fingerprints(
         extraction=extraction,

@@ -1,0 +1,256 @@
+"""One batch: every document has a row whatever happens, and a failure stays where it belongs."""
+
+from dataclasses import replace
+
+import pytest
+
+from knowledge.batches import Batch
+from knowledge.changes import Change
+from knowledge.errors import RefusedError, SettingsError, StorageError, TransientError
+from knowledge.ids import document_id
+from knowledge.rows import new_stamp
+from knowledge.sources.registry import open_source, scopes_of
+from storage.current import current_rows
+from storage.lake import Lake
+from tasks.batch import failed_batch, process_batch
+from tasks.engine import ATTEMPTS, DirectEngine
+from tasks.plan import check_budget, plan_refresh
+from tasks.run import Cancelled, Run
+from tests.tasks.scripted import ScriptedEmbedder
+
+
+class ScriptedRun(Run):
+    """A run whose model is scripted and which waits for nothing."""
+
+    model: ScriptedEmbedder
+    pauses: list[float]
+
+    @property
+    def embedder(self):
+        return self.model
+
+    def pause(self, seconds):
+        self.pauses.append(seconds)
+        self.check_cancelled()
+
+
+@pytest.fixture
+def bench(workshop):
+    opened = []
+
+    def start(model=None):
+        settings = workshop.settings
+        lake = Lake(settings.corpus.root, create=True)
+        scopes = scopes_of(settings, ())
+        sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
+        run = ScriptedRun(settings, new_stamp(), lake, lake.snapshot(), sources, "scripted@4")
+        run.model, run.pauses = model or ScriptedEmbedder(), []
+        opened.append(run)
+        current = current_rows(run.base)
+        planned = plan_refresh(
+            settings, [(scope, sources[scope.namespace, scope.name]) for scope in scopes], current, run.fingerprints
+        )
+        work = tuple(change for change in planned.changes if change.effort in ("extract", "rechunk"))
+        return run, Batch(0, work)
+
+    workshop.start = start
+    yield workshop
+    for run in opened:
+        run.__exit__()
+
+
+def publish(run, report):
+    run.lake.register(report.shards, run.stamp.run_id)
+    run.lake.publish(run.base, report.rows, run.stamp.run_id)
+
+
+def by_path(report):
+    return {row.path: row for row in report.rows}
+
+
+def test_every_document_has_a_row_good_or_not(bench):
+    bench.write("good.md", "# Title\n\nText.")
+    bench.write("empty.txt", "")
+    bench.write("broken.docx", b"PK\x03\x04 nothing more")
+    bench.write("vanished.md", "Soon gone.")
+    run, batch = bench.start()
+    (bench.folder / "vanished.md").unlink()
+    report = process_batch(batch, run)
+    found = {
+        path: (row.status, (row.error or "").partition(":")[0], row.transient) for path, row in by_path(report).items()
+    }
+    assert found == {
+        "good.md": ("indexed", "", False),
+        "empty.txt": ("skipped", "extract/empty", False),
+        "broken.docx": ("failed", "extract/damaged", False),
+        "vanished.md": ("failed", "fetch/vanished", True),
+    }
+    assert {shard.table: shard.rows for shard in report.shards} == {"texts": 1, "chunks": 1}
+    assert (report.work.chunks_written, report.work.chunks_embedded, report.work.tokens) == (1, 1, 10)
+    assert report.work.cost_usd == pytest.approx(10 * 2.0 / 1e6)
+    assert run.lake.snapshot().version == 0
+
+
+def test_batch_without_anything_good_writes_no_shard_and_asks_no_model(bench):
+    bench.write("empty.txt", "")
+    run, batch = bench.start()
+    report = process_batch(batch, run)
+    assert (report.shards, run.model.asked, report.work.chunks_written) == ((), [], 0)
+
+
+def test_document_too_large_is_not_read(bench):
+    bench.sections["extraction"] = {"workers": 1, "max_bytes": 10}
+    bench.write("large.md", "x" * 11)
+    run, batch = bench.start()
+    report = process_batch(batch, run)
+    assert by_path(report)["large.md"].error == ("fetch/too-large: has 11 bytes, more than 10 (extraction.max_bytes)")
+    assert report.work.bytes_read == 0
+
+
+def test_document_that_was_too_large_is_read_once_the_limit_lets_it(bench):
+    bench.sections["extraction"] = {"workers": 1, "max_bytes": 10}
+    bench.write("large.md", "x" * 11)
+    run, batch = bench.start()
+    publish(run, process_batch(batch, run))
+    assert bench.start()[1].changes == ()
+    bench.sections["extraction"] = {"workers": 1, "max_bytes": 11}
+    assert [change.effort for change in bench.start()[1].changes] == ["extract"]
+
+
+def test_chunk_that_the_model_refuses_has_no_vector_and_is_told(bench):
+    bench.write("a.md", "Refused text.")
+    model = ScriptedEmbedder()
+    model.refuses = ("Refused text.",)
+    run, batch = bench.start(model)
+    report = process_batch(batch, run)
+    assert by_path(report)["a.md"].status == "indexed"
+    assert any("a.md: a chunk has no vector: too-long: is too long" in warning for warning in report.warnings)
+    publish(run, report)
+    with bench.reader().connection as connection:
+        assert connection.execute("SELECT text, vector FROM chunks").fetchall() == [("Refused text.", None)]
+
+
+def test_same_text_in_two_documents_is_embedded_once(bench):
+    bench.write("a.md", "The same text.")
+    bench.write("b.txt", "The same text.")
+    run, batch = bench.start()
+    report = process_batch(batch, run)
+    assert run.model.asked == ["The same text."]
+    assert (report.work.chunks_written, report.work.chunks_embedded, report.work.chunks_reused) == (2, 1, 1)
+
+
+def test_changed_chunking_takes_the_stored_text_and_not_the_source(bench):
+    bench.write("a.md", "One sentence here. " * 40)
+    run, batch = bench.start()
+    publish(run, process_batch(batch, run))
+    bench.sections["chunking"] = {"size": 200, "overlap": 20}
+    run, batch = bench.start()
+    (bench.folder / "a.md").unlink()
+    assert [change.effort for change in batch.changes] == ["rechunk"]
+    report = process_batch(batch, run)
+    assert by_path(report)["a.md"].status == "indexed"
+    assert by_path(report)["a.md"].chunks > 3
+    assert report.work.bytes_read == 0
+
+
+def test_moved_document_that_now_fails_leaves_its_old_place(bench):
+    bench.write("a.md", "Some text.")
+    run, batch = bench.start()
+    publish(run, process_batch(batch, run))
+    (bench.folder / "a.md").rename(bench.folder / "b.md")
+    bench.sections["extraction"] = {"workers": 1, "max_bytes": 3}
+    run, _ = bench.start()
+    (old,) = current_rows(run.base)
+    (item,) = run.sources["default", "docs"].scan("")
+    moved = Change("moved", "extract", "", document_id("default", "docs", "b.md"), "default", "docs", item, None, old)
+    rows = {(row.path, row.removed): row.status for row in process_batch(Batch(0, (moved,)), run).rows}
+    assert rows == {("b.md", False): "skipped", ("a.md", True): "indexed"}
+    rows = {(row.path, row.removed): row.status for row in failed_batch(Batch(0, (moved,)), OSError(5, "x"), run).rows}
+    assert rows == {("b.md", False): "failed", ("a.md", True): "indexed"}
+
+
+@pytest.mark.parametrize("error", [TransientError("unreachable", "no answer"), KeyError("data"), OSError(5, "I/O")])
+def test_batch_that_failed_as_a_whole_keeps_last_good_revisions_and_is_tried_again(bench, error):
+    bench.write("a.md", "Some text.")
+    run, batch = bench.start()
+    publish(run, process_batch(batch, run))
+    bench.write("a.md", "Other text.")
+    run, batch = bench.start()
+    (row,) = failed_batch(batch, error, run).rows
+    (before,) = current_rows(run.base)
+    assert (row.status, row.transient, row.revision) == ("failed", True, before.revision)
+    assert row.error.startswith("store/")
+    run.lake.publish(run.base, [row], run.stamp.run_id)
+    _, again = bench.start()
+    assert [change.effort for change in again.changes] == ["extract"]
+
+
+@pytest.mark.parametrize(
+    "error", [SettingsError("no key"), StorageError("disk"), OSError(28, "No space left on device")]
+)
+def test_what_concerns_the_whole_run_is_raised(bench, error):
+    run, batch = bench.start()
+    with pytest.raises(type(error)):
+        failed_batch(batch, error, run)
+
+
+# --- the engine that runs them
+
+
+def test_failure_that_may_pass_is_tried_again_with_pauses(bench):
+    bench.write("a.md", "Some text.")
+    model = ScriptedEmbedder()
+    model.failures = [TransientError("rate-limited", "slow down"), TransientError("unreachable", "no answer")]
+    run, batch = bench.start(model)
+    (report,) = DirectEngine().batches([batch], run)
+    assert by_path(report)["a.md"].status == "indexed"
+    assert len(run.pauses) == 2
+
+
+def test_failure_that_does_not_pass_fails_the_batch_and_no_other(bench):
+    bench.write("a.md", "Some text.")
+    bench.write("b.md", "Other text.")
+    model = ScriptedEmbedder()
+    model.failures = [TransientError("unreachable", "no answer")] * ATTEMPTS
+    run, whole = bench.start(model)
+    batches = [Batch(number, (change,)) for number, change in enumerate(whole.changes)]
+    run.settings = run.settings.model_copy(update={"refresh": run.settings.refresh.model_copy(update={"workers": 1})})
+    reports = list(DirectEngine().batches(batches, run))
+    assert sorted(row.status for report in reports for row in report.rows) == ["failed", "indexed"]
+    assert len(run.pauses) == ATTEMPTS - 1
+
+
+def test_settings_error_stops_the_run_and_the_batches_that_wait(bench):
+    for number in range(6):
+        bench.write(f"{number}.md", f"Text number {number}.")
+    model = ScriptedEmbedder()
+    model.failures = [SettingsError("the key is not valid")] * 6
+    run, whole = bench.start(model)
+    batches = [Batch(number, (change,)) for number, change in enumerate(whole.changes)]
+    with pytest.raises(SettingsError, match="the key is not valid"):
+        list(DirectEngine().batches(batches, run))
+    assert run.cancelled.is_set()
+    assert model.asked == []
+
+
+def test_cancelled_run_stops_between_documents(bench):
+    bench.write("a.md", "Some text.")
+    run, batch = bench.start()
+    run.cancelled.set()
+    with pytest.raises(Cancelled, match="was cancelled; nothing was published"):
+        list(DirectEngine().batches([batch], run))
+
+
+@pytest.mark.parametrize(("budget", "refused"), [(None, False), (1.0, False), (0.0001, True), (0.0, True)])
+def test_budget_stops_before_anything_is_spent(bench, budget, refused):
+    bench.write("a.md", "x" * 10_000)
+    settings = bench.settings
+    run, _ = bench.start()
+    (scope,) = scopes_of(settings, ())
+    planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], [], run.fingerprints)
+    planned = replace(planned, estimate=replace(planned.estimate, cost_usd=0.01))
+    if refused:
+        with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):
+            check_budget(planned, budget)
+    else:
+        check_budget(planned, budget)
