@@ -1,0 +1,109 @@
+"""Runs a command and measures it with everything that it starts: wall time, processor time, memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+SAMPLE_SECONDS = 0.1
+"""between two looks at the processes; a process that lives shorter than that may be missed"""
+_MB = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run of a command."""
+
+    wall_seconds: float
+    """from start to the end of the process, interpreter start included"""
+    processor_seconds: float
+    """user and system, of all processes, as last seen: up to one sample of each process is missing"""
+    peak_pss_mb: float
+    """largest sum over all processes at one time, in millions of bytes; a page that n processes share counts 1/n each"""
+    peak_rss_mb: float
+    """the same with shared pages counted in full for each process"""
+    load_before: float
+    """load average of the last minute when it was started"""
+    exit_code: int
+    output: str
+    """stdout"""
+    errors: str
+    """last 2,000 characters of stderr"""
+
+
+def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Measured:
+    """Run a command to its end and measure its whole process tree.
+
+    Args:
+        command: program and arguments.
+        folder: working folder.
+        environment: variables besides the present ones.
+
+    Returns:
+        What was measured, whether or not the command went well.
+    """
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **(environment or {})}, stdout=output, stderr=errors
+        )
+        tree = _Tree(process.pid)
+        while process.poll() is None:
+            tree.look()
+            try:
+                process.wait(SAMPLE_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+        wall = time.perf_counter() - started
+        output.seek(0)
+        errors.seek(0)
+        return Measured(
+            wall_seconds=round(wall, 3),
+            processor_seconds=round(tree.processor_seconds, 2),
+            peak_pss_mb=round(tree.peak_pss / _MB, 1),
+            peak_rss_mb=round(tree.peak_rss / _MB, 1),
+            load_before=round(load, 2),
+            exit_code=process.returncode,
+            output=output.read(),
+            errors=errors.read()[-2000:],
+        )
+
+
+class _Tree:
+    """What a process and its descendants have used so far."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._processor: dict[int, float] = {}
+        self.peak_pss = 0
+        self.peak_rss = 0
+
+    @property
+    def processor_seconds(self) -> float:
+        return sum(self._processor.values())
+
+    def look(self) -> None:
+        pss = rss = 0
+        try:
+            processes = [self._root, *self._root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return
+        for process in processes:
+            try:
+                times = process.cpu_times()
+                memory = process.memory_full_info()
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+            self._processor[process.pid] = times.user + times.system
+            pss += getattr(memory, "pss", memory.rss)
+            rss += memory.rss
+        self.peak_pss = max(self.peak_pss, pss)
+        self.peak_rss = max(self.peak_rss, rss)
