@@ -1,0 +1,156 @@
+"""How much of the expected text our extraction has, token by token, on development sets that come with it.
+
+    python -m benchmarks.fidelity CORPORA_FOLDER
+
+A token is a run of letters and digits, or one ideograph, in lower case. Recall is the share of expected tokens that are
+there, precision the share of our tokens that are expected (both count repetitions), order the share of the tokens of
+both that stand in the same order. What a set calls expected is what another program said, or a person wrote: the last
+percent is often taste. Our Markdown signs and repeated table headers do not count against us, link targets do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conditions import conditions, write_result
+from benchmarks.fidelity_sets import SETS, Pair, plain_markdown
+from knowledge.errors import DocumentError
+from knowledge.extract import registry
+from knowledge.model import Extraction, RawDocument
+from knowledge.settings import ExtractionSettings
+
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
+_LONGEST_COMPARED = 20_000
+"""tokens of each side whose order is compared; matching takes quadratic time"""
+PACKAGES = ("parquetry", "pypdfium2", "pypdf", "mammoth", "trafilatura", "python-pptx", "python-calamine", "rapidocr")
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How one document came out."""
+
+    name: str
+    expected: int
+    """tokens"""
+    found: int
+    """tokens of ours"""
+    recall: float
+    precision: float
+    order: float
+    refused: str | None
+    """why there is no text of ours"""
+    missing: tuple[str, ...]
+    """expected tokens that are not there, the most frequent first; at most 20"""
+    surplus: tuple[str, ...]
+    """tokens of ours that are not expected, likewise"""
+
+
+def compare(name: str, expected: str, found: str, refused: str | None = None) -> Fidelity:
+    """Compare two texts by their tokens."""
+    wanted, ours = tokens(expected), tokens(found)
+    missing, surplus = Counter(wanted) - Counter(ours), Counter(ours) - Counter(wanted)
+    shared = len(wanted) - missing.total()
+    first, second = wanted[:_LONGEST_COMPARED], ours[:_LONGEST_COMPARED]
+    in_order = sum(block.size for block in SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
+    return Fidelity(
+        name,
+        len(wanted),
+        len(ours),
+        recall=round(shared / len(wanted), 4) if wanted else 1.0,
+        precision=round(shared / len(ours), 4) if ours else 1.0,
+        order=round(in_order / max(1, min(shared, len(first), len(second))), 4) if shared else 1.0,
+        refused=refused,
+        missing=tuple(token for token, _ in missing.most_common(20)),
+        surplus=tuple(token for token, _ in surplus.most_common(20)),
+    )
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text, however their characters are composed."""
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+
+
+def of_pair(pair: Pair, settings: ExtractionSettings) -> Fidelity:
+    """Extract a document and compare."""
+    try:
+        extraction = registry.extract(RawDocument(pair.content, pair.filename), settings)
+    except DocumentError as error:
+        return compare(pair.name, pair.expected, "", str(error))
+    return compare(pair.name, pair.expected, readable(extraction))
+
+
+def readable(extraction: Extraction) -> str:
+    """What of an extraction a reader sees: without Markdown signs, and each table's header once."""
+    if all(part.format in ("text", "code") for part in extraction.parts):
+        return extraction.text
+    lines: list[str] = []
+    head: str | None = None
+    source = extraction.text.split("\n")
+    for line, following in zip(source, [*source[1:], ""], strict=True):
+        if line and not line.startswith("|"):
+            head = None
+        if following.startswith("| ---"):
+            if line == head:
+                line = following
+            else:
+                head = line
+        lines.append(line)
+    return plain_markdown("\n".join(lines))
+
+
+def total(rows: Sequence[Fidelity]) -> dict[str, Any]:
+    """Means over documents, and recall over all tokens of the set."""
+    expected = sum(row.expected for row in rows)
+    count = max(1, len(rows))
+    return {
+        "documents": len(rows),
+        "refused": sum(row.refused is not None for row in rows),
+        "tokens": expected,
+        "recall_of_tokens": round(sum(row.recall * row.expected for row in rows) / max(1, expected), 4),
+        "recall": round(sum(row.recall for row in rows) / count, 4),
+        "precision": round(sum(row.precision for row in rows) / count, 4),
+        "order": round(sum(row.order for row in rows) / count, 4),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity")
+    parser.add_argument("corpora", type=Path, help="folder that holds the sets, each in a folder of its name")
+    parser.add_argument("--set", action="append", choices=sorted(SETS), help="only this one; may be repeated")
+    parser.add_argument("--below", type=float, default=0.99, help="show documents with a recall below this")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args(arguments)
+    settings = ExtractionSettings()
+    summary: dict[str, Any] = {}
+    files: dict[str, list[dict[str, Any]]] = {}
+    for name in options.set or SETS:
+        rows = [of_pair(pair, settings) for pair in SETS[name](options.corpora)]
+        summary[name] = total(rows)
+        files[name] = [asdict(row) for row in rows]
+        _show(name, summary[name], rows, options.below)
+    result = {"conditions": conditions(PACKAGES), "summary": summary, "files": files}
+    print(f"written to {write_result('fidelity', result, options.results)}")
+    return result
+
+
+def _show(name: str, summary: dict[str, Any], rows: Sequence[Fidelity], below: float) -> None:
+    print(
+        f"{name}: {summary['documents']} documents, {summary['tokens']} tokens: recall {summary['recall_of_tokens']:.4f} "
+        f"(mean {summary['recall']:.4f}), precision {summary['precision']:.4f}, order {summary['order']:.4f}"
+    )
+    for row in sorted(rows, key=lambda row: row.recall):
+        if row.recall < below:
+            why = row.refused or f"missing {' '.join(row.missing[:10])}"
+            print(f"   {row.recall:.3f} {row.precision:.3f} {row.order:.3f} {row.name}: {why}")
+
+
+if __name__ == "__main__":
+    main()
