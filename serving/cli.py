@@ -35,7 +35,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     upkeep_commands.remove,
     upkeep_commands.doctor,
 )
-_INTERRUPTED = 130
 for command in COMMANDS:
     app.command()(command)
 
