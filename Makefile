@@ -50,4 +50,4 @@ constraints: $(STAMP)
 		--upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
 clean:
-	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
