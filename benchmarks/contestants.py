@@ -52,7 +52,13 @@ class Contestant:
 
 def parquetry(*, direct: bool = True) -> Contestant:
     """Ours, from the environment that this runs in."""
-    program = [sys.executable, "-c", "from serving.cli import main; main()", "refresh", *(["--direct"] if direct else [])]
+    program = [
+        sys.executable,
+        "-c",
+        "from serving.cli import main; main()",
+        "refresh",
+        *(["--direct"] if direct else []),
+    ]
     return Contestant(
         "parquetry" if direct else "parquetry on Prefect",
         lambda folder: [*program, str(folder), "--corpus", "corpus", "--json"],

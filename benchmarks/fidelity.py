@@ -143,8 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 def _show(name: str, summary: dict[str, Any], rows: Sequence[Fidelity], below: float) -> None:
     print(
-        f"{name}: {summary['documents']} documents, {summary['tokens']} tokens: recall {summary['recall_of_tokens']:.4f} "
-        f"(mean {summary['recall']:.4f}), precision {summary['precision']:.4f}, order {summary['order']:.4f}"
+        f"{name}: {summary['documents']} documents, {summary['tokens']} tokens: "
+        f"recall {summary['recall_of_tokens']:.4f} (mean {summary['recall']:.4f}), precision {summary['precision']:.4f}, order {summary['order']:.4f}"
     )
     for row in sorted(rows, key=lambda row: row.recall):
         if row.recall < below:

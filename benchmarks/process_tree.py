@@ -26,7 +26,7 @@ class Measured:
     processor_seconds: float
     """user and system, of all processes, as last seen: up to one sample of each process is missing"""
     peak_pss_mb: float
-    """largest sum over all processes at one time, in millions of bytes; a page that n processes share counts 1/n each"""
+    """largest sum over all processes at one time, in millions of bytes; what n processes share counts 1/n in each"""
     peak_rss_mb: float
     """the same with shared pages counted in full for each process"""
     load_before: float

@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             "one changed": "the document of median size is replaced by a copy with one more page of one sentence",
         },
         "summary": {name: {step: summary(found) for step, found in steps.items()} for name, steps in runs.items()},
-        "runs": {name: {step: [_raw(run) for run in found] for step, found in steps.items()} for name, steps in runs.items()},
+        "runs": {
+            name: {step: [_raw(run) for run in found] for step, found in steps.items()} for name, steps in runs.items()
+        },
     }
     print(f"written to {write_result(options.name, result, options.results)}")
     return result
@@ -66,7 +68,11 @@ def summary(runs: Sequence[Run]) -> dict[str, Any]:
         "load_before": [run.measured.load_before for run in runs],
     }
     return {
-        name: {"median": round(statistics.median(values), 3), "min": round(min(values), 3), "max": round(max(values), 3)}
+        name: {
+            "median": round(statistics.median(values), 3),
+            "min": round(min(values), 3),
+            "max": round(max(values), 3),
+        }
         for name, values in figures.items()
     }
 
@@ -131,7 +137,9 @@ def _raw(run: Run) -> dict[str, Any]:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.refresh", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.refresh", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("folder", type=Path, help="a folder of PDFs")
     parser.add_argument("--cocoindex-python", type=Path, help="interpreter of an environment with cocoindex")
     parser.add_argument("--llamaindex-python", type=Path, help="interpreter of an environment with llama-index")
