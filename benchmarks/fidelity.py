@@ -134,17 +134,23 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     for name in options.set or SETS:
         rows = [of_pair(pair, settings) for pair in SETS[name](options.corpora)]
         summary[name] = total(rows)
-        files[name] = [asdict(row) for row in rows]
+        files[name] = [_kept(row) for row in rows]
         _show(name, summary[name], rows, options.below)
     result = {"conditions": conditions(PACKAGES), "summary": summary, "files": files}
     print(f"written to {write_result('fidelity', result, options.results)}")
     return result
 
 
+def _kept(row: Fidelity) -> dict[str, Any]:
+    """The figures alone: the sets are other people's, and their words stay there."""
+    return {name: value for name, value in asdict(row).items() if name not in ("missing", "surplus")}
+
+
 def _show(name: str, summary: dict[str, Any], rows: Sequence[Fidelity], below: float) -> None:
     print(
         f"{name}: {summary['documents']} documents, {summary['tokens']} tokens: "
-        f"recall {summary['recall_of_tokens']:.4f} (mean {summary['recall']:.4f}), precision {summary['precision']:.4f}, order {summary['order']:.4f}"
+        f"recall {summary['recall_of_tokens']:.4f} (mean {summary['recall']:.4f}), "
+        f"precision {summary['precision']:.4f}, order {summary['order']:.4f}"
     )
     for row in sorted(rows, key=lambda row: row.recall):
         if row.recall < below:
