@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from flows.guarded import STARTER
 from flows.local import api_is_configured
 from flows.server import ENVIRONMENT, lasting_server
 from knowledge.errors import ParquetryError, SettingsError
@@ -51,9 +52,7 @@ def serve(
         for source in settings.source:
             if not source.schedule:
                 typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        typer.echo("Serving; Ctrl-C stops.")
-        sys.stdout.flush()
-        serve_until_stopped(deployments)
+        serve_until_stopped(deployments, on_ready=lambda: typer.echo("Serving; Ctrl-C stops."))
     typer.echo("Stopped.")
 
 
@@ -68,7 +67,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[None]:
         return
     with lasting_server(_home(config), _port(port)) as server:
         # Set before Prefect is imported, so that the runs that are started inherit it.
-        os.environ["PREFECT_API_URL"] = server.api_url
+        os.environ |= {"PREFECT_API_URL": server.api_url, STARTER: str(os.getpid())}
         server.wait()
         from deployments.service import crash_abandoned_runs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prefect.client.orchestration import get_client
@@ -21,12 +21,17 @@ _MOST_ABANDONED = 200
 """the most that the API returns at once, and more than there can be"""
 
 
-def serve(deployments: Sequence[RunnerDeployment]) -> None:
+def serve(deployments: Sequence[RunnerDeployment], on_ready: Callable[[], None]) -> None:
     """Serve deployments until SIGINT or SIGTERM; then cancel the runs at work, pause the schedules and return.
 
     `prefect.serve` does the same but for the end: it leaves the runs that it kills as running for ever.
+
+    Args:
+        deployments: to make known to the server and to run.
+        on_ready: called once the server knows them.
     """
-    asyncio.run(_Runner(name="parquetry", pause_on_shutdown=True, limit=RUNS_AT_A_TIME).serve(deployments))
+    runner = _Runner(name="parquetry", pause_on_shutdown=True, limit=RUNS_AT_A_TIME)
+    asyncio.run(runner.serve(deployments, on_ready))
 
 
 def crash_abandoned_runs() -> int:
@@ -40,7 +45,6 @@ def crash_abandoned_runs() -> int:
     types = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
     unfinished = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
     with get_client(sync_client=True) as client:
-        # Without `sort` and `limit` this client sends nulls, which the server refuses.
         runs = client.read_flow_runs(
             flow_run_filter=unfinished, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_MOST_ABANDONED
         )
@@ -52,11 +56,12 @@ def crash_abandoned_runs() -> int:
 class _Runner(Runner):
     """A runner whose end is the same for both signals."""
 
-    async def serve(self, deployments: Sequence[RunnerDeployment]) -> None:
+    async def serve(self, deployments: Sequence[RunnerDeployment], on_ready: Callable[[], None]) -> None:
         for deployment in deployments:
             await self.aadd_deployment(deployment)
         self._end: asyncio.Task[None] | None = None
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._end_soon)
+        on_ready()
         await self.start()
         if self._end:
             await self._end
@@ -70,4 +75,9 @@ class _Runner(Runner):
         if self._end is None:
             # From here on Ctrl-C means at once.
             asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
-            self._end = asyncio.ensure_future(self.astop())
+            self._end = asyncio.ensure_future(self._stop())
+
+    async def _stop(self) -> None:
+        while not self.started:
+            await asyncio.sleep(0.05)
+        await self.astop()

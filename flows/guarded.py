@@ -1,4 +1,7 @@
-"""`python -m flows.guarded ...` is `prefect ...` that ends when the program which started it is gone."""
+"""Processes that end when the program which started them is gone, however that happened.
+
+`python -m flows.guarded ...` is `prefect ...` that does; flow runs that a service starts do by `end_with_starter`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,31 @@ import sys
 import threading
 import time
 
+STARTER = "PARQUETRY_STARTER"
+"""environment variable: process id of a service whose flow runs are of no use without it"""
 _STOP_SECONDS = 10
 """for an orderly stop"""
 
 
-def _watch() -> None:
-    """Standard input is a pipe from the starter; it ends when the starter does, however that happens."""
+def end_with_starter() -> None:
+    """End this flow run's process when the service that started it is gone.
+
+    Its server is gone with it, for which Prefect would go on asking for minutes. A run that ends at any moment leaves
+    the corpus as it was, and what it embedded is found again.
+    """
+    starter = os.environ.get(STARTER)
+    if starter and int(starter) == os.getppid():
+        threading.Thread(target=_end_without, args=(int(starter),), name="starter-watch", daemon=True).start()
+
+
+def _end_without(starter: int) -> None:
+    while os.getppid() == starter:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _watch_input() -> None:
+    """Standard input is a pipe from the starter; it ends when the starter does."""
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -23,6 +45,6 @@ def _watch() -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=_watch, name="starter-watch", daemon=True).start()
+    threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
     sys.argv[0] = "prefect"
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)

@@ -1,0 +1,88 @@
+"""Which deployments a settings file gives, and how they keep runs from overlapping."""
+
+from __future__ import annotations
+
+import pytest
+
+from deployments.definitions import deployments_of
+from knowledge.errors import SettingsError
+from knowledge.settings import Settings, parse_settings
+
+
+def settings(*sources: dict[str, str]) -> Settings:
+    named = [{"uri": "./docs", **source} for source in sources]
+    return parse_settings({"source": named}, "test")
+
+
+def by_name(found) -> dict[str, object]:
+    assert len({deployment.full_name for deployment in found}) == len(found)
+    return {deployment.full_name: deployment for deployment in found}
+
+
+def test_each_source_with_a_schedule_gets_its_own_deployment(tmp_path):
+    file = tmp_path / "parquetry.toml"
+    found = by_name(
+        deployments_of(
+            settings(
+                {"name": "handbook", "schedule": "0 * * * *"},
+                {"name": "tickets/open", "schedule": "*/5 * * * *", "namespace": "hr"},
+                {"name": "archive"},
+            ),
+            file,
+        )
+    )
+    assert set(found) == {"refresh/handbook", "refresh/hr-tickets-open", "refresh/on-demand", "reindex/on-demand"}
+    tickets = found["refresh/hr-tickets-open"]
+    assert [each.schedule.cron for each in tickets.schedules] == ["*/5 * * * *"]
+    assert tickets.parameters == {
+        "config": str(file.resolve()),
+        "parameters": {"targets": ["tickets/open"], "namespace": "hr"},
+    }
+    assert set(tickets.tags) == {"parquetry", "namespace:hr", "source:tickets/open"}
+    assert tickets.entrypoint == "flows.refresh.refresh"
+    assert not found["refresh/on-demand"].schedules
+
+
+def test_runs_of_one_deployment_never_overlap():
+    found = by_name(deployments_of(settings({"name": "handbook", "schedule": "0 * * * *"}), None))
+    strategies = {
+        name: (each.concurrency_limit, each.concurrency_options.collision_strategy) for name, each in found.items()
+    }
+    assert strategies == {
+        "refresh/handbook": (1, "CANCEL_NEW"),
+        "refresh/on-demand": (1, "ENQUEUE"),
+        "reindex/on-demand": (1, "ENQUEUE"),
+    }
+
+
+def test_form_of_an_on_demand_reindex_describes_every_field():
+    reindex = by_name(deployments_of(settings(), None))["reindex/on-demand"]
+    schema = reindex._parameter_openapi_schema
+    assert reindex.enforce_parameter_schema
+    fields = schema.definitions["ReindexParameters"]["properties"]
+    assert set(fields) == {"namespace", "documents", "embeddings_only"}
+    assert all(field["title"] and field["description"] for field in fields.values())
+    assert schema.definitions["ReindexParameters"]["additionalProperties"] is False
+    assert {name: each["description"] for name, each in schema.properties.items()}.keys() == {
+        "parameters",
+        "config",
+        "corpus",
+    }
+
+
+def test_schedule_that_is_no_cron_expression_is_refused_with_its_source():
+    with pytest.raises(SettingsError, match="source handbook: schedule 'hourly'"):
+        deployments_of(settings({"name": "handbook", "schedule": "hourly"}), None)
+
+
+@pytest.mark.parametrize(
+    "names", [("a/b", "a b"), ("on-demand",)], ids=["sources-that-look-alike", "source-named-on-demand"]
+)
+def test_two_deployments_of_one_name_are_refused(names):
+    with pytest.raises(SettingsError, match="deployments would be named refresh/"):
+        deployments_of(settings(*({"name": name, "schedule": "0 * * * *"} for name in names)), None)
+
+
+def test_without_a_settings_file_the_flows_take_the_default():
+    (refresh, _) = deployments_of(settings(), None)
+    assert refresh.parameters == {"config": None, "parameters": {}}

@@ -1,0 +1,114 @@
+"""The files for work pools and containers say what a Prefect server, Docker and this project understand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deployments"
+PATIENCE = 120
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((FOLDER / name).read_text("utf-8"))
+
+
+def prefect(api: str, *arguments: str) -> str:
+    environment = {**os.environ, "PREFECT_API_URL": api, "PARQUETRY_POOL": "documents", "PARQUETRY_CONFIG": "kb.toml"}
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_server_takes_all_deployments_of_the_pool(prefect_api):
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolCreate
+
+    with get_client(sync_client=True) as client:
+        client.create_work_pool(WorkPoolCreate(name="documents", type="process"))
+        prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
+        for name in ("refresh/nightly", "refresh/on-demand", "reindex/on-demand"):
+            found = client.read_deployment_by_name(name)
+            assert found.work_pool_name == "documents"
+            assert found.entrypoint == f"flows.refresh.{name.partition('/')[0]}"
+            assert found.parameters == {"config": "kb.toml"}
+            assert found.global_concurrency_limit.limit == 1
+            # No folder of the machine that deploys: the worker may run anywhere.
+            assert found.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
+            nightly = name == "refresh/nightly"
+            assert found.concurrency_options.collision_strategy == ("CANCEL_NEW" if nightly else "ENQUEUE")
+            assert [schedule.schedule.cron for schedule in found.schedules] == (["0 3 * * *"] if nightly else [])
+
+
+def test_entrypoints_are_flows_of_that_name():
+    from prefect.flows import Flow
+
+    for deployment in load("prefect.yaml")["deployments"]:
+        module, _, name = deployment["entrypoint"].rpartition(".")
+        flow = getattr(import_module(module), name)
+        assert isinstance(flow, Flow)
+        assert flow.name == name
+        assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+
+
+def test_image_copies_what_exists_and_every_package_of_the_project():
+    text = (FOLDER / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    copied = [source for line in re.findall(r"^COPY (.+)$", text, re.M) for source in shlex.split(line)[:-1]]
+    assert all((ROOT / source).exists() for source in copied), copied
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = {pattern.rstrip("*") for pattern in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+    assert packages <= set(copied)
+    instructions = {line.split()[0] for line in text.splitlines() if line and not line.startswith(("#", " "))}
+    assert instructions <= {"FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "CMD"}
+    assert text.index("USER parquetry") < text.index("\nCMD ")
+
+
+def test_commands_of_image_and_compose_exist(prefect_api):
+    commands = [service["command"] for service in load("compose.yaml")["services"].values() if "command" in service]
+    image = re.search(r'^CMD (\["python".*\])$', (FOLDER / "Dockerfile").read_text("utf-8"), re.M)
+    assert image is not None
+    commands.append(yaml.safe_load(image.group(1)))
+    assert len(commands) == 4
+    helps = {}
+    for command in commands:
+        words = command[2:] if command[0] == "python" else command
+        name = tuple(word for word in words if re.fullmatch(r"[a-z]+", word))[:3]
+        module = ["deployments"] if name[0] == "deployments" else ["prefect", *name[1:]]
+        if tuple(module) not in helps:
+            helps[tuple(module)] = subprocess.run(
+                [sys.executable, "-m", *module, "--help"], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT
+            ).stdout
+        for option in (word for word in command if word.startswith("--")):
+            assert option in helps[tuple(module)], (command, option)
+
+
+def test_services_of_compose_fit_together():
+    compose = load("compose.yaml")
+    services = compose["services"]
+    assert set(services) == {"database", "server", "deployments", "worker"}
+    for service in services.values():
+        assert set(service.get("depends_on", {})) <= set(services)
+        if "build" in service:
+            assert (FOLDER / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+        named = [volume.partition(":")[0] for volume in service["volumes"] if not volume.startswith(("$", ".", "/"))]
+        assert set(named) <= set(compose["volumes"])
+    assert services["worker"]["environment"].keys() >= {"PREFECT_API_URL", "PARQUETRY_POOL", "PARQUETRY_CONFIG"}
+    # Whoever reaches the API may run things: it is not offered to the network.
+    assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])

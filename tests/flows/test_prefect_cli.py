@@ -1,0 +1,141 @@
+"""`parquetry refresh` as people and schedulers run it: its exit codes, its silence, and what it leaves running."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+PATIENCE = 120
+"""seconds that anything may take on a busy machine"""
+
+
+@pytest.fixture
+def environment(tmp_path) -> dict[str, str]:
+    """Nothing of the machine's own Prefect, and a cache of one's own."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return {**kept, "PREFECT_HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+@pytest.fixture
+def library(workshop):
+    workshop.write("rule.md", "# Rule\n\nCount the boards.\n")
+    return workshop
+
+
+def command(library, *arguments: str) -> list[str]:
+    root = library.settings.corpus.root
+    return [sys.executable, "-m", "serving.cli", "refresh", str(library.folder), "--corpus", root, *arguments]
+
+
+def parquetry(library, environment, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(library, *arguments),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def start(library, environment) -> subprocess.Popen[str]:
+    """A refresh with a server of its own."""
+    return subprocess.Popen(
+        command(library),
+        text=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def server_of(process: subprocess.Popen[str]) -> psutil.Process:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            if "flows.guarded" in child.cmdline():
+                return child
+        time.sleep(0.05)
+    raise AssertionError("no server was started")
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=30)
+    return not alive
+
+
+def test_two_refreshes_without_a_server_at_once_both_end_well_and_silently(library, environment):
+    runs = [start(library, environment) for _ in range(2)]
+    servers = [server_of(run) for run in runs]
+    outputs = [run.communicate(timeout=PATIENCE) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0]
+    assert [errors for _, errors in outputs] == ["", ""]
+    assert all("1 documents in" in output for output, _ in outputs)
+    assert len(library.rows()) == 1
+    assert all_gone(servers)
+
+
+def test_killed_refresh_leaves_no_process(library, environment):
+    run = start(library, environment)
+    server = server_of(run)
+    family = [server, *server.children(recursive=True)]
+    run.kill()
+    run.communicate()
+    assert all_gone(family)
+
+
+def test_interrupted_refresh_stops_its_server_and_says_so(library, environment):
+    run = start(library, environment)
+    server = server_of(run)
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130
+    assert errors.startswith("parquetry: interrupted")
+    assert len(errors.splitlines()) == 1
+    assert all_gone([server])
+
+
+def test_refresh_with_a_configured_api_is_a_run_there(library, environment, prefect_api, records):
+    for number in range(30):
+        library.write(f"{number}.md", f"# Rule {number}\n\nMeasure twice.\n")
+    environment["PREFECT_API_URL"] = prefect_api
+    done = parquetry(library, environment, "-v")
+    assert done.returncode == 0
+    assert "published version 1" in done.stderr
+    run = records.flow_run(library.settings.corpus.root)
+    assert re.fullmatch(r"refresh-docs-\d{8}-\d{6}", run.name)
+    assert run.state.is_completed()
+
+    for number in range(30):
+        (library.folder / f"{number}.md").unlink()
+    refused = parquetry(library, environment)
+    assert refused.returncode == 3
+    assert "--allow-removals" in refused.stdout + refused.stderr
+    assert records.flow_runs(library.settings.corpus.root)[0].state.is_failed()
+
+
+def test_wrong_use_is_refused_before_a_server_is_started(library, environment):
+    library.folder = library.folder / "missing"
+    done = parquetry(library, environment)
+    assert done.returncode == 2
+    assert "missing" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not Path(environment["XDG_CACHE_HOME"]).exists()
+
+
+def test_corpus_that_cannot_be_written_is_refused_with_4(library, environment, prefect_api):
+    Path(library.settings.corpus.root).write_text("a file where a folder should be")
+    environment["PREFECT_API_URL"] = prefect_api
+    done = parquetry(library, environment)
+    assert done.returncode == 4
+    assert done.stderr.startswith("parquetry: ")
+    assert "Traceback" not in done.stderr
