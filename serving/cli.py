@@ -35,6 +35,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     upkeep_commands.remove,
     upkeep_commands.doctor,
 )
+_INTERRUPTED = 130
 for command in COMMANDS:
     app.command()(command)
 
@@ -66,12 +67,15 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = int(app(list(arguments) or ["--help"], prog_name="parquetry", standalone_mode=False) or 0)
         sys.stdout.flush()
+        if code == _INTERRUPTED:
+            # Typer makes this of a KeyboardInterrupt, without a word.
+            raise KeyboardInterrupt
     except TyperException as error:
         return _fail(_wrong_use(error), 2)
     except ParquetryError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, Abort):
-        return _fail("interrupted; nothing was published", 130)
+        return _fail("interrupted; nothing was published", _INTERRUPTED)
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has seen enough (Typer makes an exit of that).
         _discard_output()

@@ -32,6 +32,7 @@ def prefect_api() -> Iterator[str]:
         yield url
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup`, tests that share the Prefect server run in one worker, so that only one is started."""
     for item in items:
