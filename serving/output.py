@@ -140,6 +140,9 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
         if source.refused:
             typer.echo(f"  Refused: {source.refused}.")
     estimate = plan.estimate
+    if not estimate.chunks:
+        typer.echo("Nothing to embed.")
+        return
     typer.echo(
         f"At most about {estimate.chunks} chunks, {estimate.tokens} tokens, ${estimate.cost_usd:.4f} "
         f"(${estimate.cost_usd_batch:.4f} in batch mode)."

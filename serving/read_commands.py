@@ -31,7 +31,7 @@ def search(
     min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
     filename: Annotated[str | None, typer.Option(metavar="GLOB", help="Only files of this name or path.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
-    media_type: Annotated[str | None, typer.Option(help="Only this media type, as in `documents`.")] = None,
+    media_type: Annotated[str | None, typer.Option(help="Only this media type, as in `show`.")] = None,
     user: Annotated[str | None, typer.Option(help="Search as this user.")] = None,
     org: Annotated[str | None, typer.Option(help="Search as a member of this organization.")] = None,
     full: Annotated[
@@ -123,7 +123,12 @@ def documents(
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})
         return
-    columns = ("status", "path", "title", "media_type", "pages", "chunks", "error")
+    if not found:
+        typer.echo("No documents.")
+        return
+    columns = ["status", "path", "title", "pages", "chunks"]
+    if any(row["error"] for row in found):
+        columns.append("error")
     print_table(columns, [[row[name] for name in columns] for row in found])
 
 

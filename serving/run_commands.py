@@ -141,7 +141,8 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
         for warning in report.warnings if verbose else ():
             typer.echo(f"  note {warning}")
         if report.warnings and not verbose:
-            typer.echo(f"  {len(report.warnings)} notes on documents; -v shows them")
+            plural = "s" if len(report.warnings) > 1 else ""
+            typer.echo(f"  {len(report.warnings)} note{plural} on documents; -v shows them")
     if report.refused:
         raise typer.Exit(3)
     if strict and report.documents.failed:

@@ -52,7 +52,7 @@ def test_ratio_is_learned_from_documents_of_the_same_extension():
     known = [
         row("x.pdf", size=1000, characters=500),
         row("y.PDF", size=1000, characters=1500),
-        skipped("z.pdf", size=9),
+        skipped("z.pdf", size=90_000),
     ]
     assert of([change("a.pdf", 8000)], known).chunks == 10
     assert of([change("a.md", 8000)], known).chunks == 10

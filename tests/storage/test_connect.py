@@ -91,6 +91,15 @@ def test_vectors_are_arrays_as_long_as_the_current_embedder_makes_them(shelf):
         assert all_of(connection, "SELECT typeof(vector) FROM chunks") == [("FLOAT[4]",)]
 
 
+def test_document_that_lost_its_chunks_has_no_say_in_their_length(shelf):
+    shelf.publish({"a.md": ["one"]}, vectors=[[1, 0, 0, 0]])
+    shelf.publish({"b.md": ["two"]}, embedder="other@2", vectors=[[3, 4]])
+    (_, emptied) = shelf.rows()
+    shelf.lake.publish(shelf.lake.snapshot(), [replace(emptied, status="skipped", revision=0)], "run-x")
+    with shelf.connect() as connection:
+        assert all_of(connection, "SELECT typeof(vector) FROM chunks") == [("FLOAT[4]",)]
+
+
 def test_vectors_of_several_lengths_are_lists(shelf):
     shelf.publish({"a.md": ["one"]}, vectors=[[1, 0, 0, 0]])
     shelf.publish({"b.md": ["one"]}, embedder="other@2", vectors=[[3, 4]], namespace="hr")

@@ -126,15 +126,16 @@ def test_chunks_that_are_not_the_text_at_their_place_are_reported(shelf, monkeyp
     ]
 
 
-def test_chunks_that_are_not_numbered_in_order_are_reported(shelf, monkeypatch):
+@pytest.mark.parametrize("numbers", [(0, 1, 5), (1, 2, 3), (0, 0, 2)])
+def test_chunks_that_are_not_numbered_in_order_are_reported(shelf, monkeypatch, numbers):
     write = shelf.revision
 
     def skipping(path, chunks, run, **fields):
         row, text, made = write(path, chunks, run, **fields)
-        return row, text, replace(made, chunks=[made.chunks[0], replace(made.chunks[1], index=5)])
+        return row, text, replace(made, chunks=[replace(c, index=n) for c, n in zip(made.chunks, numbers, strict=True)])
 
     monkeypatch.setattr(shelf, "revision", skipping)
-    shelf.publish({"a.md": ["one", "two"]})
+    shelf.publish({"a.md": ["one", "two", "three"]})
     assert found(shelf) == {"chunk-order": ("problem", 1)}
 
 

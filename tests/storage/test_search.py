@@ -11,7 +11,7 @@ import pytest
 
 from knowledge.model import Access
 from knowledge.rank import convex
-from storage.search import K1, B, Caller, Searcher
+from storage.search import K1, B, Caller, Filters, Searcher
 from tests.records import failed
 
 ACCESS = {
@@ -130,9 +130,22 @@ def test_vectors_of_another_model_are_never_compared(texts):
 
 def test_identical_vectors_stand_by_document_and_place(shelf):
     shelf.publish({f"{name}.md": ["x", "y"] for name in "dbca"}, vectors=np.ones((8, 4)))
-    once = shelf.search("", vector=AXES[0], mode="vector", k=8)
-    assert once == shelf.search("", vector=AXES[0], mode="vector", k=8)
-    assert len(once) == 8
+    with shelf.connect() as connection:
+        order = connection.execute("SELECT chunk_id FROM chunks ORDER BY document_id, chunk_index").fetchall()
+        hits = Searcher(connection).search("", AXES[0], "model@4", "vector", 8)
+    assert [(hit.row["chunk_id"],) for hit in hits] == order
+
+
+def test_only_models_of_what_is_visible_count(shelf):
+    shelf.publish({"a.md": ["one"], "b.md": ["two"]})
+    shelf.publish({"c.md": ["three"]}, embedder="other@2", namespace="hr")
+    emptied = [
+        replace(row, status="skipped", revision=0, embedder="old@8") for row in shelf.rows() if row.path == "b.md"
+    ]
+    shelf.lake.publish(shelf.lake.snapshot(), [*emptied, failed("d.md")], "run-x")
+    with shelf.connect() as connection:
+        assert Searcher(connection).embedders() == ["model@4", "other@2"]
+        assert Searcher(connection, Filters(namespaces=("hr",))).embedders() == ["other@2"]
 
 
 # --- both
