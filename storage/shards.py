@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from storage.layout import Layout, Table
 
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
+_PART_FIELDS = attrgetter(*(field.name for field in fields(Part)))
+_HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,8 @@ def stored_text(revision: int, extraction: Extraction) -> StoredText:
 
 def structure_json(text: StoredText) -> str:
     """Parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
-    parts = [list(asdict(part).values()) for part in text.parts]
-    headings = [list(asdict(heading).values()) for heading in text.headings]
+    parts = [_PART_FIELDS(part) for part in text.parts]
+    headings = [_HEADING_FIELDS(heading) for heading in text.headings]
     return json.dumps({"parts": parts, "headings": headings}, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -105,6 +106,10 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
     _die_with_parent()
+    # Extraction makes millions of small objects that die by reference count: looking for cycles among them at Python's
+    # default pace took a fifth of the time on real manuals.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     _extraction = extraction
     _chunker = Chunker(chunking, tokenizer)
 
