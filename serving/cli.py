@@ -67,9 +67,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = int(app(list(arguments) or ["--help"], prog_name="parquetry", standalone_mode=False) or 0)
         sys.stdout.flush()
-        if code == _INTERRUPTED:
-            # Typer makes this of a KeyboardInterrupt, without a word.
-            raise KeyboardInterrupt
     except TyperException as error:
         return _fail(_wrong_use(error), 2)
     except ParquetryError as error:
@@ -83,7 +80,8 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         _discard_output()
         return _fail(f"{classify(error).detail}; nothing was published", 4)
-    return code
+    # Typer makes this of a KeyboardInterrupt, without a word.
+    return _fail("interrupted; nothing was published", code) if code == _INTERRUPTED else code
 
 
 def _discard_output() -> None:
