@@ -33,11 +33,3 @@ def prefect_api() -> Iterator[str]:
         url = PREFECT_API_URL.value()
         assert url
         yield url
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, tests that share the Prefect server run in one worker, so that only one is started."""
-    for item in items:
-        if "prefect_api" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("prefect"))
