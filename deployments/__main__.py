@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import typer
 
 from flows.guarded import STARTER
 from flows.local import api_is_configured
-from flows.server import ENVIRONMENT, lasting_server
+from flows.server import ENVIRONMENT, is_free, lasting_server
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.ids import settings_hash
 from knowledge.settings import DEFAULT_FILE, load_settings
@@ -85,20 +84,10 @@ def _home(config: Path | None) -> Path:
 
 def _port(wanted: int | None) -> int:
     if wanted:
-        if not _is_free(wanted):
+        if not is_free(wanted):
             raise SettingsError(f"port {wanted} of 127.0.0.1 is in use; choose another with --port")
         return wanted
-    return USUAL_PORT if _is_free(USUAL_PORT) else 0
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+    return USUAL_PORT if is_free(USUAL_PORT) else 0
 
 
 def _leave_in_order(*_: object) -> None:

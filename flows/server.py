@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import IO
 from urllib.error import URLError
 from urllib.request import urlopen
+
+import psutil
 
 from knowledge.errors import ParquetryError
 
@@ -50,11 +53,12 @@ class Server:
         self._home = home
         self._lasting = lasting
         self._log = home / "server.log"
-        port = port or _free_port()
-        self.ui_url = f"http://127.0.0.1:{port}"
+        self._port = port or _free_port()
+        self.ui_url = f"http://127.0.0.1:{self._port}"
         self.api_url = f"{self.ui_url}/api"
         home.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "flows.guarded", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+        command = [sys.executable, "-m", "flows.guarded", "server", "start"]
+        command += ["--host", "127.0.0.1", "--port", str(self._port)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command if lasting else [*command, "--no-services"],
@@ -87,13 +91,22 @@ class Server:
                 raise ServerFailed(f"the Prefect server stopped at once; its log is {self._log}{self._way_out}")
             try:
                 with urlopen(f"{self.api_url}/health", timeout=5) as answer:  # noqa: S310 - our own loopback URL
-                    if answer.status == 200:
+                    if answer.status == 200 and self._listens():
                         return
             except (URLError, OSError):
-                time.sleep(0.1)
+                pass
+            time.sleep(0.1)
         raise ServerFailed(
             f"the Prefect server did not answer in {START_SECONDS} s; its log is {self._log}{self._way_out}"
         )
+
+    def _listens(self) -> bool:
+        """Whether it is this server that answers: another program may have taken the port while this one started."""
+        try:
+            connections = psutil.Process(self._process.pid).net_connections("tcp")
+        except psutil.NoSuchProcess:
+            return False
+        return any(each.status == psutil.CONN_LISTEN and each.laddr.port == self._port for each in connections)
 
     @property
     def _way_out(self) -> str:
@@ -109,6 +122,9 @@ class Server:
             self._process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
+        finally:
+            if self._process.stdin:
+                self._process.stdin.close()
 
 
 @contextmanager
@@ -197,7 +213,19 @@ def _locked(descriptor: int) -> bool:
 
 
 def _free_port() -> int:
+    """A port that is free now, and outside the range from which systems take ports for outgoing connections."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        if is_free(port):
+            return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on a port of loopback."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

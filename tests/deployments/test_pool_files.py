@@ -80,7 +80,7 @@ def test_image_copies_what_exists_and_every_package_of_the_project():
     assert text.index("USER parquetry") < text.index("\nCMD ")
 
 
-def test_commands_of_image_and_compose_exist(prefect_api):
+def test_commands_of_image_and_compose_exist():
     commands = [service["command"] for service in load("compose.yaml")["services"].values() if "command" in service]
     image = re.search(r'^CMD (\["python".*\])$', (FOLDER / "Dockerfile").read_text("utf-8"), re.M)
     assert image is not None

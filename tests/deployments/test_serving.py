@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -65,6 +66,12 @@ class Service:
         return not alive
 
 
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 @pytest.fixture
 def library(workshop):
     for number in range(3):
@@ -88,7 +95,7 @@ def service(library, tmp_path) -> Iterator[Service]:
     output = tmp_path / "output.txt"
     with output.open("w") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "deployments", "--config", str(file)],
+            [sys.executable, "-u", "-m", "deployments", "--config", str(file), "--port", free_port()],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=stream,

@@ -152,6 +152,7 @@ def test_failure_that_concerns_the_whole_run_is_not_tried_again(library, records
         embedded_by(library, server)
         with pytest.raises(SettingsError):
             run(library)
+        assert sum(any("walnut" in text for text in request.inputs) for request in server.requests) == 1
     flow_run = records.flow_run(root(library))
     assert flow_run.state.is_failed()
     assert "not now" in flow_run.state.message
