@@ -6,18 +6,20 @@ import gc
 import multiprocessing
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
 from knowledge.chunk import Chunker
 from knowledge.errors import BrokenDocument
-from knowledge.extract import registry
+from knowledge.extract import ocr, registry
 from knowledge.model import Chunk, Extraction, Heading, Part, RawDocument
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 
@@ -54,12 +56,13 @@ class WorkerPool:
             context.set_forkserver_preload([__name__])
         self._timeout = extraction.timeout_seconds
         self._memory_mb = extraction.memory_mb
+        self._turns = tempfile.NamedTemporaryFile(prefix="parquetry-ocr-")  # noqa: SIM115 - closed with the pool
         self._pool = ProcessPool(
             max_workers=extraction.workers or os.cpu_count() or 1,
             max_tasks=_TASKS_PER_WORKER,
             context=context,
             initializer=_start,
-            initargs=(extraction, chunking, tokenizer),
+            initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
         )
 
     def prepare(self, document: RawDocument) -> Future[Prepared]:
@@ -95,13 +98,14 @@ class WorkerPool:
         """Stop all processes at once, whatever they are doing."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
+        self._turns.close()
 
 
 _extraction: ExtractionSettings
 _chunker: Chunker
 
 
-def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
+def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
     global _extraction, _chunker
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
@@ -110,6 +114,7 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     # default pace took a fifth of the time on real manuals.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    ocr.take_turns(turns)
     _extraction = extraction
     _chunker = Chunker(chunking, tokenizer)
 

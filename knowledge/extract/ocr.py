@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from statistics import median_low
 from typing import Any
 
@@ -14,7 +18,7 @@ from knowledge.errors import MissingExtra
 from knowledge.extract.pdf_layout import HYPHEN_MARK, Line
 
 _THREADS = 2
-"""extraction already runs one process per core, but scans are rarely the work of all of them"""
+"""extraction runs one process per core, but only one of them reads a picture at a time"""
 _LEAST_CONFIDENCE = 0.6
 _LEAST_CONFIDENCE_ALONE = 0.9
 """of a single character: shapes of every kind are taken for one"""
@@ -56,6 +60,48 @@ def available() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
 
 
+_turns: Path | None = None
+
+
+def take_turns(lock: Path) -> None:
+    """Read one picture at a time among all processes that were given the same file.
+
+    A page at 200 dpi takes more than 600 MB while it is read, and the engine's threads use several cores anyway. The
+    lock of a process that is killed ends with it.
+
+    Args:
+        lock: an existing file of this machine.
+    """
+    global _turns
+    _turns = lock
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until no other process reads a picture; before and after, give free memory back to the system.
+
+    The allocator would keep what hundreds of layers took, for a next picture that may never come.
+    """
+    if _turns is None or sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with _turns.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        _trim()
+        try:
+            yield
+        finally:
+            _trim()
+
+
+def _trim() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def read(image: Any) -> list[OcrLine]:
     """The lines of text in a picture, in reading order.
 
@@ -94,7 +140,8 @@ def _read_tile(image: Any, offset: int) -> list[OcrLine]:
 def _recognise(image: Any, offset: int) -> list[OcrLine]:
     import numpy as np
 
-    result = _engine()(np.asarray(image)[:, :, ::-1])
+    with _turn():
+        result = _engine()(np.asarray(image)[:, :, ::-1])
     if result.boxes is None or result.txts is None:
         return []
     lines = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import embedder, fidelity, refresh
+from benchmarks import embedder, fidelity, folders, refresh
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
@@ -98,3 +98,18 @@ def test_markup_is_removed_without_cutting_words():
     assert plain_markdown("# Crane\n\n| a | b |\n| --- | --- |\n| *1*2 | [x](http://y) |").split() == [
         "Crane", "a", "b", "12", "x",
     ]  # fmt: skip
+
+
+def test_every_document_of_mixed_folders_is_counted_once_with_its_reason(pdfs: Path, tmp_path: Path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "empty.txt").write_bytes(b"")
+    (notes / "broken.json").write_text('{"rule": ', "utf-8")
+    result = folders.main([str(pdfs), str(notes), "--scratch", str(tmp_path), "--results", str(tmp_path / "results")])
+    full, unchanged = result["steps"]["full"], result["steps"]["unchanged"]
+    counts = full["documents"]
+    assert (counts["scanned"], counts["added"], counts["skipped"], counts["failed"]) == (5, 3, 1, 1)
+    assert full["reasons"] == {"skipped extract/empty": 1, "failed extract/damaged": 1}
+    assert (full["exit_code"], unchanged["documents"]["unchanged"]) == (0, 3)
+    assert full["peak_pss_mb"] > 50
+    assert json.loads((tmp_path / "results" / "folders.json").read_text("utf-8"))["folders"] == ["pdfs", "notes"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -46,6 +48,26 @@ def test_a_long_picture_is_read_in_pieces_without_losing_or_doubling_a_line(monk
 @pytest.mark.parametrize("size", [(1, 1), (400, 3), (60, 60)])
 def test_a_picture_without_text_has_no_lines(size: tuple[int, int]):
     assert ocr.read(Image.new("RGB", size, "white")) == []
+
+
+def test_pictures_are_read_one_at_a_time_among_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A page takes hundreds of megabytes while it is read; a process that is killed must not keep others waiting."""
+    lock = tmp_path / "lock"
+    lock.touch()
+    monkeypatch.setattr(ocr, "_turns", None)
+    ocr.take_turns(lock)
+    image = picture("Hall two")
+    ocr.read(image)  # loads the models, so that only the lock can keep the second reading waiting
+    hold = "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, 2); print(1, flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", hold, str(lock)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(ocr.read, image)
+            with pytest.raises(TimeoutError):
+                reading.result(timeout=3)
+            other.kill()
+            assert [line.text for line in reading.result(timeout=120)] == ["Hall two"]
 
 
 def test_a_shape_is_not_taken_for_a_letter():
