@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,16 +23,11 @@ VersionOption = Annotated[
 ]
 
 
-def settings_for(config: Path | None, corpus: str | None, namespace: str | None = None) -> Settings:
+def settings_for(config: Path | None, corpus: str | None) -> Settings:
     """The settings of a command: the file's, with what the command line says over them.
 
     Raises:
         SettingsError: as `load_settings`.
     """
     settings = load_settings(config)
-    values: dict[str, Any] = {}
-    if corpus is not None:
-        values["root"] = corpus
-    if namespace is not None:
-        values["namespace"] = namespace
-    return override(settings, {"corpus": values}) if values else settings
+    return settings if corpus is None else override(settings, {"corpus": {"root": corpus}})

@@ -57,7 +57,7 @@ def plan(
     from flows.composition import Request, plan_only
     from knowledge.report import count_documents
 
-    settings = settings_for(config, corpus, namespace)
+    settings = settings_for(config, corpus)
     planned = plan_only(Request(settings, tuple(targets or ()), namespace, allow_removals))
     if as_json:
         estimate = planned.estimate
@@ -88,7 +88,7 @@ def refresh(
     """Bring the corpus up to date with its sources, or with the given folders and files."""
     from flows.composition import Request
 
-    settings = settings_for(config, corpus, namespace)
+    settings = settings_for(config, corpus)
     request = Request(settings, tuple(targets or ()), namespace, allow_removals)
     _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 
@@ -114,7 +114,7 @@ def reindex(
 
     if bool(documents) == everything:
         raise SettingsError("name the documents to reindex, or give --all")
-    settings = settings_for(config, corpus, namespace)
+    settings = settings_for(config, corpus)
     request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
     _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 

@@ -64,9 +64,11 @@ def test_pictures_are_read_one_at_a_time_among_processes(monkeypatch: pytest.Mon
         other.stdout.readline()
         with ThreadPoolExecutor(1) as threads:
             reading = threads.submit(ocr.read, image)
-            with pytest.raises(TimeoutError):
-                reading.result(timeout=3)
-            other.kill()
+            try:
+                with pytest.raises(TimeoutError):
+                    reading.result(timeout=3)
+            finally:
+                other.kill()
             assert [line.text for line in reading.result(timeout=120)] == ["Hall two"]
 
 
