@@ -166,6 +166,40 @@ class LlmSettings(Section):
     timeout_seconds: float = Field(120, gt=0, description="Per request.")
 
 
+class SearchSettings(Section):
+    """How the corpus is searched."""
+
+    language: str = Field(
+        "english",
+        examples=["german"],
+        description="Words are reduced to their stems by the Snowball rules of this language; `none` leaves them.",
+    )
+    fusion: Literal["convex", "rrf"] = Field(
+        "convex",
+        description="How a hybrid search puts two lists together: weighted normalised scores, or reciprocal ranks.",
+    )
+    vector_weight: float = Field(0.3, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
+    depth: int = Field(100, ge=1, le=10_000, description="Best chunks of each side that a hybrid search fuses.")
+    rrf_k: int = Field(60, ge=1, description="Of the fusion `rrf`: how little the first ranks stand out.")
+    rerank: str | None = Field(
+        None,
+        pattern=r"^(llm|onnx:.+)$",
+        examples=["onnx:./models/cross-encoder"],
+        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, or `llm`, the `[llm]` model.",
+    )
+    index_folder: str | None = Field(
+        None,
+        examples=["/var/cache/parquetry"],
+        description="Where search indexes are kept; default: beside the corpus, or in the user's cache if the corpus "
+        "cannot be written.",
+    )
+    log: str | None = Field(
+        None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
+    )
+    record_searches: bool = Field(False, description="Also keep the events in the corpus's table `searches`.")
+    cache_entries: int = Field(256, ge=0, description="Answers that a service keeps in memory.")
+
+
 class SourceSettings(Section):
     """A place that documents come from."""
 
@@ -208,6 +242,7 @@ class Settings(Section):
     extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
     refresh: RefreshSettings = Field(default_factory=RefreshSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
 
     @model_validator(mode="after")
@@ -310,8 +345,14 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     embedder = corpus.embedder
     if embedder.startswith("onnx:"):
         corpus = corpus.model_copy(update={"embedder": "onnx:" + anchor(embedder.removeprefix("onnx:"))})
+    search = settings.search
+    places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
+    if search.rerank and search.rerank.startswith("onnx:"):
+        places["rerank"] = "onnx:" + anchor(search.rerank.removeprefix("onnx:"))
     sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
-    return settings.model_copy(update={"corpus": corpus, "source": sources})
+    return settings.model_copy(
+        update={"corpus": corpus, "search": search.model_copy(update=places), "source": sources}
+    )
 
 
 Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]
