@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,12 @@ import numpy.typing as npt
 from knowledge.embed.base import Embedded, Vectors, model_id
 from knowledge.embed.checks import NO_TOKENS, blank, same_dimension, unit_rows
 from knowledge.embed.recipe import Pooling, Recipe, read_recipe
-from knowledge.errors import MissingExtra, SettingsError
+from knowledge.errors import SettingsError
+from knowledge.onnx_folder import INPUTS, input_types, load_tokenizer, open_session, plain_tokenizer
 from knowledge.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Encoding
 
 _REVISION = 1
 """raised whenever the same text may get another vector from us"""
@@ -25,8 +25,6 @@ _BLOCK_TEXTS = 1024
 """texts tokenised and sorted by length at a time"""
 _BATCH_TOKENS = 2048
 """padded tokens that go through the model at a time; more are no faster and take more memory"""
-_ERRORS_ONLY = 3
-_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _WHOLE_TEXT_OUTPUT = "sentence_embedding"
 
 Hidden = npt.NDArray[np.float32]
@@ -65,12 +63,12 @@ class OnnxEmbedder:
         self._recipe = read_recipe(folder)
         self._folder = folder
         self._document_prefix, self._query_prefix = _prefixes(self._recipe, settings)
-        self._session = _load_model(self._recipe, folder)
-        self._inputs = _input_types(self._session, folder)
+        self._session = open_session(self._recipe.model, f"the embedder onnx:{folder}")
+        self._inputs = input_types(self._session, folder)
         self._output, self._pooled = _choose_output(self._session, folder)
-        self.tokenizer_json = _plain_tokenizer(self._recipe)
-        self._counting = _load_tokenizer(self.tokenizer_json, self._recipe)
-        self._tokenizer = _load_tokenizer(self.tokenizer_json, self._recipe)
+        self.tokenizer_json = plain_tokenizer(self._recipe.tokenizer)
+        self._counting = load_tokenizer(self.tokenizer_json, self._recipe.tokenizer)
+        self._tokenizer = load_tokenizer(self.tokenizer_json, self._recipe.tokenizer)
         self._tokenizer.enable_truncation(_window_tokens(self._recipe, settings))
         full = self._run([_Window(0, [self._recipe.pad_id], [0])]).shape[1]
         if self._recipe.dimension is not None:
@@ -141,7 +139,7 @@ class OnnxEmbedder:
             token_ids[row, :length] = window.ids
             types[row, :length] = window.types
             mask[row, :length] = 1
-        given = dict(zip(_INPUTS, (token_ids, mask, types), strict=True))
+        given = dict(zip(INPUTS, (token_ids, mask, types), strict=True))
         feed = {name: given[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         (output,) = self._session.run([self._output], feed)
         numbers = np.asarray(output, np.float32)
@@ -217,40 +215,6 @@ def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
         yield batch
 
 
-def _load_model(recipe: Recipe, folder: str) -> Any:
-    try:
-        import onnxruntime
-        from onnxruntime.capi import onnxruntime_pybind11_state as failures
-    except ImportError as error:
-        raise MissingExtra("onnx", f"the embedder onnx:{folder}") from error
-    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _ERRORS_ONLY
-    # Idle threads that spin would take the processors from the workers that extract documents meanwhile.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(str(recipe.model), options, providers=["CPUExecutionProvider"])
-    except (
-        failures.Fail,
-        failures.InvalidArgument,
-        failures.InvalidGraph,
-        failures.InvalidProtobuf,
-        failures.NoSuchFile,
-        failures.NotImplemented,
-        failures.RuntimeException,
-    ) as error:
-        raise SettingsError(f"the model {recipe.model} cannot be loaded: {error}") from error
-
-
-def _input_types(session: Any, folder: str) -> dict[str, type[np.signedinteger[Any]]]:
-    """NumPy type of each input that the model takes."""
-    found = {each.name: np.int32 if "int32" in each.type else np.int64 for each in session.get_inputs()}
-    unknown = sorted(set(found) - set(_INPUTS))
-    if unknown:
-        raise SettingsError(f"the model in {folder} wants inputs that a text embedder has not: {', '.join(unknown)}")
-    return found
-
-
 def _choose_output(session: Any, folder: str) -> tuple[str, bool]:
     """The output to use, and whether it is one vector per text already."""
     outputs = session.get_outputs()
@@ -261,24 +225,3 @@ def _choose_output(session: Any, folder: str) -> tuple[str, bool]:
     if first.shape and len(first.shape) not in {2, 3}:
         raise SettingsError(f"the model in {folder} gives {first.name} of shape {first.shape}, which is no embedding")
     return first.name, len(first.shape or ()) == 2
-
-
-def _plain_tokenizer(recipe: Recipe) -> str:
-    """The tokenizer without the cutting and padding that exports often leave in it."""
-    try:
-        described = json.loads(recipe.tokenizer.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"the embedder's file {recipe.tokenizer} cannot be read: {error}") from error
-    return json.dumps(described | {"truncation": None, "padding": None}, ensure_ascii=False)
-
-
-def _load_tokenizer(described: str, recipe: Recipe) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_str(described)
-    except Exception as error:  # the library raises nothing more specific
-        raise SettingsError(f"the embedder's file {recipe.tokenizer} is no tokenizer: {error}") from error
-    # A document that writes about control tokens must not be able to send any.
-    tokenizer.encode_special_tokens = True
-    return tokenizer

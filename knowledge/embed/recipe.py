@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from knowledge import ids
 from knowledge.errors import SettingsError
+from knowledge.onnx_folder import max_tokens, model_file, read_json, tokenizer_file
 
 Pooling = Literal["cls", "mean", "max", "last"]
 """how the vectors of a text's tokens become one"""
 
-_MODEL_PLACES = ("model.onnx", "onnx/model.onnx")
 _POOLING_FLAGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -31,9 +30,6 @@ _POOLING_NAMES: dict[str, Pooling] = {
     "lasttoken": "last",
 }
 _KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
-_DEFAULT_MAX_TOKENS = 512
-_NO_LIMIT = 1_000_000
-"""tokenizers without a limit say 10^30"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +82,19 @@ def read_recipe(folder: str) -> Recipe:
     root = Path(folder)
     if not root.is_dir():
         raise SettingsError(f"corpus.embedder names the folder {folder}, which does not exist")
-    model = _model_file(root)
-    config = _read(root / "config.json")
-    transformer = _read(root / "sentence_bert_config.json")
-    pooling_config = _read(_pooling_folder(root) / "config.json")
-    prompts = _read(root / "config_sentence_transformers.json")
+    model = model_file(root)
+    config = read_json(root / "config.json")
+    transformer = read_json(root / "sentence_bert_config.json")
+    pooling_config = read_json(_pooling_folder(root) / "config.json")
+    prompts = read_json(root / "config_sentence_transformers.json")
     named = prompts.get("prompts") or {}
     default = named.get(prompts.get("default_prompt_name"), "")
     return Recipe(
         model=model,
-        tokenizer=_tokenizer_file(root, model),
+        tokenizer=tokenizer_file(root, model),
         family=str(config.get("model_type") or "model"),
         pooling=_pooling(pooling_config, root),
-        max_tokens=_max_tokens(transformer, _read(root / "tokenizer_config.json"), config),
+        max_tokens=max_tokens(transformer, read_json(root / "tokenizer_config.json"), config),
         lower_case=bool(transformer.get("do_lower_case")),
         pad_id=int(config.get("pad_token_id") or 0),
         dimension=pooling_config.get("word_embedding_dimension")
@@ -109,28 +105,10 @@ def read_recipe(folder: str) -> Recipe:
     )
 
 
-def _model_file(root: Path) -> Path:
-    for place in _MODEL_PLACES:
-        if (root / place).is_file():
-            return root / place
-    others = sorted([*root.glob("*.onnx"), *root.glob("onnx/*.onnx")])
-    if len(others) == 1:
-        return others[0]
-    found = f"; it holds {', '.join(file.name for file in others)}: name one of them model.onnx" if others else ""
-    raise SettingsError(f"the embedder's folder {root} has no model.onnx{found}")
-
-
-def _tokenizer_file(root: Path, model: Path) -> Path:
-    for file in (root / "tokenizer.json", model.parent / "tokenizer.json"):
-        if file.is_file():
-            return file
-    raise SettingsError(f"the embedder's folder {root} has no tokenizer.json; export the model with its fast tokenizer")
-
-
 def _pooling_folder(root: Path) -> Path:
     """Where `modules.json` says that pooling is configured; checks that there is no step we do not do."""
     folder = root / "1_Pooling"
-    for module in _read(root / "modules.json", []):
+    for module in read_json(root / "modules.json", []):
         kind = str(module.get("type", "")).rpartition(".")[2]
         if kind not in _KNOWN_MODULES:
             raise SettingsError(
@@ -152,29 +130,6 @@ def _pooling(config: dict[str, Any], root: Path) -> Pooling:
     if len(chosen) != 1 or chosen[0] is None:
         raise SettingsError(f"the model in {root} pools its tokens in a way that is not supported: {config}")
     return chosen[0]
-
-
-def _max_tokens(transformer: dict[str, Any], tokenizer: dict[str, Any], config: dict[str, Any]) -> int:
-    stated = (transformer.get("max_seq_length"), tokenizer.get("model_max_length"))
-    limits = [int(limit) for limit in stated if limit and limit < _NO_LIMIT]
-    if not limits and config.get("max_position_embeddings"):
-        # RoBERTa and its kin count positions from the padding id on.
-        offset = int(config.get("pad_token_id") or 0) + 1 if config.get("type_vocab_size") == 1 else 0
-        limits = [int(config["max_position_embeddings"]) - offset]
-    return min(limits, default=_DEFAULT_MAX_TOKENS)
-
-
-def _read(file: Path, default: Any = None) -> Any:
-    try:
-        value = json.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        return {} if default is None else default
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"the embedder's file {file} cannot be read: {error}") from error
-    expected = dict if default is None else type(default)
-    if not isinstance(value, expected):
-        raise SettingsError(f"the embedder's file {file} does not hold a JSON {expected.__name__}")
-    return cast(Any, value)
 
 
 def _file_hash(file: Path) -> str:
