@@ -73,6 +73,15 @@ class Embedder(Protocol):
         """
         ...
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32[n, dimension]: each row what `embed_query` gives for that text, with as few requests as it takes.
+
+        Raises:
+            TransientError: the service did not answer usefully within the allowed tries.
+            SettingsError: the operator has to act (key, quota, model name), or a query is refused.
+        """
+        ...
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens in each text, exactly where the tokenizer is at hand, else an upper estimate."""
         ...

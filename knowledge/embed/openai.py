@@ -118,15 +118,26 @@ class OpenAIEmbedder:
             TransientError: the request failed as often as the settings allow.
             SettingsError: the key, the quota or the model's name is not in order, or the service refuses this text.
         """
-        vector = np.zeros((1, self.dimension), np.float32)
-        if text.strip():
-            try:
-                vector[:], _ = self._request([self._settings.query_prefix + text])
-            except BrokenDocument as error:
-                raise SettingsError(f"the query cannot be embedded: {error.detail}") from error
-            unit_rows(vector)
-        query: Vectors = vector[0]
+        query: Vectors = self.embed_queries([text])[0]
         return query
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32[n, dimension], each row as `embed_query` gives it; many queries go into one request.
+
+        Raises:
+            TransientError: a request failed as often as the settings allow.
+            SettingsError: the key, the quota or the model's name is not in order, or the service refuses a text.
+        """
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        inputs = {row: self._settings.query_prefix + text for row, text in enumerate(texts) if text.strip()}
+        for batch in self._batches(inputs):
+            try:
+                vectors[list(batch)], _ = self._request(list(batch.values()))
+            except BrokenDocument as error:
+                which = "the query" if len(batch) == 1 else f"one of {len(batch)} queries"
+                raise SettingsError(f"{which} cannot be embedded: {error.detail}") from error
+        unit_rows(vectors)
+        return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Upper estimates from the lengths in UTF-8."""

@@ -117,6 +117,13 @@ class WordLlamaEmbedder:
         query: Vectors = vector[0]
         return query
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32[n, dimension], each row as `embed_query` gives it."""
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self.embed_query(text)
+        return vectors
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Exact numbers of tokens."""
         return [

@@ -127,3 +127,12 @@ def test_the_id_is_known_without_opening(tmp_path: Path) -> None:
     folder = build_folder(tmp_path, files={"config.json": {"hidden_size": 6}})
     for name in ("wordllama", f"onnx:{folder}"):
         assert embedder_id(name, EmbeddingSettings()) == open_embedder(name, EmbeddingSettings()).id
+
+
+def test_queries_together_lie_where_each_lies_alone(embedder: Embedder) -> None:
+    queries = [*TEXTS, " ", "green dog runs", ""]
+    together = embedder.embed_queries(queries)
+    assert together.shape == (len(queries), embedder.dimension)
+    assert together.dtype == np.float32
+    np.testing.assert_allclose(together, [embedder.embed_query(query) for query in queries], atol=1e-6)
+    assert embedder.embed_queries([]).shape == (0, embedder.dimension)

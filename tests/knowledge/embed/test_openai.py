@@ -35,6 +35,12 @@ def test_texts_are_batched_by_estimated_tokens() -> None:
     assert [len(request.inputs) for request in server.requests] == [2, 2, 1]
 
 
+def test_many_queries_are_one_request() -> None:
+    with EmbeddingServer() as server:
+        open_on(server, query_prefix="query: ").embed_queries(["a", " ", "b"])
+    assert [request.inputs for request in server.requests] == [["query: a", "query: b"]]
+
+
 def test_a_text_that_may_be_too_long_for_the_model_goes_alone() -> None:
     """If the service refuses it, nothing else has to be sent twice."""
     with EmbeddingServer(poisoned("long")) as server:

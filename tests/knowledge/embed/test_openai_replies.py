@@ -88,6 +88,14 @@ def test_a_refused_query_says_so() -> None:
         open_on(server).embed_query("poison")
 
 
+def test_one_refused_query_among_many_stops_them_all() -> None:
+    with (
+        EmbeddingServer(poisoned("poison")) as server,
+        pytest.raises(SettingsError, match="one of 2 queries cannot be embedded"),
+    ):
+        open_on(server).embed_queries(["fine", "poison"])
+
+
 # --- what comes back
 
 
