@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ DESCRIBE_IMAGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """What a model says that an image shows."""
+class Answer:
+    """What a model says."""
 
     text: str
     input_tokens: int
@@ -57,7 +58,7 @@ class LanguageModel:
         self._lock = threading.Lock()
         self._client: openai.OpenAI | None = None
 
-    def describe_image(self, content: bytes, media_type: str) -> Description:
+    def describe_image(self, content: bytes, media_type: str) -> Answer:
         """What an image shows, in one paragraph.
 
         Args:
@@ -74,15 +75,27 @@ class LanguageModel:
             {"type": "text", "text": DESCRIBE_IMAGE},
             {"type": "image_url", "image_url": {"url": f"data:{media_type};base64,{data}"}},
         ]
-        client = self._connected()
+        return self.ask([{"role": "user", "content": question}])
 
-        def call() -> Description:
+    def ask(self, messages: Sequence[Mapping[str, Any]]) -> Answer:
+        """What the model says next in a conversation.
+
+        Args:
+            messages: `role` and `content` of each, as the chat API takes them.
+
+        Raises:
+            BrokenDocument: `input-rejected`, the service or the model refuses these messages.
+            TransientError: the request failed as often as the settings allow.
+            SettingsError: the key, the quota or the model's name is not in order.
+        """
+        client = self._connected()
+        conversation: Any = list(messages)
+
+        def call() -> Answer:
             # Replies are read as plain data: a service may leave out what the client's types promise.
-            reply: Any = client.chat.completions.create(
-                model=self.model, messages=[{"role": "user", "content": question}]
-            )
+            reply: Any = client.chat.completions.create(model=self.model, messages=conversation)
             usage = getattr(reply, "usage", None)
-            return Description(
+            return Answer(
                 _answer(reply, self._where),
                 getattr(usage, "prompt_tokens", None) or 0,
                 getattr(usage, "completion_tokens", None) or 0,

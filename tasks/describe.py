@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from knowledge.llm import Description, LanguageModel
+from knowledge.llm import Answer, LanguageModel
 from knowledge.settings import LlmSettings
 
 AT_A_TIME = 4
@@ -25,7 +25,7 @@ class Describer:
         self._model = LanguageModel(settings)
         self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
 
-    def start(self, content: bytes, media_type: str) -> Future[Description]:
+    def start(self, content: bytes, media_type: str) -> Future[Answer]:
         """Ask for one image; the future raises what `LanguageModel.describe_image` raises."""
         return self._threads.submit(self._model.describe_image, content, media_type)
 

@@ -14,7 +14,7 @@ from knowledge.changes import Change
 from knowledge.errors import BrokenDocument, SkippedDocument, Verdict, classify
 from knowledge.extract.detect import detect
 from knowledge.extract.image import with_description
-from knowledge.llm import Description
+from knowledge.llm import Answer
 from knowledge.model import DocumentRow, Extraction, RawDocument
 from storage.shards import StoredText
 from tasks.run import Run
@@ -32,7 +32,7 @@ class Document:
     content_hash: str = ""
     media_type: str | None = None
     future: Future[Any] | None = None
-    description: Future[Description] | None = None
+    description: Future[Answer] | None = None
     """of an image, from a language model"""
     prepared: Prepared | None = None
     refused: tuple[str, Verdict] | None = None
@@ -138,7 +138,7 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
         document.future = document.description = None
 
 
-def _described(document: Document, description: Future[Description], run: Run, tally: Tally) -> Prepared:
+def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
     """An image with what a language model says of it before the text that was read in it, if any was."""
     prepared: Prepared | None = None
     try:

@@ -13,7 +13,7 @@ from knowledge.embed.base import Embedded, Vectors, model_id
 from knowledge.embed.checks import NO_TOKENS, blank, same_dimension, unit_rows
 from knowledge.embed.recipe import Pooling, Recipe, read_recipe
 from knowledge.errors import SettingsError
-from knowledge.onnx_folder import INPUTS, input_types, load_tokenizer, open_session, plain_tokenizer
+from knowledge.onnx_model import by_length, input_types, load_tokenizer, open_session, padded, plain_tokenizer
 from knowledge.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ _REVISION = 1
 """raised whenever the same text may get another vector from us"""
 _BLOCK_TEXTS = 1024
 """texts tokenised and sorted by length at a time"""
-_BATCH_TOKENS = 2048
-"""padded tokens that go through the model at a time; more are no faster and take more memory"""
 _WHOLE_TEXT_OUTPUT = "sentence_embedding"
 
 Hidden = npt.NDArray[np.float32]
@@ -137,16 +135,7 @@ class OnnxEmbedder:
 
     def _run(self, batch: list[_Window]) -> npt.NDArray[np.float32]:
         """float32[windows, dimension of the model]."""
-        longest = max(len(window.ids) for window in batch)
-        token_ids = np.full((len(batch), longest), self._recipe.pad_id, np.int64)
-        mask = np.zeros_like(token_ids)
-        types = np.zeros_like(token_ids)
-        for row, window in enumerate(batch):
-            length = len(window.ids)
-            token_ids[row, :length] = window.ids
-            types[row, :length] = window.types
-            mask[row, :length] = 1
-        given = dict(zip(INPUTS, (token_ids, mask, types), strict=True))
+        given = padded([each.ids for each in batch], [each.types for each in batch], self._recipe.pad_id)
         feed = {name: given[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         (output,) = self._session.run([self._output], feed)
         numbers = np.asarray(output, np.float32)
@@ -156,7 +145,7 @@ class OnnxEmbedder:
             raise SettingsError(
                 f"the model in {self._folder} gives {numbers.ndim}-dimensional {self._output}, not tokens"
             )
-        return pool(numbers, mask, self._recipe.pooling)
+        return pool(numbers, given["attention_mask"], self._recipe.pooling)
 
 
 def embedder_id(folder: str, settings: EmbeddingSettings) -> str | None:
@@ -210,16 +199,8 @@ def _window_tokens(recipe: Recipe, settings: EmbeddingSettings) -> int:
 
 
 def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
-    """Windows of similar length together, so that little is padded."""
-    batch: list[_Window] = []
-    for window in sorted(windows, key=lambda each: len(each.ids), reverse=True):
-        # Sorted from long to short, so the first of a batch is its longest.
-        if batch and (len(batch) + 1) * len(batch[0].ids) > _BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(window)
-    if batch:
-        yield batch
+    for batch in by_length([len(each.ids) for each in windows]):
+        yield [windows[position] for position in batch]
 
 
 def _choose_output(session: Any, folder: str) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from knowledge import ids
 from knowledge.errors import SettingsError
-from knowledge.onnx_folder import max_tokens, model_file, read_json, tokenizer_file
+from knowledge.onnx_model import max_tokens, model_file, read_json, tokenizer_file
 
 Pooling = Literal["cls", "mean", "max", "last"]
 """how the vectors of a text's tokens become one"""

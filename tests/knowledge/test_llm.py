@@ -8,7 +8,7 @@ import pytest
 
 from knowledge.calls import Patience
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
-from knowledge.llm import Description, LanguageModel
+from knowledge.llm import Answer, LanguageModel
 from knowledge.settings import LlmSettings
 from tests.servers.chat_server import ChatServer, Reply, error, said
 
@@ -21,7 +21,7 @@ def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def describe(server: ChatServer, slept: list[float] | None = None, attempts: int = 3) -> Description:
+def describe(server: ChatServer, slept: list[float] | None = None, attempts: int = 3) -> Answer:
     """Asks with a clock that notes how long it would sleep instead of sleeping."""
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
     slept = [] if slept is None else slept
@@ -31,7 +31,7 @@ def describe(server: ChatServer, slept: list[float] | None = None, attempts: int
 
 def test_a_description_comes_back_with_the_tokens_it_cost():
     with ChatServer([said(" A crane on a quay.\n")]) as server:
-        assert describe(server) == Description("A crane on a quay.", 120, 9)
+        assert describe(server) == Answer("A crane on a quay.", 120, 9)
     (body,) = server.bodies
     (message,) = body["messages"]
     instruction, image = message["content"]

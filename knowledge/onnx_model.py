@@ -1,12 +1,14 @@
-"""A folder with a model exported to ONNX: where its files are, what they say, and opening them."""
+"""A model exported to ONNX, in a folder: its files and what they say, opening it, feeding it texts."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from knowledge.errors import MissingExtra, SettingsError
 
@@ -20,6 +22,8 @@ _DEFAULT_MAX_TOKENS = 512
 _NO_LIMIT = 1_000_000
 """tokenizers without a limit say 10^30"""
 _ERRORS_ONLY = 3
+_BATCH_TOKENS = 2048
+"""padded tokens that go through a model at a time; more are no faster and take more memory"""
 
 
 def model_file(root: Path) -> Path:
@@ -169,3 +173,41 @@ def load_tokenizer(described: str, file: Path) -> Tokenizer:
     # A document that writes about control tokens must not be able to send any.
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Batches of texts of similar length, so that little is padded.
+
+    Args:
+        lengths: tokens of each text.
+
+    Yields:
+        0-based positions of the texts of a batch, the longest first.
+    """
+    batch: list[int] = []
+    for position in sorted(range(len(lengths)), key=lambda each: -lengths[each]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(position)
+    if batch:
+        yield batch
+
+
+def padded(
+    ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]], pad_id: int
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Each of `INPUTS` as int64[texts, tokens of the longest]; the mask is 1 for a token and 0 for padding at the end.
+
+    Args:
+        ids: tokens of each text.
+        types: of each token, which of a pair of texts it belongs to.
+        pad_id: token that fills shorter texts.
+    """
+    token_ids = np.full((len(ids), max(map(len, ids))), pad_id, np.int64)
+    mask, token_types = np.zeros_like(token_ids), np.zeros_like(token_ids)
+    for row, (text, kinds) in enumerate(zip(ids, types, strict=True)):
+        token_ids[row, : len(text)] = text
+        token_types[row, : len(text)] = kinds
+        mask[row, : len(text)] = 1
+    return dict(zip(INPUTS, (token_ids, mask, token_types), strict=True))
