@@ -154,3 +154,8 @@ def classify(error: BaseException) -> Verdict:
         case _:
             lines = str(error).strip().splitlines() or [""]
             return Verdict("fail", "unexpected", f"{type(error).__name__}: {lines[-1].strip()}"[:500])
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library says first, for a message of one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

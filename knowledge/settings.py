@@ -360,7 +360,8 @@ Override = Annotated[dict[str, Any], "section -> key -> value, over what the fil
 
 def override(settings: Settings, values: Override) -> Settings:
     """Settings with some keys replaced and everything checked again."""
-    merged = settings.model_dump()
+    # What nobody set stays unset, so that it can still be told from what was asked for.
+    merged = settings.model_dump(exclude_unset=True)
     for section, keys in values.items():
-        merged[section] = {**merged[section], **keys}
+        merged[section] = {**merged.get(section, {}), **keys}
     return parse_settings(merged, "command line")

@@ -20,8 +20,10 @@ from serving.options import (
 )
 from serving.output import print_hits, print_json, print_table, terminal_width
 from serving.service import Reader, SearchRequest
-from storage.connect import QueryError, query, script
-from storage.search import Caller, Filters, Mode
+from storage.database import QueryError, query
+from storage.filters import Caller, Filters
+from storage.search import Mode
+from storage.snapshot_views import script
 
 
 def search(

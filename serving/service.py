@@ -4,31 +4,57 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
+from knowledge.embed.base import Vectors
 from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
-from storage.connect import Connection, connect_snapshot, rows, tuples
+from serving.answer_cache import AnswerCache
+from serving.passages import Passage, Place, merge
+from serving.search_events import SearchEvent, SearchLog, mean, now
+from storage.connect import open_index
+from storage.database import Connection, rows, tuples
+from storage.filters import Filters
+from storage.index import OpenIndex
 from storage.lake import Lake, Publish, Snapshot
-from storage.search import Filters, Hit, Mode, Searcher
+from storage.search import Hit, Mode, Searcher
+from storage.snapshot_views import connect_snapshot
 
+Level = Literal["chunk", "document"]
 _CHOICES = 5
 """documents that an ambiguous name lists"""
+_CHUNKS_PER_DOCUMENT = 4
+"""chunks to look at for each document that is asked for, at first"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search."""
+    """One search: all that decides what is found."""
 
     query: str
     mode: Mode = "hybrid"
     k: int = 5
     min_score: float | None = None
     filters: Filters = field(default_factory=Filters)
+    level: Level = "chunk"
+    """whether every chunk is a result, or every document with its best chunk"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What a search came to."""
+
+    hits: tuple[Hit, ...]
+    """best first"""
+    explanation: Mapping[str, Any]
+    """how: counts of what the caller may see, and seconds by stage"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +64,14 @@ class SearchResponse:
     request: SearchRequest
     version: int
     seconds: float
-    hits: tuple[Hit, ...]
+    """of this search; what a batch does once is shared evenly"""
+    cached: bool
+    ranking: Ranking
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The results, best first."""
+        return self.ranking.hits
 
     def as_json(self) -> dict[str, Any]:
         """The object that `parquetry search --json` prints."""
@@ -76,49 +109,125 @@ def _rounded(score: float | None) -> float | None:
 
 
 class Reader:
-    """Reads one version of a corpus.
+    """Reads one version of a corpus. Safe to use from several threads.
 
     Args:
         settings: with the corpus's root and embedder.
         version: as `history` shows; None for the newest.
+        cache: of answers, to share between readers of any versions and settings; None for one of its own.
 
     Raises:
         SettingsError: there is no corpus, or no such version.
         StorageError: it cannot be read.
     """
 
-    def __init__(self, settings: Settings, version: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, version: int | None = None, cache: AnswerCache[Ranking] | None = None
+    ) -> None:
         self._settings = settings
         self._lake = Lake(settings.corpus.root)
         self.snapshot: Snapshot = self._lake.snapshot(version)
-        self._connection: Connection | None = None
+        self._asked_version = version
+        self._index: OpenIndex | None = None
+        self._tables: Connection | None = None
+        self._lock = threading.RLock()
+        self._cache = AnswerCache[Ranking](settings.search.cache_entries) if cache is None else cache
+        self._log = SearchLog(settings.search.log) if settings.search.log else None
 
     @property
     def connection(self) -> Connection:
-        """The DuckDB connection with the corpus's views."""
-        if self._connection is None:
-            self._connection = connect_snapshot(self.snapshot)
-        return self._connection
+        """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
+        with self._lock:
+            if self._index is None:
+                self._index = open_index(self._lake, self.snapshot, self._asked_version, self._settings)
+                if self._index.version != self.snapshot.version:
+                    # Somebody published since; nothing of the earlier version was shown yet.
+                    self.snapshot, self._tables = self._lake.snapshot(self._index.version), None
+            return self._index.connection
+
+    @property
+    def tables(self) -> Connection:
+        """The DuckDB connection with views straight on the Parquet files, which needs no index."""
+        with self._lock:
+            if self._tables is None:
+                self._tables = connect_snapshot(self.snapshot)
+            return self._tables
+
+    def close(self) -> None:
+        """Give the index's file free for later versions."""
+        with self._lock:
+            for opened in (self._index, self._tables):
+                if opened is not None:
+                    opened.close()
+            self._index = self._tables = None
+
+    def _session(self) -> Connection:
+        """A connection to the index for one search: its temporary tables are its own."""
+        session = self.connection.cursor()
+        session.execute("USE ix")
+        session.execute("SET TimeZone = 'UTC'")
+        return session
+
+    # --- search
 
     def search(self, request: SearchRequest) -> SearchResponse:
         """Rank chunks.
 
         Raises:
-            SettingsError: the corpus was embedded by another model than the settings name.
+            SettingsError: the corpus was embedded by another model than the settings name, or a filter is wrong.
         """
+        (response,) = self.search_all([request])
+        return response
+
+    def search_all(self, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
+        """Rank chunks for many queries, in their order; neighbours with the same filters are embedded together.
+
+        Raises:
+            SettingsError: as `search`.
+        """
+        for filters, group in groupby(requests, key=lambda request: request.filters):
+            yield from self._search_group(filters, list(group))
+
+    def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
         started = perf_counter()
-        searcher = Searcher(self.connection, request.filters)
-        vector, model = None, None
-        if request.mode != "text":
-            stored = searcher.embedders()
-            if stored:
-                model = self._model_of(stored)
-                embedder = open_embedder(self._settings.corpus.embedder, self._settings.embedding)
-                vector = embedder.embed_query(request.query)
-        hits = searcher.search(request.query, vector, model, request.mode, request.k)
-        if request.min_score is not None:
-            hits = [hit for hit in hits if hit.score >= request.min_score]
-        return SearchResponse(request, self.snapshot.version, perf_counter() - started, tuple(hits))
+        session = self._session()
+        known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
+        unknown = [request for request in requests if request not in known]
+        with closing(session):
+            if unknown:
+                searcher = Searcher(session, filters, self._settings.search)
+                model, vectors = self._vectors(searcher, unknown)
+            shared = (perf_counter() - started) / len(requests)
+            for request in requests:
+                started = perf_counter()
+                ranking = known.get(request)
+                cached = ranking is not None
+                if ranking is None:
+                    ranking = _rank(searcher, request, vectors.get(request.query), model)
+                    self._cache.put(self._key(request), ranking)
+                seconds = shared + perf_counter() - started
+                response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
+                self._tell(response)
+                yield response
+
+    def _key(self, request: SearchRequest) -> Hashable:
+        """All that an answer depends on."""
+        settings = self._settings
+        # The files tell a corpus from one that was made in its place and has come to the same version.
+        corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
+        return (request, corpus, settings.search, settings.corpus.embedder, settings.embedding)
+
+    def _vectors(
+        self, searcher: Searcher, requests: Sequence[SearchRequest]
+    ) -> tuple[str | None, Mapping[str, Vectors]]:
+        """The model behind the visible documents, and the queries' vectors; nothing where nothing is compared."""
+        queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
+        stored = searcher.embedders() if queries else []
+        if not stored:
+            return None, {}
+        model = self._model_of(stored)
+        embedder = open_embedder(self._settings.corpus.embedder, self._settings.embedding)
+        return model, dict(zip(queries, embedder.embed_queries(queries), strict=True))
 
     def _model_of(self, stored: list[str]) -> str:
         name = self._settings.corpus.embedder
@@ -130,10 +239,87 @@ class Reader:
             )
         return mine
 
+    def _tell(self, response: SearchResponse) -> None:
+        """Log a search that was answered."""
+        if self._log is None:
+            return
+        request, scores = response.request, [hit.score for hit in response.hits]
+        self._log.write(
+            SearchEvent(
+                at=now(),
+                query=request.query,
+                mode=request.mode,
+                level=request.level,
+                k=request.k,
+                caller=request.filters.caller is not None,
+                version=response.version,
+                count=len(scores),
+                mean_score=mean(scores),
+                best_score=max(scores, default=None),
+                seconds=response.seconds,
+                cached=response.cached,
+            )
+        )
+
+    # --- what stands around hits
+
+    def passages(self, hits: Sequence[Hit], context: int) -> tuple[Passage, ...]:
+        """Hits with their neighbours in the document; what touches or overlaps is one passage.
+
+        Args:
+            hits: of this reader, best first.
+            context: chunks before and after each hit.
+
+        Returns:
+            In the order of their best hits.
+        """
+        places = [
+            Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
+        ]
+        stretches = merge(places, self._neighbours(places, context), context)
+        texts = self.texts([each.document_id for each in stretches])
+        return tuple(
+            Passage(
+                each,
+                texts[each.document_id][each.start : each.end],
+                tuple((places[rank].start, places[rank].end) for rank in each.hits),
+            )
+            for each in stretches
+        )
+
+    def _neighbours(self, places: Sequence[Place], context: int) -> list[Place]:
+        """The chunks of `places` and those around them."""
+        with closing(self._session()) as session:
+            found = tuples(
+                session,
+                """SELECT DISTINCT c.document_id, c.chunk_index, c.start, c."end"
+                FROM chunks AS c JOIN (
+                    SELECT unnest($1::VARCHAR[]) AS document_id, unnest($2::INTEGER[]) AS chunk_index
+                ) AS hit ON c.document_id = hit.document_id AND abs(c.chunk_index - hit.chunk_index) <= $3""",
+                [[each.document_id for each in places], [each.chunk_index for each in places], context],
+            )
+        return [Place(*values) for values in found]
+
+    def texts(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """The stored normalised texts of documents; one that has none is missing."""
+        if not document_ids:
+            return {}
+        with closing(self.tables.cursor()) as session:
+            found = tuples(
+                session,
+                """SELECT d.document_id, t.text FROM all_texts AS t JOIN (
+                    SELECT document_id, revision FROM documents WHERE document_id IN (SELECT unnest($1::VARCHAR[]))
+                ) AS d USING (revision)""",
+                [sorted(set(document_ids))],
+            )
+        return dict(found)
+
+    # --- inspect and look back
+
     def documents(self, namespace: str | None = None, status: str | None = None) -> list[dict[str, Any]]:
         """The current documents, one dictionary of columns each, by source and path."""
         return rows(
-            self.connection,
+            self.tables,
             """SELECT * FROM documents WHERE ($1 IS NULL OR namespace = $1) AND ($2 IS NULL OR status = $2)
             ORDER BY namespace, source, path""",
             [namespace, status],
@@ -146,7 +332,7 @@ class Reader:
             SettingsError: none or several match.
         """
         found = rows(
-            self.connection,
+            self.tables,
             """SELECT * FROM documents WHERE document_id = $1 OR uri = $1 OR path = $1 OR filename = $1
             ORDER BY uri, document_id""",
             [name],
@@ -165,19 +351,25 @@ class Reader:
     def chunks(self, document_id: str) -> list[dict[str, Any]]:
         """The chunks of a document, without vectors, in order."""
         return rows(
-            self.connection,
+            self.tables,
             "SELECT * EXCLUDE (vector, revision) FROM chunks WHERE document_id = $1 ORDER BY chunk_index",
             [document_id],
         )
 
     def text(self, document_id: str) -> str | None:
         """The stored normalised text of a document; None if it has none."""
-        found = tuples(self.connection, "SELECT text FROM texts WHERE document_id = $1", [document_id])
-        return found[0][0] if found else None
+        return self.texts([document_id]).get(document_id)
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         return self._lake.history(limit)
+
+
+def _rank(searcher: Searcher, request: SearchRequest, vector: Vectors | None, model: str | None) -> Ranking:
+    hits = searcher.search(request.query, vector, model, request.mode, request.k)
+    if request.min_score is not None:
+        hits = [hit for hit in hits if hit.score >= request.min_score]
+    return Ranking(tuple(hits), asdict(searcher.explanation))
 
 
 def plain(value: Any) -> Any:

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from knowledge.model import DocumentRow
 from storage import schema
-from storage.connect import Connection, connect_snapshot, open_duckdb, reading, rows, sql_list
+from storage.database import Connection, open_duckdb, reading, rows, sql_list
 from storage.lake import Snapshot
 from storage.shards import StoredText, parse_structure
+from storage.snapshot_views import connect_snapshot
 
 Vector = npt.NDArray[np.float32]
 

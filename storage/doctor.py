@@ -9,10 +9,11 @@ from typing import Literal
 
 from knowledge import ids
 from knowledge.errors import StorageError
-from storage.connect import Connection, connect_snapshot, tuples
+from storage.database import Connection, tuples
 from storage.lake import Lake, Snapshot
 from storage.layout import TABLES, Layout, Table
 from storage.shards import is_whole
+from storage.snapshot_views import connect_snapshot
 
 SAMPLE_DOCUMENTS = 2000
 """documents whose spans are checked, unless all are asked for"""

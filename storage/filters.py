@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 
-from knowledge.errors import SettingsError
-from storage.connect import Connection, reading
+from knowledge.errors import SettingsError, first_line
+from storage.database import Connection, reading
 from storage.where import parse_where
 
 
@@ -136,7 +136,7 @@ def select_visible(
         for statement in computed:
             connection.execute(statement.sql, list(statement.parameters))
     except duckdb.Error as error:
-        problem = str(error).splitlines()[0]
+        problem = first_line(error)
         raise SettingsError(f"where {filters.where!r} cannot be computed: {problem}") from error
 
 

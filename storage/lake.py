@@ -21,7 +21,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError
+from knowledge.errors import PublishConflict, SettingsError, StorageError, first_line
 from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.layout import TABLES, Layout, Table, layout_of
@@ -248,10 +248,6 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (TableNotFoundError, DeltaError) as error:
-        raise StorageError(f"{what}: {_first_line(error)}") from error
+        raise StorageError(f"{what}: {first_line(error)}") from error
     except OSError as error:
-        raise StorageError(f"{what}: {error.strerror or _first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise StorageError(f"{what}: {error.strerror or first_line(error)}") from error

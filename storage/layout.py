@@ -14,6 +14,9 @@ Table = Literal["documents", "texts", "chunks", "runs", "failures"]
 TABLES: tuple[Table, ...] = ("texts", "chunks", "runs", "failures", "documents")
 """in the order of creation: a corpus exists once its `documents` table does"""
 
+INDEX = "index"
+"""name of the folder of the search index"""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -28,6 +31,11 @@ class Layout:
     def table(self, table: Table) -> str:
         """Folder of a Delta table."""
         return posixpath.join(self.root, table)
+
+    @property
+    def index(self) -> str:
+        """Folder of the search index, when it is kept beside the corpus."""
+        return posixpath.join(self.root, INDEX)
 
     def shard(self, table: Table, name: str) -> str:
         """A Parquet file of a table."""

@@ -12,9 +12,10 @@ from knowledge.rebase import by_key
 from knowledge.restore import restore
 from knowledge.rows import Stamp, removed_row
 from knowledge.select import is_named
-from storage.connect import connect_snapshot, sql_list, tuples
 from storage.current import current_rows
+from storage.database import sql_list, tuples
 from storage.lake import Lake, Snapshot
+from storage.snapshot_views import connect_snapshot
 
 ATTEMPTS = 8
 """publishes of others that a rewrite gives way to before it gives up"""

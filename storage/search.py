@@ -1,49 +1,33 @@
-"""All ranking SQL: which chunks answer a query, among those that the caller may see."""
+"""Which chunks answer a query, among those that the caller may see: searches an index of `storage.index`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.rank import convex
-from storage.connect import Connection, reading, rows, tuples
+from knowledge.rank import convex, reciprocal_rank
+from knowledge.settings import SearchSettings
+from knowledge.stems import stop_words
+from storage.codes import code_columns, codes_of
+from storage.database import Connection, reading, rows, tuples
+from storage.filters import Filters, select_visible
+from storage.index_build import read_state, stems_of
+from storage.ranking import best, candidates, hamming, text_scores, vector_scores
 
 Mode = Literal["hybrid", "vector", "text"]
-CANDIDATES = 100
-"""hits of each side that a hybrid search fuses"""
-K1, B = 1.2, 0.75
-"""parameters of BM25: saturation of term frequency, share of length normalisation (Robertson and Zaragoza 2009)"""
-TERMS = r"regexp_extract_all(lower(strip_accents({text})), '[\p{{L}}\p{{N}}]+')"
-"""the tokeniser, the same for texts and queries"""
-
-_BM25 = f"idf * tf * {K1 + 1} / (tf + {K1} * ({1 - B} + {B} * length / mean))"
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """On whose behalf a search runs: sees public documents, those of the organization, and the user's own."""
-
-    user_id: str | None = None
-    org_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which documents may answer; applied before ranking."""
-
-    namespaces: tuple[str, ...] = ()
-    """empty for all"""
-    filename: str | None = None
-    """glob over the file's name or its path within the source"""
-    tags: tuple[str, ...] = ()
-    """a document must carry all of them"""
-    media_type: str | None = None
-    caller: Caller | None = None
-    """None is the operator, who sees everything"""
+Vector = npt.NDArray[np.float32]
+EXACT_CHUNKS = 20_000
+"""visible chunks up to which every vector is compared"""
+CANDIDATES = 2_000
+"""chunks that the first of two stages keeps, at least"""
+CANDIDATES_PER_HIT = 20
+"""of the first stage for each hit that is asked for"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +39,89 @@ class Hit:
     """score of each side that found it"""
     row: Mapping[str, Any]
     """columns of the chunk and its document"""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """1-based place in the list of each side that found it"""
 
 
 @dataclass
+class Explanation:
+    """How a search came to its answer. Counts only what the caller may see."""
+
+    documents: int
+    chunks: int
+    vectors: str | None = None
+    """`exact` or `two-stage`; None if no vectors were compared"""
+    vector_candidates: int = 0
+    """chunks whose vectors were compared exactly"""
+    text_candidates: int = 0
+    """chunks that hold a term of the query"""
+    terms: dict[str, int] = field(default_factory=dict)
+    """stems that were searched for, with the number of visible chunks that hold each"""
+    ignored: tuple[str, ...] = ()
+    """stop words of the query"""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """by stage"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """One chunk in the list of a side."""
+
+    chunk: int
+    doc: int
+    score: float
+
+
 class Searcher:
-    """Searches one snapshot of a corpus through a connection of `storage.connect`."""
+    """Searches one index on behalf of one caller.
 
-    connection: Connection
-    filters: Filters = field(default_factory=Filters)
+    Args:
+        connection: whose current database is an index; the searcher makes temporary tables in it and is the only one
+            that uses it.
+        filters: who asks, and which documents may answer.
+        settings: how two lists become one.
 
-    def __post_init__(self) -> None:
-        where, parameters = _where(self.filters)
+    Raises:
+        SettingsError: a filter is not what it may be.
+    """
+
+    def __init__(
+        self, connection: Connection, filters: Filters | None = None, settings: SearchSettings | None = None
+    ) -> None:
+        self._connection = connection
+        self._settings = settings or SearchSettings()
+        filters = filters or Filters()
+        self._everything = filters == Filters()
+        self._language = read_state(connection).language
+        select_visible(connection, filters, "parts.documents", ("doc", "document_id"), "visible_documents")
         with reading():
-            self.connection.execute(
-                f"""CREATE OR REPLACE TEMP TABLE visible AS
-                SELECT revision, document_id, embedder FROM documents WHERE {where}""",
-                parameters,
+            connection.execute(
+                """CREATE OR REPLACE TEMP TABLE visible AS
+                SELECT doc, count(*)::INTEGER AS copies, min(document_id) AS first
+                FROM visible_documents GROUP BY doc"""
             )
+        self._spaces = {
+            embedder: _Space(*numbers)
+            for embedder, *numbers in tuples(
+                connection,
+                """SELECT s.embedder, s.space, s.dimension, sum(r.chunks)::BIGINT
+                FROM visible JOIN parts.revisions AS r USING (doc) JOIN parts.spaces AS s USING (space)
+                GROUP BY ALL ORDER BY s.embedder""",
+            )
+        }
+        ((self._documents, self._chunks, self._length),) = tuples(
+            connection,
+            """SELECT coalesce(sum(v.copies), 0)::BIGINT, coalesce(sum(v.copies * r.chunks), 0)::BIGINT,
+                coalesce(sum(v.copies * r.length), 0)::BIGINT
+            FROM visible AS v JOIN parts.revisions AS r USING (doc)""",
+        )
+        self.explanation = Explanation(self._documents, self._chunks)
 
     def embedders(self) -> list[str]:
         """Ids of the models behind the visible documents."""
-        found = tuples(self.connection, "SELECT DISTINCT embedder FROM visible ORDER BY 1")
-        return [embedder for (embedder,) in found]
+        return list(self._spaces)
 
-    def search(
-        self, query: str, vector: npt.NDArray[np.float32] | None, embedder: str | None, mode: Mode, k: int
-    ) -> list[Hit]:
+    def search(self, query: str, vector: Vector | None, embedder: str | None, mode: Mode, k: int) -> list[Hit]:
         """The `k` best chunks.
 
         Args:
@@ -90,104 +131,130 @@ class Searcher:
             mode: which sides rank.
             k: most hits to return.
         """
-        depth = max(k, CANDIDATES) if mode == "hybrid" else k
-        by_vector = self._vector(vector, embedder, depth) if vector is not None and mode != "text" else []
-        by_text = self._text(query, depth) if mode != "vector" else []
-        ranked = {"vector": by_vector, "text": by_text, "hybrid": None}[mode]
-        best = (convex(by_vector, by_text) if ranked is None else ranked)[:k]
-        sides = {"vector": dict(by_vector), "text": dict(by_text)}
-        details = self._details([key for key, _ in best])
-        return [
-            Hit(score, {side: scores[key] for side, scores in sides.items() if key in scores}, details[key])
-            for key, score in best
-        ]
+        self.explanation = Explanation(self._documents, self._chunks)
+        depth = max(k, self._settings.depth) if mode == "hybrid" else k
+        sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
+        if mode != "text" and vector is not None and embedder is not None:
+            with self._timed("vector"):
+                sides["vector"] = self._vector(vector, embedder, depth)
+        if mode != "vector":
+            with self._timed("text"):
+                sides["text"] = self._text(query, depth)
+        ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
+        with self._timed("details"):
+            return self._hits(ranked, sides, k)
 
-    def _vector(self, vector: npt.NDArray[np.float32], embedder: str | None, depth: int) -> list[tuple[str, float]]:
-        if not vector.any():
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.explanation.seconds[stage] = perf_counter() - started
+
+    def _fused(self, sides: Mapping[str, Sequence[_Ranked]]) -> list[tuple[int, float]]:
+        vector, text = ([(each.chunk, each.score) for each in sides[name]] for name in ("vector", "text"))
+        weight = self._settings.vector_weight
+        if self._settings.fusion == "rrf":
+            return reciprocal_rank(vector, text, weight, self._settings.rrf_k)
+        return convex(vector, text, weight)
+
+    # --- the two sides
+
+    def _vector(self, vector: Vector, embedder: str, depth: int) -> list[_Ranked]:
+        space = self._spaces.get(embedder)
+        if space is None or not vector.any():
             return []
-        size = len(vector)
-        return tuples(
-            self.connection,
-            f"""SELECT v.document_id || '-chunk-' || c.chunk_index,
-                array_cosine_similarity(c.vector::FLOAT[{size}], $1::FLOAT[{size}]) AS score
-            FROM all_chunks AS c JOIN visible AS v USING (revision)
-            WHERE c.embedder = $2 AND c.vector IS NOT NULL
-            ORDER BY score DESC, v.document_id, c.chunk_index LIMIT $3""",
-            [vector.tolist(), embedder, depth],
-        )
+        query = f"$1::FLOAT[{space.dimension}]"
+        if space.chunks <= EXACT_CHUNKS:
+            self.explanation.vectors, self.explanation.vector_candidates = "exact", space.chunks
+            return self._ranked(
+                best(vector_scores(space.number, query, "visible", None), str(depth)), [vector.tolist()]
+            )
+        keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
+        self.explanation.vectors, self.explanation.vector_candidates = "two-stage", keep
+        code = [f"{word}::BIGINT" for word in codes_of(vector[None])[0].tolist()]
+        distance = hamming(code_columns(space.dimension), code)
+        nearest = candidates(space.number, distance, str(keep), None if self._everything else "visible")
+        scores = best(vector_scores(space.number, query, None, "nearest"), str(depth))
+        return self._ranked(f"WITH nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})", [vector.tolist()])
 
-    def _text(self, query: str, depth: int) -> list[tuple[str, float]]:
-        """BM25 over the visible chunks, its statistics included."""
-        terms = sorted(set(tuples(self.connection, f"SELECT {TERMS.format(text='$1')}", [query])[0][0]))
-        if not terms:
+    def _text(self, query: str, depth: int) -> list[_Ranked]:
+        terms = self._terms(query)
+        if not terms or not self._chunks:
             return []
-        return tuples(
-            self.connection,
-            f"""WITH tokenised AS MATERIALIZED (
-                SELECT v.document_id, c.chunk_index, {TERMS.format(text="c.text")} AS terms
-                FROM all_chunks AS c JOIN visible AS v USING (revision)
-            ), totals AS (
-                SELECT count(*) AS n, avg(len(terms)) AS mean FROM tokenised
-            ), occurrences AS (
-                SELECT document_id, chunk_index, length, term, count(*) AS tf FROM (
-                    SELECT document_id, chunk_index, len(terms) AS length,
-                        unnest(list_filter(terms, lambda t: list_contains($1, t))) AS term
-                    FROM tokenised
-                ) GROUP BY ALL
-            ), weights AS (
-                SELECT term, ln(1 + (any_value(n) - count(*) + 0.5) / (count(*) + 0.5)) AS idf
-                FROM occurrences, totals GROUP BY term
+        numbers = ", ".join(str(term) for term in terms)
+        scores = text_scores(numbers, "visible", str(self._chunks), str(self._length / self._chunks))
+        return self._ranked(best(scores, str(depth)))
+
+    def _terms(self, query: str) -> list[int]:
+        """Numbers of the terms that a query asks for: its stop words only if it has nothing else."""
+        words = sorted({word for (word,) in tuples(self._connection, "SELECT unnest(tokens($1))", [query])})
+        stops = stop_words(self._language).intersection(words)
+        asked = [word for word in words if word not in stops] or words
+        self.explanation.ignored = tuple(sorted(set(words) - set(asked)))
+        found = tuples(
+            self._connection,
+            "SELECT term, stem FROM parts.terms WHERE stem IN (SELECT unnest($1::VARCHAR[])) ORDER BY stem",
+            [sorted(set(stems_of(asked, self._language)))],
+        )
+        return [term for term, _ in found]
+
+    def _ranked(self, sql: str, parameters: Sequence[Any] = ()) -> list[_Ranked]:
+        """The list of a side, best first. What ties stands in an order that the rest of the corpus does not change."""
+        found = tuples(
+            self._connection,
+            f"""SELECT chunk, doc, score FROM ({sql}) JOIN visible USING (doc)
+            ORDER BY score DESC, first, chunk""",
+            parameters,
+        )
+        return [_Ranked(*values) for values in found]
+
+    # --- what is shown
+
+    def _hits(self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int) -> list[Hit]:
+        """The best chunks with what is known of them, once for each document that has them."""
+        if not ranked:
+            return []
+        last = ranked[min(k, len(ranked)) - 1][1]
+        chosen = {chunk: score for chunk, score in ranked if score >= last}
+        scores = {name: {each.chunk: each.score for each in side} for name, side in sides.items()}
+        ranks = {name: {each.chunk: i for i, each in enumerate(side, 1)} for name, side in sides.items()}
+        found = sorted(
+            self._rows(list(chosen)),
+            key=lambda row: (-chosen[row["chunk"]], row["document_id"], row["chunk_index"]),
+        )
+        hits = []
+        for row in found[:k]:
+            chunk = row.pop("chunk")
+            hits.append(
+                Hit(
+                    chosen[chunk],
+                    {name: side[chunk] for name, side in scores.items() if chunk in side},
+                    row,
+                    {name: side[chunk] for name, side in ranks.items() if chunk in side},
+                )
             )
-            SELECT document_id || '-chunk-' || chunk_index, sum({_BM25} ORDER BY term) AS score
-            FROM occurrences JOIN weights USING (term), totals
-            GROUP BY document_id, chunk_index
-            ORDER BY score DESC, document_id, chunk_index LIMIT $2""",
-            [terms, depth],
-        )
+        return hits
 
-    def _details(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        if not ids:
-            return {}
-        found = rows(
-            self.connection,
-            """WITH wanted AS (
-                SELECT id, id[:36] AS document_id, regexp_extract(id, '-chunk-(\\d+)$', 1)::INTEGER AS chunk_index
-                FROM (SELECT unnest($1) AS id)
-            ), places AS (
-                SELECT w.*, d.* EXCLUDE (document_id, chunks, tokens)
-                FROM wanted AS w JOIN documents AS d USING (document_id)
+    def _rows(self, chunks: Sequence[int]) -> list[dict[str, Any]]:
+        return rows(
+            self._connection,
+            """WITH chosen AS MATERIALIZED (
+                SELECT rowid AS chunk, * FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))
             )
-            SELECT p.id AS chunk_id, p.document_id, p.uri, p.filename, p.title, p.namespace, p.source, p.media_type,
-                p.tags, p.metadata, c.kind, c.page, c.headings, c.start, c."end", c.text, c.chunk_index, c.tokens
-            FROM places AS p JOIN all_chunks AS c ON c.revision = p.revision AND c.chunk_index = p.chunk_index""",
-            [list(ids)],
+            SELECT c.chunk, d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.uri, d.filename,
+                d.title, d.namespace, d.source, d.media_type, d.tags, d.metadata, c.kind, c.page, c.headings, c.start,
+                c."end", c.text, c.chunk_index, c.tokens, c.revision
+            FROM chosen AS c JOIN visible_documents AS v USING (doc) JOIN parts.documents AS d USING (document_id)""",
+            [list(chunks)],
         )
-        return {row["chunk_id"]: row for row in found}
 
 
-def _where(filters: Filters) -> tuple[str, list[Any]]:
-    conditions, parameters = ["revision <> 0"], []
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """A vector space, and how much of it is visible."""
 
-    def add(condition: str, *values: Any) -> None:
-        for value in values:
-            parameters.append(value)
-            condition = condition.replace("?", f"${len(parameters)}", 1)
-        conditions.append(condition)
-
-    if filters.namespaces:
-        add("list_contains(?, namespace)", list(filters.namespaces))
-    if filters.filename:
-        add("(filename GLOB ? OR path GLOB ?)", filters.filename, filters.filename)
-    if filters.tags:
-        add("list_has_all(tags, ?)", list(filters.tags))
-    if filters.media_type:
-        add("media_type = ?", filters.media_type)
-    if filters.caller is not None:
-        caller = filters.caller
-        add(
-            "(visibility = 'public' OR (visibility = 'organization' AND org_id = ?)"
-            " OR (visibility = 'individual' AND user_id = ?))",
-            caller.org_id,
-            caller.user_id,
-        )
-    return " AND ".join(conditions), parameters
+    number: int
+    dimension: int
+    chunks: int

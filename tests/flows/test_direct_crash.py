@@ -16,7 +16,7 @@ import pytest
 from test_direct_properties import state
 from workshop import Workshop
 
-from storage.connect import open_duckdb, sql_list
+from storage.database import open_duckdb, sql_list
 
 RUNNER = Path(__file__).parent / "crash_runner.py"
 BY_EVENT, BY_TIME, PARTS = 20, 12, 4

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from serving.cli import COMMANDS, app
-from storage.connect import open_duckdb
+from storage.database import open_duckdb
 
 NAMES = sorted(command.__name__ for command in COMMANDS)
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from knowledge import ids
 from knowledge.model import Chunk, Extraction, Part
-from storage.connect import connect_snapshot
 from storage.current import current_rows
 from storage.lake import Lake
 from storage.layout import shard_name
 from storage.search import Filters, Searcher
 from storage.shards import RevisionChunks, stored_text, write_chunks, write_texts
+from storage.snapshot_views import connect_snapshot
 from tests.records import row
 
 EMBEDDER = "model@4"

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from knowledge.errors import StorageError
-from storage.connect import QueryError, connect, open_duckdb, query, reading, rows, script, sql_list
+from storage.connect import connect
+from storage.database import QueryError, open_duckdb, query, reading, rows, sql_list
 from storage.layout import TABLES
+from storage.snapshot_views import script
 from tests.records import failed, row
 
 VIEWS = {"documents", "chunks", "texts", "runs", "failures", "document_history", *(f"all_{t}" for t in TABLES[:-1])}

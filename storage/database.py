@@ -1,0 +1,83 @@
+"""DuckDB as this project uses it: connections that fetch nothing, results as rows, errors in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from knowledge.errors import StorageError, first_line
+
+Connection = duckdb.DuckDBPyConnection
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Say in one line what it means that DuckDB cannot read a corpus.
+
+    Raises:
+        StorageError: a file of the corpus is missing, cut short, or not to be read.
+    """
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+        raise StorageError(
+            f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
+        ) from error
+
+
+def open_duckdb() -> Connection:
+    """A connection that reads local files only and fetches nothing."""
+    connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    connection.execute(f"SET threads = {os.cpu_count() or 1}")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def rows(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """All rows of a query as dictionaries."""
+    with reading():
+        result = connection.execute(sql, list(parameters))
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+
+
+def tuples(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query."""
+    with reading():
+        return connection.execute(sql, list(parameters)).fetchall()
+
+
+def sql_list(values: Iterable[str]) -> str:
+    """A SQL list literal of strings."""
+    return "[" + ", ".join(map(sql_string, values)) + "]"
+
+
+def sql_string(value: str) -> str:
+    """A SQL literal of a string."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+class QueryError(Exception):
+    """A SQL statement that DuckDB refused; the text is DuckDB's first line."""
+
+
+def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run a statement.
+
+    Returns:
+        Column names, and rows.
+
+    Raises:
+        QueryError: the statement is wrong.
+    """
+    try:
+        result = connection.execute(statement)
+        if result is None:
+            raise QueryError("there is no statement in it")
+        return [column[0] for column in result.description or ()], result.fetchall()
+    except duckdb.Error as error:
+        raise QueryError(first_line(error)) from error

@@ -1,0 +1,352 @@
+"""The search index of a corpus: one DuckDB file per version, beside the corpus or in a cache folder.
+
+A refresh never writes to a file that readers see. It takes the older of the two files that are kept (nobody reads it
+any more), brings it to the present version at the cost of what changed since, and renames it; only if the older file is
+still being read, or there is none, the newer one is copied first. Readers hold a lease on the file that they read; a
+file without a lease may be taken. Deleting any of it loses nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+
+import duckdb
+
+from knowledge.errors import StorageError, first_line
+from knowledge.settings import SearchSettings
+from storage.database import Connection, open_duckdb, reading, sql_string, tuples
+from storage.index_build import FORMAT, IndexState, advance, create_tables, is_worn, read_state
+from storage.index_views import Space, statements
+from storage.lake import Snapshot
+from storage.layout import Layout
+
+KEPT = 2
+"""files: the one that is read, and the one before it, which becomes the next"""
+BUILD_MEMORY = "2GB"
+"""that DuckDB uses before it takes the disk to build an index"""
+_NAME = re.compile(r"index-(\d+)\.duckdb")
+_TRIES = 100
+"""openings of a file that others are just replacing"""
+_PAUSE = 0.02
+"""seconds between them"""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A finished index."""
+
+    path: Path
+    version: int
+    """of the corpus"""
+
+    @property
+    def lease(self) -> Path:
+        """File that readers lock, shared, for as long as they read."""
+        return self.path.with_suffix(".lease")
+
+
+class IndexFolder:
+    """The folder of a corpus's index files.
+
+    Args:
+        layout: of the corpus.
+        settings: say where the folder is and which language words are of.
+    """
+
+    def __init__(self, layout: Layout, settings: SearchSettings) -> None:
+        self._language = settings.language
+        # Who does not name a language reads an index of whichever it has.
+        self._any_language = "language" not in settings.model_fields_set
+        self.path = _folder(layout, settings)
+
+    def newest(self) -> IndexFile | None:
+        """The index of the highest version."""
+        found = self._files()
+        return found[0] if found else None
+
+    def _files(self) -> list[IndexFile]:
+        """All finished ones, newest first."""
+        names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        versions = [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+        return [self._file(version) for version in sorted(versions, reverse=True)]
+
+    def _file(self, version: int) -> IndexFile:
+        return IndexFile(self.path / f"index-{version}.duckdb", version)
+
+    def refresh(self, snapshot: Snapshot) -> IndexFile:
+        """Bring the index to a version of the corpus; does nothing if it is there, or further.
+
+        Args:
+            snapshot: of the lake.
+
+        Raises:
+            StorageError: it cannot be built or written.
+        """
+        present = self._usable(snapshot)
+        if present:
+            return present
+        with _translated(f"the search index in {self.path} cannot be written"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with _locked(self.path / "refresh.lock"):
+                present = self._usable(snapshot)
+                return present or self._switch(snapshot)
+
+    def _usable(self, snapshot: Snapshot) -> IndexFile | None:
+        newest = self.newest()
+        if newest is None or newest.version < snapshot.version:
+            return None
+        state = self._state(newest)
+        return newest if state is not None and self._fits(state) else None
+
+    def _state(self, file: IndexFile) -> IndexState | None:
+        """What a file says of itself; None if it is no index that can be read, or is gone."""
+        try:
+            with attached(file.path, read_only=True) as connection:
+                return read_state(connection)
+        except (duckdb.Error, StorageError, KeyError, ValueError):
+            return None
+
+    def _fits(self, state: IndexState) -> bool:
+        return state.format == FORMAT and (self._any_language or state.language == self._language)
+
+    def _switch(self, snapshot: Snapshot) -> IndexFile:
+        """Build the next file aside and rename it."""
+        for left in (*self.path.glob("building-*"), *self.path.glob("*.tmp")):
+            _delete(left)
+        building = self.path / f"building-{os.getpid()}.duckdb"
+        if not (self._take_over(building) and self._advance(building, snapshot)):
+            _delete(building)
+            with attached(building, read_only=False) as connection:
+                create_tables(connection, self._present_language() or self._language)
+                _bring(connection, snapshot)
+        made = self._file(snapshot.version)
+        made.lease.touch()
+        building.replace(made.path)
+        for old in [file for file in self._files() if file != made][KEPT - 1 :]:
+            _delete(old.path)
+            old.lease.unlink(missing_ok=True)
+        return made
+
+    def _present_language(self) -> str | None:
+        """Of the index that is there, for who names none."""
+        newest = self.newest()
+        state = self._state(newest) if newest and self._any_language else None
+        return state.language if state else None
+
+    def _take_over(self, building: Path) -> bool:
+        """Have a file to work on that holds an earlier version."""
+        files = self._files()
+        for spare in files[1:]:
+            with _leased(spare, fcntl.LOCK_EX) as free:
+                if free:
+                    spare.path.replace(building)
+                    spare.lease.unlink(missing_ok=True)
+                    return True
+        if not files or self._state(files[0]) is None:
+            return False
+        shutil.copyfile(files[0].path, building)
+        return True
+
+    def _advance(self, building: Path, snapshot: Snapshot) -> bool:
+        """Bring a file up to date; False if it is better built again."""
+        try:
+            with attached(building, read_only=False) as connection:
+                state = read_state(connection)
+                if not self._fits(state) or state.version > snapshot.version or is_worn(connection):
+                    return False
+                _bring(connection, snapshot)
+                return True
+        except (duckdb.Error, StorageError, KeyError, ValueError):
+            # Whatever is wrong with a derived file is cured by building it from the corpus.
+            return False
+
+    def open(self, snapshot: Snapshot) -> OpenIndex:
+        """Open the index of a version of the corpus or a later one, brought up to date first where needed.
+
+        Args:
+            snapshot: of the lake, the newest.
+
+        Raises:
+            StorageError: it cannot be built or read.
+        """
+        for _ in range(_TRIES):
+            file = self.refresh(snapshot)
+            opened = _open(file)
+            if opened is not None:
+                return opened
+            # Others switched twice between looking and opening.
+            sleep(_PAUSE)
+        raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
+
+
+@dataclass
+class OpenIndex:
+    """An index that is being read; close it, so that its file can be used again."""
+
+    connection: Connection
+    """whose current database is the index, read-only"""
+    version: int
+    """of the corpus"""
+    lease: int | None
+    """descriptor of the locked lease file; None for an index in memory"""
+
+    def session(self) -> Connection:
+        """One more connection to the index, for a thread of its own or for temporary tables."""
+        session = self.connection.cursor()
+        session.execute("USE ix")
+        session.execute("SET TimeZone = 'UTC'")
+        return session
+
+    def close(self) -> None:
+        self.connection.close()
+        if self.lease is not None:
+            os.close(self.lease)
+            self.lease = None
+
+
+def _open(file: IndexFile) -> OpenIndex | None:
+    """Open a finished index; None if it was taken away meanwhile."""
+    try:
+        lease = os.open(file.lease, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        # The lease may have been for a file of this name that was taken away before it was locked.
+        if os.fstat(lease).st_ino == file.lease.stat().st_ino:
+            return OpenIndex(attach(file.path, read_only=True), file.version, lease)
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except duckdb.IOException as error:
+        if file.path.exists():
+            os.close(lease)
+            raise StorageError(f"the search index {file.path} cannot be opened: {first_line(error)}") from error
+    os.close(lease)
+    return None
+
+
+def _bring(connection: Connection, snapshot: Snapshot) -> None:
+    advance(connection, snapshot)
+    for statement in statements(spaces_of(connection)):
+        connection.execute(statement)
+    connection.execute("CHECKPOINT ix")
+
+
+def spaces_of(connection: Connection) -> list[Space]:
+    """The vector spaces of the index in the current database."""
+    found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
+    return [
+        Space(number, embedder, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0])
+        for number, embedder, dimension in found
+    ]
+
+
+def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
+    """An index of a version that is not the newest, for one process; costs as much as building one.
+
+    Args:
+        snapshot: of the version.
+        language: that words are of.
+    """
+    connection = open_duckdb()
+    with reading():
+        connection.execute("ATTACH ':memory:' AS ix")
+        connection.execute("USE ix")
+        create_tables(connection, language)
+        _bring(connection, snapshot)
+    return OpenIndex(connection, snapshot.version, None)
+
+
+def attach(path: Path, *, read_only: bool) -> Connection:
+    """A connection whose current database is an index file."""
+    connection = open_duckdb()
+    try:
+        if read_only:
+            options = "READ_ONLY"
+        else:
+            # Opened by the DuckDB command lines of the 1.x series too.
+            options = "STORAGE_VERSION 'v1.5.0'"
+            connection.execute(f"SET memory_limit = '{BUILD_MEMORY}'")
+            connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
+        connection.execute(f"ATTACH {sql_string(str(path))} AS ix ({options})")
+        connection.execute("USE ix")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
+    """As `attach`, closed at the end."""
+    connection = attach(path, read_only=read_only)
+    try:
+        with reading():
+            yield connection
+    finally:
+        connection.close()
+
+
+def _folder(layout: Layout, settings: SearchSettings) -> Path:
+    """Beside the corpus if it can be written, else in a cache."""
+    mark = hashlib.blake2b(layout.root.encode(), digest_size=8).hexdigest()
+    if settings.index_folder is not None:
+        return Path(settings.index_folder) / mark
+    beside = Path(layout.index)
+    if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
+        return beside
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "parquetry" / mark
+
+
+@contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    """One process at a time brings an index up to date; the others wait and find it done."""
+    with lock.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _leased(file: IndexFile, how: int) -> Iterator[bool]:
+    """Whether a file's lease could be had, and have it."""
+    try:
+        stream = file.lease.open("rb")
+    except FileNotFoundError:
+        yield True
+        return
+    with stream:
+        try:
+            fcntl.flock(stream, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{what}: {error.strerror or error}") from error
+    except duckdb.Error as error:
+        raise StorageError(f"{what}: {first_line(error)}") from error
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    for each in (path, path.with_name(path.name + ".wal")):
+        with suppress(FileNotFoundError):
+            each.unlink()

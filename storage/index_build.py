@@ -1,0 +1,395 @@
+"""Fills the tables of the search index from a snapshot of the lake, and brings them from one version to another.
+
+All tables are in the schema `parts`. Chunks and postings are only ever added to: what a publish replaced is named in
+`parts.dead` and left out of every answer, until `is_worn` asks for the index to be built again. So a refresh costs what
+the publish changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from knowledge.stems import stemmer, stop_words
+from storage import schema
+from storage.codes import code_columns, codes_of, rotation
+from storage.database import Connection, sql_list, tuples
+from storage.lake import Snapshot
+from storage.layout import Table
+from storage.snapshot_views import scan
+from storage.tokens import CHUNK_TOKENS, MACROS
+
+FORMAT = 1
+"""raised when an older program would misread the file; an index of another format is built again"""
+SLICE = 20_000
+"""chunks whose words are counted at a time"""
+WORN_SHARE = 0.3
+"""of dead or unsorted rows that make an index be built again"""
+WORN_ROWS = 50_000
+"""below this many such rows an index is never worn"""
+
+_TABLES = (
+    "CREATE SCHEMA parts",
+    "CREATE TABLE parts.meta (key VARCHAR, value VARCHAR)",
+    "CREATE TABLE parts.spaces (space INTEGER, embedder VARCHAR, dimension INTEGER)",
+    "CREATE TABLE parts.revisions (doc INTEGER, revision BIGINT, space INTEGER, chunks INTEGER, length BIGINT)",
+    "CREATE TABLE parts.dead (doc INTEGER)",
+    """CREATE TABLE parts.chunks (doc INTEGER, revision BIGINT, chunk_index INTEGER, start BIGINT, "end" BIGINT,
+    kind VARCHAR, page INTEGER, headings VARCHAR[], text VARCHAR, tokens INTEGER, text_hash VARCHAR,
+    embedder VARCHAR)""",
+    "CREATE TABLE parts.postings (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)",
+    "CREATE TABLE parts.terms (term INTEGER, stem VARCHAR)",
+    "CREATE TABLE parts.words (word VARCHAR, term INTEGER, stop BOOLEAN)",
+)
+_CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
+_COPIED: tuple[Table, ...] = ("runs", "failures")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What an index says of itself."""
+
+    format: int
+    version: int
+    """of the corpus"""
+    language: str
+    files: Mapping[Table, Sequence[str]]
+    """names of the Parquet files of each table that are in it"""
+
+
+def create_tables(connection: Connection, language: str) -> None:
+    """Make an empty index in the current database of a connection."""
+    for statement in (*_TABLES, *MACROS):
+        connection.execute(statement)
+    columns = {name: _columns(name) for name in ("documents", *_COPIED)}
+    connection.execute(f"CREATE TABLE parts.documents ({columns['documents']}, doc INTEGER)")
+    for table in _COPIED:
+        connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
+    _write_state(connection, IndexState(FORMAT, -1, language, {}))
+
+
+def read_state(connection: Connection) -> IndexState:
+    """What the index in the current database says of itself."""
+    values = dict(tuples(connection, "SELECT key, value FROM parts.meta"))
+    files = json.loads(values["files"])
+    return IndexState(int(values["format"]), int(values["version"]), values["language"], files)
+
+
+def advance(connection: Connection, snapshot: Snapshot) -> None:
+    """Bring the index in the current database to a version of the corpus, from whichever it is at.
+
+    Args:
+        connection: whose current database holds the index, to be written.
+        snapshot: of the lake.
+    """
+    state = read_state(connection)
+    _documents(connection, snapshot, state)
+    _retire(connection)
+    _wanted(connection)
+    first = _one(connection, "SELECT count(*) FROM parts.chunks")
+    for space, dimension in _spaces(connection):
+        _chunks(connection, snapshot, state, space, dimension)
+        _document_vectors(connection, snapshot, state, space, dimension)
+        _codes(connection, space, first)
+    _postings(connection, first, state.language)
+    _revisions(connection, first)
+    for table in _COPIED:
+        _copy(connection, snapshot, state, table)
+    files = {table: [file_name(file) for file in paths] for table, paths in snapshot.files.items()}
+    _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+
+
+def is_worn(connection: Connection) -> bool:
+    """Whether so much of an index is dead or unsorted that it is better built again."""
+    ((dead, chunks, sorted_rows, postings),) = tuples(
+        connection,
+        """SELECT (SELECT count(*) FROM parts.chunks SEMI JOIN parts.dead USING (doc)),
+            (SELECT count(*) FROM parts.chunks),
+            (SELECT coalesce(max(value::BIGINT), 0) FROM parts.meta WHERE key = 'sorted_postings'),
+            (SELECT count(*) FROM parts.postings)""",
+    )
+    unsorted = postings - sorted_rows
+    return bool(dead > max(WORN_ROWS, WORN_SHARE * chunks) or unsorted > max(20 * WORN_ROWS, WORN_SHARE * sorted_rows))
+
+
+def _columns(table: str) -> str:
+    fields = schema.SCHEMAS[table]  # type: ignore[index]
+    return ", ".join(f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}' for field in fields)
+
+
+def _write_state(connection: Connection, state: IndexState) -> None:
+    values = {
+        "format": str(state.format),
+        "version": str(state.version),
+        "language": state.language,
+        "files": json.dumps(state.files),
+    }
+    connection.execute("DELETE FROM parts.meta WHERE key IN ('format', 'version', 'language', 'files')")
+    connection.executemany("INSERT INTO parts.meta VALUES (?, ?)", [list(pair) for pair in values.items()])
+
+
+# --- documents and revisions
+
+
+def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
+    """Replace the rows of the documents that changed."""
+    fresh, additive = _fresh_files(snapshot, state, "documents")
+    if not additive:
+        connection.execute("DELETE FROM parts.documents")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
+    # Rows of one file have one sequence per namespace; a later one may be among the fresh files or be here already.
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE current AS SELECT * FROM (
+            SELECT * FROM incoming UNION ALL BY NAME
+            SELECT * EXCLUDE (doc) FROM parts.documents SEMI JOIN incoming USING (namespace, document_id)
+        ) QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1"""
+    )
+    connection.execute(
+        """DELETE FROM parts.documents USING current
+        WHERE parts.documents.namespace = current.namespace AND parts.documents.document_id = current.document_id"""
+    )
+    connection.execute(
+        """INSERT INTO parts.documents BY NAME
+        SELECT c.*, r.doc FROM current AS c LEFT JOIN parts.revisions AS r USING (revision) WHERE NOT c.removed"""
+    )
+
+
+def _retire(connection: Connection) -> None:
+    """Note the revisions that no document has any more."""
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE retired AS
+        SELECT doc FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
+    )
+    if not _one(connection, "SELECT count(*) FROM retired"):
+        return
+    connection.execute("INSERT INTO parts.dead FROM retired")
+    connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
+    for (space,) in tuples(connection, "SELECT space FROM parts.spaces"):
+        connection.execute(f"DELETE FROM parts.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
+        connection.execute(f"DELETE FROM parts.document_vectors_{space} WHERE doc IN (SELECT doc FROM retired)")
+
+
+def _wanted(connection: Connection) -> None:
+    """Number the revisions that are to come in."""
+    connection.execute(
+        """INSERT INTO parts.spaces
+        SELECT row_number() OVER (ORDER BY embedder) + (SELECT count(*) FROM parts.spaces), embedder,
+            regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER
+        FROM (SELECT DISTINCT embedder FROM parts.documents WHERE revision <> 0 AND doc IS NULL)
+        ANTI JOIN parts.spaces USING (embedder)"""
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE wanted AS
+        SELECT (row_number() OVER (ORDER BY d.revision) + (SELECT count(*) FROM parts.revisions)
+            + (SELECT count(*) FROM parts.dead) - 1)::INTEGER AS doc, d.revision, s.space
+        FROM (SELECT DISTINCT revision, embedder FROM parts.documents WHERE revision <> 0 AND doc IS NULL) AS d
+        JOIN parts.spaces AS s USING (embedder)"""
+    )
+    connection.execute(
+        "UPDATE parts.documents AS d SET doc = w.doc FROM wanted AS w WHERE d.revision = w.revision AND d.doc IS NULL"
+    )
+
+
+def _spaces(connection: Connection) -> list[tuple[int, int]]:
+    """The spaces that new revisions are in, with their tables made."""
+    for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
+        names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
+        if f"vector_{space}" in names:
+            continue
+        connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
+        connection.execute(f"CREATE TABLE parts.document_vectors_{space} (doc INTEGER, vector FLOAT[{dimension}])")
+        columns = ", ".join(f"{name} BIGINT" for name in code_columns(dimension))
+        connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
+        rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
+        connection.register("rows", pa.table({"bit": pa.array(range(dimension), pa.int32()), "axis": rows}))
+        connection.execute(
+            f"CREATE TABLE parts.rotation_{space} AS SELECT bit, axis::FLOAT[{dimension}] AS axis FROM rows"
+        )
+        connection.unregister("rows")
+    used = tuples(connection, "SELECT space, dimension FROM parts.spaces SEMI JOIN wanted USING (space) ORDER BY 1")
+    return [(space, dimension) for space, dimension in used]
+
+
+def _revisions(connection: Connection, first: int) -> None:
+    connection.execute(
+        """INSERT INTO parts.revisions
+        SELECT w.doc, w.revision, w.space, coalesce(c.chunks, 0), coalesce(l.length, 0) FROM wanted AS w
+        LEFT JOIN (SELECT doc, count(*) AS chunks FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) AS c USING (doc)
+        LEFT JOIN (SELECT doc, sum(length) AS length FROM lengths GROUP BY doc) AS l USING (doc)""",
+        [first],
+    )
+
+
+# --- chunks and vectors
+
+
+def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int) -> None:
+    def take(files: Sequence[str]) -> None:
+        connection.execute(
+            f"""INSERT INTO parts.chunks BY NAME
+            SELECT w.doc, {_CHUNK_COLUMNS}, c.vector::FLOAT[{dimension}] AS vector_{space}
+            FROM read_parquet({sql_list(files)}) AS c
+            JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
+        )
+
+    _from_files(connection, snapshot, state, "chunks", space, take)
+
+
+def _document_vectors(
+    connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int
+) -> None:
+    def take(files: Sequence[str]) -> None:
+        connection.execute(
+            f"""INSERT INTO parts.document_vectors_{space}
+            SELECT w.doc, t.vector::FLOAT[{dimension}] FROM read_parquet({sql_list(files)}) AS t
+            JOIN missing AS w USING (revision) WHERE t.vector IS NOT NULL"""
+        )
+
+    _from_files(connection, snapshot, state, "texts", space, take)
+
+
+def _from_files(
+    connection: Connection,
+    snapshot: Snapshot,
+    state: IndexState,
+    table: Table,
+    space: int,
+    take: Callable[[Sequence[str]], None],
+) -> None:
+    """Take the rows of the wanted revisions from the files that came in since, then what is left from the others.
+
+    A revision that a crashed run had written, or that a restore brought back, stands in an older file.
+    """
+    fresh, _ = _fresh_files(snapshot, state, table)
+    older = [file for file in snapshot.files[table] if file not in set(fresh)]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
+    for files in (fresh, older):
+        if not files or not _one(connection, "SELECT count(*) FROM missing"):
+            continue
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
+            FROM read_parquet({sql_list(files)}) SEMI JOIN missing USING (revision)"""
+        )
+        take(files)
+        connection.execute("DELETE FROM missing WHERE revision IN (SELECT revision FROM found)")
+
+
+def _codes(connection: Connection, space: int, first: int) -> None:
+    """Sign bits of the new vectors, after the rotation of their space."""
+    for start, end in _slices(connection, first):
+        rows: pa.Table = connection.sql(
+            f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
+            WHERE rowid >= {start} AND rowid < {end} AND vector_{space} IS NOT NULL"""
+        ).to_arrow_table()
+        if not rows.num_rows:
+            continue
+        column = rows.column("vector").combine_chunks()
+        vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
+        codes = codes_of(vectors)
+        words = {name: pa.array(codes[:, i]) for i, name in enumerate(code_columns(vectors.shape[1]))}
+        batch = pa.table({"chunk": rows.column("chunk"), "doc": rows.column("doc"), **words})
+        connection.register("batch", batch)
+        connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
+        connection.unregister("batch")
+
+
+# --- words
+
+
+def _postings(connection: Connection, first: int, language: str) -> None:
+    """Count the words of the new chunks."""
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE counted (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)"
+    )
+    connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
+    for start, end in _slices(connection, first):
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE tokenised AS SELECT rowid::INTEGER AS chunk, doc, {CHUNK_TOKENS} AS tokens
+            FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}"""
+        )
+        connection.execute(
+            """CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, count(*) AS tf
+            FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
+        )
+        _learn_words(connection, language)
+        connection.execute(
+            """INSERT INTO counted
+            SELECT w.term, o.chunk, any_value(t.doc), sum(o.tf), any_value(len(t.tokens))
+            FROM occurrences AS o JOIN parts.words AS w USING (word) JOIN tokenised AS t USING (chunk)
+            GROUP BY w.term, o.chunk"""
+        )
+        connection.execute("INSERT INTO lengths SELECT doc, sum(len(tokens)) FROM tokenised GROUP BY doc")
+    initial = _one(connection, "SELECT count(*) FROM parts.postings") == 0
+    connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
+    if initial:
+        connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM parts.postings")
+
+
+def _learn_words(connection: Connection, language: str) -> None:
+    """Give every word that was never seen its term: words of one stem are one term."""
+    found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
+    if not found:
+        return
+    words = [word for (word,) in found]
+    stems = stems_of(words, language)
+    stops = stop_words(language)
+    learned = {"word": words, "stem": stems, "stop": [word in stops for word in words]}
+    connection.register("learned", pa.table(learned))
+    connection.execute(
+        """INSERT INTO parts.terms
+        SELECT (row_number() OVER (ORDER BY stem) + (SELECT count(*) FROM parts.terms) - 1)::INTEGER, stem
+        FROM (SELECT DISTINCT stem FROM learned) ANTI JOIN parts.terms USING (stem)"""
+    )
+    connection.execute(
+        "INSERT INTO parts.words SELECT l.word, t.term, l.stop FROM learned AS l JOIN parts.terms AS t USING (stem)"
+    )
+    connection.unregister("learned")
+
+
+def stems_of(words: Sequence[str], language: str) -> list[str]:
+    """The stem of each token; identifiers and numbers are their own."""
+    stem = stemmer(language)
+    stemmed = stem(words)
+    return [reduced if word.isalpha() else word for word, reduced in zip(words, stemmed, strict=True)]
+
+
+# --- files
+
+
+def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: Table) -> None:
+    fresh, additive = _fresh_files(snapshot, state, table)
+    if not additive:
+        connection.execute(f"DELETE FROM parts.{table}")
+    connection.execute(f"INSERT INTO parts.{table} BY NAME SELECT * FROM {_scan(table, fresh)}")
+
+
+def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[list[str], bool]:
+    """Files to read, and whether they come on top of what the index has (else it has to forget that first)."""
+    known = set(state.files.get(table, ()))
+    present = {file_name(file): file for file in snapshot.files[table]}
+    if known <= present.keys():
+        return [file for name, file in present.items() if name not in known], True
+    return list(present.values()), False
+
+
+def _scan(table: Table, files: Sequence[str]) -> str:
+    return f"({scan(table, files)})"
+
+
+def file_name(file: str) -> str:
+    return file.rpartition("/")[2]
+
+
+def _slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
+    """Ranges of chunk numbers from `first` to the last."""
+    count = _one(connection, "SELECT count(*) FROM parts.chunks")
+    for start in range(first, count, SLICE):
+        yield start, min(start + SLICE, count)
+
+
+def _one(connection: Connection, sql: str) -> int:
+    ((value,),) = tuples(connection, sql)
+    return int(value)

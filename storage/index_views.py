@@ -1,0 +1,133 @@
+"""Views and macros of the search index: plain SQL that any DuckDB from 1.4 on runs, without an extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge.rank import VECTOR_WEIGHT
+from storage.codes import code_columns
+from storage.ranking import best, candidates, hamming, text_scores, vector_scores
+
+TWO_STAGE_ROWS = 50_000
+"""vectors above which the macros search in two stages"""
+TWO_STAGE_CANDIDATES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A vector space of the index: what one embedder makes."""
+
+    number: int
+    embedder: str
+    dimension: int
+    rows: int
+    """vectors in it"""
+
+
+_DOCUMENTS = "CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc) FROM parts.documents"
+
+_CHUNKS = """CREATE OR REPLACE VIEW chunks AS
+SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
+    d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
+    {vector} AS vector, c.revision
+FROM parts.chunks AS c JOIN parts.documents AS d USING (doc)"""
+
+_COPIES = "CREATE OR REPLACE VIEW runs AS FROM parts.runs", "CREATE OR REPLACE VIEW failures AS FROM parts.failures"
+
+_VISIBLE = "(SELECT doc, count(*) AS copies FROM parts.documents WHERE doc IS NOT NULL GROUP BY doc)"
+_LIVE = "(SELECT DISTINCT doc FROM parts.documents WHERE doc IS NOT NULL)"
+_RESULT = """d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
+    d.title, c.kind, c.page, c.headings, c.start, c."end", c.text"""
+_TERMS = """WITH asked AS (
+        SELECT word, any_value(term) AS term, coalesce(bool_or(stop), false) AS stop
+        FROM (SELECT DISTINCT unnest(tokens(query)) AS word) LEFT JOIN parts.words USING (word) GROUP BY word
+    ) SELECT term FROM asked WHERE term IS NOT NULL AND (NOT stop OR (SELECT bool_and(stop) FROM asked))"""
+_CHUNK_COUNT = "(SELECT sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"
+_MEAN_LENGTH = """(SELECT sum(r.length) / sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"""
+
+
+def statements(spaces: Sequence[Space]) -> list[str]:
+    """SQL that makes the views and macros of an index.
+
+    Args:
+        spaces: of the index. Macros that compare vectors are made for an index with one space; with several, each
+            embedder's vectors are columns of `parts.chunks`.
+    """
+    made = [_DOCUMENTS, *_COPIES, _CHUNKS.format(vector=_vector(spaces)), _text_macro()]
+    if len(spaces) == 1:
+        made += [_vector_macro(spaces[0]), hybrid_macro(spaces[0], embeds=False)]
+    return made
+
+
+def _vector(spaces: Sequence[Space]) -> str:
+    if len(spaces) == 1:
+        return f"c.vector_{spaces[0].number}"
+    # Several sizes fit no one array type.
+    each = [f"c.vector_{space.number}::FLOAT[]" for space in spaces]
+    return f"coalesce({', '.join(each)})" if each else "NULL::FLOAT[]"
+
+
+def _text_side(limit: str) -> str:
+    return best(text_scores(_TERMS, _VISIBLE, _CHUNK_COUNT, _MEAN_LENGTH), limit)
+
+
+def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
+    # A subquery is computed once, whatever makes the vector.
+    query = f"(SELECT {vector}::FLOAT[{space.dimension}])"
+    if space.rows <= TWO_STAGE_ROWS:
+        return best(vector_scores(space.number, query, _LIVE, None), limit)
+    columns = code_columns(space.dimension)
+    words = [f"(SELECT {column} FROM code)" for column in columns]
+    packed = ", ".join(
+        f"coalesce(bit_or(mask) FILTER (bit // 64 = {i} AND array_inner_product(axis, {query}) > 0), 0) AS {column}"
+        for i, column in enumerate(columns)
+    )
+    code = f"code AS MATERIALIZED (SELECT {packed} FROM parts.rotation_{space.number})"
+    nearest = candidates(space.number, hamming(columns, words), str(TWO_STAGE_CANDIDATES), None)
+    scores = best(vector_scores(space.number, query, None, "nearest"), limit)
+    return f"WITH {code}, nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})"
+
+
+def _result(ranked: str, scores: str) -> str:
+    return f"""SELECT {_RESULT}, {scores} FROM ({ranked}) AS r JOIN parts.documents AS d USING (doc)
+    JOIN parts.chunks AS c ON c.rowid = r.chunk
+    ORDER BY r.score DESC, d.document_id, c.chunk_index LIMIT k"""
+
+
+def _text_macro() -> str:
+    result = _result(_text_side("k"), "r.score")
+    return f"CREATE OR REPLACE MACRO search_text(query, k := 10) AS TABLE {result}"
+
+
+def _vector_macro(space: Space) -> str:
+    result = _result(_vector_side(space, "k"), "r.score")
+    return f"CREATE OR REPLACE MACRO search_vector(query_vector, k := 10) AS TABLE {result}"
+
+
+def hybrid_macro(space: Space, *, embeds: bool, depth: int = 100, weight: float = VECTOR_WEIGHT) -> str:
+    """SQL that makes `search_hybrid`.
+
+    Args:
+        space: of the index.
+        embeds: there is a SQL function `embed`; makes a macro of the connection that takes `(query, k)` too.
+        depth: best chunks of each side that are fused.
+        weight: of the vector side.
+    """
+
+    def normalised(side: str) -> str:
+        return f"""SELECT chunk, doc, score, CASE WHEN high = low THEN 1 ELSE (score - low) / (high - low) END AS part
+            FROM {side}_side, (SELECT min(score) AS low, max(score) AS high FROM {side}_side)"""
+
+    def body(vector: str) -> str:
+        ranked = f"""WITH vector_side AS MATERIALIZED ({_vector_side(space, str(depth), vector)}),
+            text_side AS MATERIALIZED ({_text_side(str(depth))})
+            SELECT chunk, coalesce(v.doc, t.doc) AS doc, v.score AS vector_score, t.score AS text_score,
+                {weight} * coalesce(v.part, 0) + {1 - weight} * coalesce(t.part, 0) AS score
+            FROM ({normalised("vector")}) AS v FULL JOIN ({normalised("text")}) AS t USING (chunk)"""
+        return _result(ranked, "r.score, r.vector_score, r.text_score")
+
+    made = f"(query, query_vector, k) AS TABLE {body('query_vector')}"
+    if embeds:
+        return f"CREATE OR REPLACE TEMP MACRO search_hybrid (query, k) AS TABLE {body('embed(query)')}, {made}"
+    return f"CREATE OR REPLACE MACRO search_hybrid {made}"

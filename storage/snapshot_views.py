@@ -1,0 +1,97 @@
+"""The corpus as views straight on the Parquet files of a snapshot: every version, no index, slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage import schema
+from storage.database import Connection, open_duckdb, reading, sql_list
+from storage.lake import Snapshot
+from storage.layout import TABLES, Table
+
+_DOCUMENTS = """
+CREATE VIEW documents AS
+SELECT * FROM (
+    SELECT * FROM document_history
+    QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
+) WHERE NOT removed
+"""
+
+_CHUNKS = """
+CREATE VIEW chunks AS
+SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
+    d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
+    {vector} AS vector, c.revision
+FROM all_chunks AS c JOIN documents AS d USING (revision)
+"""
+
+_TEXTS = """
+CREATE VIEW texts AS
+SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structure, t.embedder, {vector} AS vector,
+    t.revision
+FROM all_texts AS t JOIN documents AS d USING (revision)
+"""
+
+
+def connect_snapshot(snapshot: Snapshot) -> Connection:
+    """A DuckDB connection in memory with a view for each table of a corpus.
+
+    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`, and
+    `document_history` (every row ever published up to the version).
+    """
+    connection = open_duckdb()
+    with reading():
+        for statement in _base_views(snapshot):
+            connection.execute(statement)
+        for statement in _chunk_views(_dimensions(connection)):
+            connection.execute(statement)
+    return connection
+
+
+def script(snapshot: Snapshot) -> str:
+    """SQL that makes the views of `connect` in any DuckDB from 1.2 on, without an extension."""
+    with connect_snapshot(snapshot) as connection:
+        statements = [*_base_views(snapshot), *_chunk_views(_dimensions(connection))]
+    return "".join(f"{statement.strip()};\n" for statement in statements)
+
+
+def file_views(snapshot: Snapshot) -> list[str]:
+    """SQL that adds to an index's views those of what only the files hold, for one connection."""
+    views: dict[str, Table] = {
+        "document_history": "documents",
+        "all_texts": "texts",
+        "runs": "runs",
+        "failures": "failures",
+    }
+    scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
+    return [*scans, _TEXTS.format(vector="t.vector").replace("CREATE VIEW", "CREATE TEMP VIEW")]
+
+
+def _base_views(snapshot: Snapshot) -> list[str]:
+    names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
+    scans = [f"CREATE VIEW {name} AS {scan(table, snapshot.files[table])}" for table, name in names.items()]
+    copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures")]
+    return [*scans, *copies, _DOCUMENTS]
+
+
+def _chunk_views(dimensions: Sequence[int]) -> list[str]:
+    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
+    fixed = f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
+    return [_CHUNKS.format(vector=f"c.vector{fixed}"), _TEXTS.format(vector=f"t.vector{fixed}")]
+
+
+def scan(table: Table, files: Sequence[str]) -> str:
+    """SQL that gives the rows of a table's files; without any, none, with the table's columns."""
+    if files:
+        return f"SELECT * FROM read_parquet({sql_list(files)})"
+    columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
+    return f"SELECT {', '.join(columns)} WHERE false"
+
+
+def _dimensions(connection: Connection) -> list[int]:
+    """Dimensions of the current documents' vectors, from the embedders' ids."""
+    found = connection.execute(
+        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM documents
+        WHERE revision <> 0 AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
+    ).fetchall()
+    return [dimension for (dimension,) in found]
