@@ -32,7 +32,7 @@ def _names(text: str) -> frozenset[str]:
 
 FUNCTIONS = _names(
     """
-    + - * / // % ** ^ & | << >> || @> <@ && ~~ !~~ ~~* !~~* ~~~ ~ !~ -> ->>
+    + - * / // % ** ^ & | << >> || @> <@ && ~~ !~~ ~~* !~~* ~~~ ~ -> ->>
     like_escape not_like_escape ilike_escape not_ilike_escape
     lower lcase upper ucase length len strlen trim ltrim rtrim substr substring left right reverse translate
     contains starts_with ends_with prefix suffix position strpos instr concat concat_ws
@@ -151,7 +151,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, condition: str) -> dict[str, 
         problem = str(read["error_message"]).splitlines()[0]
         raise _NotAllowed(f"it is nested more than {DEEPEST} deep" if "expression depth" in problem else problem)
     bare = json.loads(connection.execute("SELECT json_serialize_sql('SELECT 1 FROM documents')").fetchall()[0][0])
-    tree = read["statements"][0]["node"].pop("where_clause")
+    tree = read["statements"][0]["node"].pop("where_clause", None)
     del bare["statements"][0]["node"]["where_clause"]
     # Parameters are found where they stand.
     del read["statements"][0]["named_param_map"], bare["statements"][0]["named_param_map"]
