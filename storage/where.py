@@ -118,7 +118,7 @@ def parse_where(expression: str) -> Where:
     if len(expression) > LONGEST:
         raise SettingsError(f"where has {len(expression)} characters; at most {LONGEST} are read")
     try:
-        with duckdb.connect() as connection:
+        with duckdb.connect(config={"threads": 1}) as connection:
             tree = _parsed(connection, f"({expression}\n)")
             # Parentheses that close early and open again are one expression only within the pair around them.
             _parsed(connection, expression)

@@ -131,8 +131,8 @@ def test_anything_else_is_refused_in_one_line(expression, problem):
 
 
 PIECES = (
-    "true title pages 'a' ' \" '' ( ) [ ] , ; -- /* */ $$ $1 OR AND NOT = < -> || :: . UNION WHERE lower( getenv('HOME') "
-    "IN CASE WHEN THEN ELSE END * É 🙂 \\ E' { } lambda x: SELECT FROM documents LIMIT OVER() count(*)"
+    "true title pages 'a' ' \" '' ( ) [ ] , ; -- /* */ $$ $1 OR AND NOT = < -> || :: . UNION WHERE lower( "
+    "getenv('HOME') IN CASE WHEN THEN ELSE END * É 🙂 \\ E' { } lambda x: SELECT FROM documents LIMIT OVER() count(*)"
 )
 EXPECTED_NODES = {"COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CAST", "CASE", "FUNCTION", "LAMBDA"}
 
