@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
-from serving import read_commands, run_commands, upkeep_commands
+from serving import eval_command, read_commands, run_commands, upkeep_commands
 
 app = typer.Typer(
     name="parquetry",
@@ -38,6 +38,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 _INTERRUPTED = 130
 for command in COMMANDS:
     app.command()(command)
+app.command("eval")(eval_command.evaluate)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,0 +1,201 @@
+"""The command `eval`: how well search finds what people judged relevant, on a test collection of one's own choice."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from knowledge.errors import StorageError
+from knowledge.evaluation import RECALL_DEPTH, Dataset, Measures, Passage, measure, read_dataset
+from knowledge.report import RunReport
+from knowledge.settings import Settings, parse_settings
+from serving.options import ConfigOption, JsonOption, settings_for
+from serving.output import print_json, print_table
+from serving.progress import Silent, progress
+from serving.service import Reader, SearchRequest
+from storage.search import Mode
+
+EvalMode = Literal["hybrid", "vector", "text", "all"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+_SOURCE = "documents"
+_MOST_CHUNKS = 100 * RECALL_DEPTH
+"""asked for in order to find `RECALL_DEPTH` documents"""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A test collection in a corpus."""
+
+    dataset: Dataset
+    settings: Settings
+    """with the corpus's root"""
+    report: RunReport
+    """of the refresh that indexed it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How one mode of search did."""
+
+    mode: Mode
+    measures: Measures
+    ms_per_query: float
+    """mean, embedding the query included"""
+
+
+def evaluate(
+    dataset: Annotated[
+        Path, typer.Argument(metavar="DATASET", help="Folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.")
+    ],
+    mode: Annotated[EvalMode, typer.Option(help="How to rank; `all` measures each of the three.")] = "hybrid",
+    limit_queries: Annotated[
+        int | None, typer.Option("--limit-queries", metavar="N", min=1, help="Ask only the first N queries.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure search on a test collection in the form of BEIR, in a temporary corpus."""
+    settings = settings_for(config, None)
+    collection = read_dataset(dataset)
+    queries = dict(list(collection.queries.items())[:limit_queries])
+    with tempfile.TemporaryDirectory(prefix="parquetry-eval-") as folder:
+        with progress(silent=as_json) as observer:
+            indexed = index_dataset(collection, settings, Path(folder), observer)
+        _print_notes(indexed)
+        reader = Reader(indexed.settings)
+        modes = MODES if mode == "all" else (mode,)
+        done = [evaluate_mode(reader, collection, queries, each) for each in modes]
+    rows = [_as_json(indexed, queries, each) for each in done]
+    if as_json:
+        print_json({"results": rows} if mode == "all" else rows[0])
+    else:
+        print_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: Silent) -> Indexed:
+    """Refresh a new corpus with the documents of a test collection.
+
+    Args:
+        dataset: what to index.
+        settings: chunking, embedder and search; the places in them are replaced.
+        folder: an empty one, for documents and corpus.
+        observer: is told of progress.
+
+    Raises:
+        ParquetryError: as a refresh.
+        StorageError: a document was lost on the way.
+    """
+    from flows.composition import Request, run_refresh
+    from tasks.engine import DirectEngine
+
+    source = folder / _SOURCE
+    source.mkdir()
+    for number, document in enumerate(dataset.documents):
+        (source / _filename(number)).write_text(_markdown(document), "utf-8")
+    placed = _placed(settings, folder / "corpus", source)
+    report = run_refresh(Request(placed), DirectEngine(), observer)
+    failed = [failure for failure in report.failures if failure.status == "failed"]
+    if failed:
+        first = failed[0]
+        raise StorageError(
+            f"{len(failed)} of {len(dataset.documents)} documents could not be indexed; the first, "
+            f"_id {_document(dataset, first.uri.rpartition('/')[2]).id!r}: {first.stage}/{first.reason}: {first.detail}"
+        )
+    return Indexed(dataset, placed, report)
+
+
+def _placed(settings: Settings, corpus: Path, source: Path) -> Settings:
+    """The settings with one source and a corpus of its own, whose searches leave no trace elsewhere."""
+    values = settings.model_dump()
+    values["corpus"] |= {"root": str(corpus)}
+    values["search"] |= {"index_folder": None, "log": None, "record_searches": False}
+    values["source"] = [{"name": _SOURCE, "uri": str(source)}]
+    return parse_settings(values, "eval")
+
+
+def _filename(number: int) -> str:
+    # Ids may be anything; a number is a file name everywhere.
+    return f"{number}.md"
+
+
+def _document(dataset: Dataset, filename: str) -> Passage:
+    return dataset.documents[int(filename.removesuffix(".md"))]
+
+
+def _markdown(document: Passage) -> str:
+    """A document as people would write it: its title, then its text."""
+    title = " ".join(document.title.split())
+    return f"# {title}\n\n{document.text}\n" if title else f"{document.text}\n"
+
+
+def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], mode: Mode) -> Evaluation:
+    """Ask every query, and measure the answers.
+
+    Args:
+        reader: of the corpus that holds the collection.
+        dataset: what was indexed.
+        queries: id -> text of those to ask.
+        mode: how to rank.
+    """
+    rankings, seconds = {}, 0.0
+    for id_, text in queries.items():
+        started = perf_counter()
+        found = _documents(reader, dataset, text, mode, RECALL_DEPTH)
+        seconds += perf_counter() - started
+        rankings[id_] = _extended(found, reader, dataset, text, mode)
+    judgements = {query: dataset.judgements[query] for query in queries}
+    return Evaluation(mode, measure(rankings, judgements), 1000 * seconds / len(queries))
+
+
+def _documents(reader: Reader, dataset: Dataset, query: str, mode: Mode, chunks: int) -> tuple[list[str], int]:
+    """The documents of the best chunks, each at the rank of its best one, and how many chunks there were."""
+    hits = reader.search(SearchRequest(query, mode=mode, k=chunks)).hits
+    found = (_document(dataset, hit.row["filename"]).id for hit in hits)
+    return list(dict.fromkeys(found)), len(hits)
+
+
+def _extended(found: tuple[list[str], int], reader: Reader, dataset: Dataset, query: str, mode: Mode) -> Sequence[str]:
+    """A ranking with as many documents as recall looks at, if there are as many.
+
+    Several chunks may be of one document, so the first hundred may hold too few; what further chunks add stands after
+    what people see without asking for so many.
+    """
+    ranking, hits = found
+    asked = RECALL_DEPTH
+    while len(ranking) < RECALL_DEPTH and hits == asked < _MOST_CHUNKS:
+        asked *= 4
+        more, hits = _documents(reader, dataset, query, mode, asked)
+        ranking = list(dict.fromkeys([*ranking, *more]))
+    return ranking
+
+
+def _print_notes(indexed: Indexed) -> None:
+    """What the figures do not tell, on stderr."""
+    skipped = sum(failure.status == "skipped" for failure in indexed.report.failures)
+    if skipped:
+        typer.echo(f"{skipped} documents have no text and cannot be found.", err=True)
+    if indexed.dataset.unknown:
+        typer.echo(
+            f"{indexed.dataset.unknown} relevant documents are not in corpus.jsonl and count as missed.", err=True
+        )
+
+
+def _as_json(indexed: Indexed, queries: Mapping[str, str], evaluation: Evaluation) -> dict[str, Any]:
+    measures = evaluation.measures
+    return {
+        "dataset": indexed.dataset.name,
+        "mode": evaluation.mode,
+        "documents": len(indexed.dataset.documents),
+        "queries": len(queries),
+        "ndcg@10": round(measures.ndcg, 5),
+        "recall@100": round(measures.recall, 5),
+        "mrr@10": round(measures.mrr, 5),
+        "seconds_index": round(indexed.report.seconds, 3),
+        "ms_per_query": round(evaluation.ms_per_query, 2),
+    }

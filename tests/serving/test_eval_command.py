@@ -1,0 +1,131 @@
+"""`parquetry eval`: a small collection whose right answers are known."""
+
+import json
+import tempfile
+
+import pytest
+
+KEYS = ["dataset", "mode", "documents", "queries", "ndcg@10", "recall@100", "mrr@10", "seconds_index", "ms_per_query"]
+MODES = ["hybrid", "vector", "text"]
+DOCUMENTS = [
+    {"_id": "a/oak", "title": "Oak", "text": "The oak table has four legs and costs 640 euros."},
+    {"_id": "../pine", "title": "", "text": "Shelves of pine are delivered flat."},
+    {"_id": "glue", "title": "Glue", "text": "Bone glue is heated in a water bath, never over a flame."},
+    {"_id": "empty", "title": "", "text": ""},
+]
+QUERIES = [
+    {"_id": "1", "text": "How is glue heated?"},
+    {"_id": "2", "text": "What does the oak table cost?"},
+    {"_id": "3", "text": "pine shelves"},
+]
+JUDGED = [("1", "glue", 1), ("2", "a/oak", 2), ("3", "../pine", 1)]
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    folder = tmp_path / "workshop"
+    write(folder, DOCUMENTS, QUERIES, JUDGED)
+    return folder
+
+
+def write(folder, documents, queries, judged):
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    for name, records in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = "".join(f"{query}\t{document}\t{score}\n" for query, document, score in judged)
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_right_answer_first_gives_ones(desk, dataset, mode):
+    done = desk("eval", dataset, "--mode", mode, "--json")
+    assert done.code == 0
+    assert list(done.json) == KEYS
+    assert [done.json[key] for key in KEYS[:7]] == ["workshop", mode, 4, 3, 1.0, 1.0, 1.0]
+    assert done.json["seconds_index"] > 0
+    assert done.json["ms_per_query"] > 0
+
+
+def test_a_wrong_order_is_measured(desk, dataset):
+    """What is judged 3 stands below what is judged 1: 1/1 + 3/log2(rank + 1) of 3/1 + 1/1.58496."""
+    write(dataset, DOCUMENTS, QUERIES, [("1", "glue", 1), ("1", "a/oak", 3)])
+    done = desk("eval", dataset, "--mode", "vector", "--json")
+    ranks = {document: rank for rank, document in enumerate(ranking(desk, dataset, QUERIES[0]["text"]), 1)}
+    assert ranks["glue"] == 1
+    expected = {2: 0.79671, 3: 0.68853}[ranks["a/oak"]]
+    assert (done.json["ndcg@10"], done.json["queries"]) == (expected, 1)
+
+
+def ranking(desk, dataset, query):
+    """The order in which a search in a corpus of the same texts finds them."""
+    for number, document in enumerate(DOCUMENTS):
+        title = f"# {document['title']}\n\n" if document["title"] else ""
+        desk.write(f"{number}.md", f"{title}{document['text']}\n")
+    (desk.folder / "own.toml").write_text(
+        '[corpus]\nroot = "own"\n[[source]]\nname = "own"\nuri = "docs"\ninclude = ["?.md"]\n'
+    )
+    assert desk("refresh", "--direct", "--config", "own.toml").code == 0
+    found = desk("search", query, "--mode", "vector", "-k", "9", "--config", "own.toml", "--json").json["results"]
+    return [DOCUMENTS[int(hit["filename"][0])]["_id"] for hit in found]
+
+
+def test_a_document_stands_where_its_best_chunk_stands(desk, dataset):
+    """Its other chunks neither push it down nor take places of others."""
+    parts = [f"Glue of kind {number} is heated, says rule {number}." for number in range(60)]
+    long = {"_id": "long", "title": "Rules", "text": "\n\n".join(parts)}
+    write(dataset, [*DOCUMENTS, long], QUERIES, [("1", "glue", 1), ("1", "long", 1)])
+    (desk.folder / "small.toml").write_text("[chunking]\nsize = 60\noverlap = 0\n[extraction]\nworkers = 1\n")
+    done = desk("eval", dataset, "--config", "small.toml", "--json")
+    assert done.json["ndcg@10"] == 1.0
+    assert done.json["recall@100"] == 1.0
+
+
+def test_all_measures_the_three_modes_on_one_index(desk, dataset):
+    done = desk("eval", dataset, "--mode", "all", "--json")
+    assert [each["mode"] for each in done.json["results"]] == MODES
+    assert len({each["seconds_index"] for each in done.json["results"]}) == 1
+
+
+def test_people_get_a_table_and_are_told_what_cannot_be_found(desk, dataset):
+    write(dataset, DOCUMENTS, QUERIES, [*JUDGED, ("3", "sold", 1)])
+    done = desk("eval", dataset, "--mode", "all")
+    assert done.stdout.splitlines()[0].split() == KEYS
+    assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == MODES
+    assert done.stderr.splitlines() == [
+        "1 documents have no text and cannot be found.",
+        "1 relevant documents are not in corpus.jsonl and count as missed.",
+    ]
+
+
+def test_only_the_first_queries_are_asked(desk, dataset):
+    assert desk("eval", dataset, "--limit-queries", "2", "--json").json["queries"] == 2
+
+
+def test_settings_apply_and_nothing_is_left_behind(desk, dataset, tmp_path, monkeypatch):
+    """Neither a corpus, nor an index, nor a line in the log of searches."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    (desk.folder / "own.toml").write_text(
+        '[corpus]\nroot = "own"\n[embedding]\ndimension = 64\n[extraction]\nworkers = 1\n'
+        '[search]\nlog = "searches.jsonl"\nrecord_searches = true\nindex_folder = "indexes"\n'
+    )
+    before = sorted(path.name for path in desk.folder.iterdir())
+    done = desk("eval", dataset, "--mode", "vector", "--config", "own.toml", "--json")
+    assert done.json["ndcg@10"] > 0
+    assert sorted(path.name for path in desk.folder.iterdir()) == before
+    assert list(scratch.iterdir()) == []
+
+
+def test_what_is_no_dataset_is_told_in_one_line(desk, dataset):
+    (dataset / "qrels" / "test.tsv").unlink()
+    done = desk("eval", dataset, "--json")
+    assert (done.code, done.stdout) == (2, "")
+    assert "test.tsv is missing" in done.complaint
+
+
+def test_an_embedder_that_is_not_there_stops_before_anything_is_measured(desk, dataset):
+    (desk.folder / "own.toml").write_text('[corpus]\nembedder = "onnx:nowhere"\n')
+    done = desk("eval", dataset, "--config", "own.toml", "--json")
+    assert (done.code, done.stdout) == (2, "")
+    assert "nowhere" in done.complaint
