@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
 from knowledge.embed.registry import embedder_id, open_embedder
-from knowledge.errors import ParquetryError, SettingsError
+from knowledge.errors import ParquetryError, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from knowledge.report import RunReport, Work, count_documents, failures_by_reason
 from knowledge.rows import failure_of, new_stamp, rows_without_work
@@ -20,6 +20,7 @@ from knowledge.select import is_named
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
 from storage.current import current_rows
+from storage.index import IndexFolder
 from storage.lake import Lake
 from tasks.batch import BatchReport
 from tasks.engine import Engine
@@ -93,6 +94,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
         _record(run, request, report)
+        report = engine.step("index", lambda: _with_index(run, report))
     observer.published(report)
     return report
 
@@ -217,6 +219,24 @@ def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Fail
         and (change.namespace, change.document_id) not in tried
     ]
     return tuple(sorted((*now, *before), key=lambda failure: (failure.status, failure.uri)))
+
+
+def _with_index(run: Run, report: RunReport) -> RunReport:
+    """Bring the search index to the published version; a run whose index fails has published all the same."""
+    started = perf_counter()
+    warnings: tuple[str, ...] = ()
+    try:
+        snapshot = run.lake.snapshot()
+        IndexFolder(snapshot.layout, run.settings.search).refresh(snapshot)
+    except StorageError as error:
+        warnings = (f"search index: {error}; the next search tries again",)
+    seconds = perf_counter() - started
+    return replace(
+        report,
+        seconds=report.seconds + seconds,
+        warnings=(*report.warnings, *warnings),
+        seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
+    )
 
 
 def _record(run: Run, request: Request, report: RunReport) -> None:

@@ -1,15 +1,19 @@
 """A corpus written straight through storage: texts and vectors by hand, no extraction and no model."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from knowledge import ids
 from knowledge.model import Chunk, Extraction, Part
+from knowledge.settings import SearchSettings
 from storage.current import current_rows
+from storage.filters import Filters
+from storage.index import IndexFolder, in_memory
 from storage.lake import Lake
 from storage.layout import shard_name
-from storage.search import Filters, Searcher
+from storage.search import Searcher
 from storage.shards import RevisionChunks, stored_text, write_chunks, write_texts
 from storage.snapshot_views import connect_snapshot
 from tests.records import row
@@ -24,6 +28,7 @@ class Shelf:
         self.root = root
         self.lake = Lake(str(root), create=True)
         self.runs = 0
+        self.settings = SearchSettings(language="none")
 
     def revision(self, path, chunks, run, **fields):
         """The row of a document made of these chunks, and what its shards hold."""
@@ -81,6 +86,17 @@ class Shelf:
     def connect(self, version=None):
         return connect_snapshot(self.lake.snapshot(version))
 
+    @contextmanager
+    def index(self, version=None):
+        """A connection to the search index: its file, brought up to date, or one in memory for an earlier version."""
+        snapshot = self.lake.snapshot(version)
+        if version is None:
+            opened = IndexFolder(snapshot.layout, self.settings).open(snapshot)
+        else:
+            opened = in_memory(snapshot, self.settings.language)
+        yield opened.connection
+        opened.close()
+
     def texts(self, version=None):
         """path -> visible chunks."""
         with self.connect(version) as connection:
@@ -94,8 +110,8 @@ class Shelf:
 
     def search(self, query="", vector=None, mode="text", k=5, version=None, embedder=EMBEDDER, **filters):
         """Chunk texts, best first, with their scores."""
-        with self.connect(version) as connection:
-            searcher = Searcher(connection, Filters(**filters))
+        with self.index(version) as connection:
+            searcher = Searcher(connection, Filters(**filters), self.settings)
             asked = None if vector is None else np.asarray(vector, np.float32)
             hits = searcher.search(query, asked, embedder, mode, k)
         return [(hit.row["text"], hit.score) for hit in hits]
