@@ -1,0 +1,124 @@
+"""Citations: where each result stands, what it says there, and markers to write into an answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from serving.snippets import Span, snippets
+from storage.search import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """How one result is cited."""
+
+    marker: str
+    """`[1]`; results of one document and place share it"""
+    source: str
+    """name in the settings"""
+    uri: str
+    kind: str
+    """what `page` counts: `page`, `sheet`, `slide`, `chapter`; `document` for nothing"""
+    page: int | None
+    """1-based"""
+    span: Span
+    """of the chunk in the document's text, in characters"""
+    snippet: str
+    """the sentence that is nearest to the query, as it stands in the text"""
+    snippet_span: Span
+    """of the snippet in the document's text, in characters"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The value of `citation` in a result of `parquetry search --citations --json`."""
+        return {
+            "marker": self.marker,
+            "source": self.source,
+            "uri": self.uri,
+            "kind": self.kind,
+            "page": self.page,
+            "span": list(self.span),
+            "snippet": self.snippet,
+            "snippet_span": list(self.snippet_span),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One entry of the bibliography."""
+
+    marker: str
+    title: str
+    place: str
+    """`leave.pdf, page 3, Parental leave`"""
+    uri: str
+
+    @property
+    def line(self) -> str:
+        """The entry as it is printed."""
+        title = f"{self.title} ({self.place})" if self.title else self.place
+        return f"{self.marker} {title}. {self.uri}"
+
+    def as_json(self) -> dict[str, str]:
+        """One of `bibliography` in `parquetry search --citations --json`."""
+        return {
+            "marker": self.marker,
+            "title": self.title,
+            "place": self.place,
+            "uri": self.uri,
+            "line": self.line,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The citations of an answer."""
+
+    citations: tuple[Citation, ...]
+    """one for each hit, in their order"""
+    bibliography: tuple[Reference, ...]
+    """one for each marker, in the order of the markers"""
+
+
+def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
+    """Cite what was found.
+
+    Args:
+        query: as typed; it decides which sentence is quoted.
+        hits: best first.
+        language: of the stemmer, as `search.language`.
+    """
+    texts = [str(hit.row["text"]) for hit in hits]
+    spans = snippets(query, texts, [hit.row["headings"] or () for hit in hits], language)
+    references: dict[tuple[str, str], Reference] = {}
+    citations = []
+    for hit, text, (start, end) in zip(hits, texts, spans, strict=True):
+        row, where = hit.row, place(hit.row)
+        key = (row["document_id"], where)
+        if key not in references:
+            references[key] = Reference(f"[{len(references) + 1}]", row["title"] or "", where, row["uri"])
+        citations.append(
+            Citation(
+                marker=references[key].marker,
+                source=row["source"],
+                uri=row["uri"],
+                kind=row["kind"],
+                page=row["page"],
+                span=(row["start"], row["end"]),
+                snippet=text[start:end],
+                snippet_span=(row["start"] + start, row["start"] + end),
+            )
+        )
+    return Cited(tuple(citations), tuple(references.values()))
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`."""
+    headings = list(row["headings"] or ())
+    parts = [str(row["filename"])]
+    if row["page"] is not None and row["kind"] != "document":
+        parts.append(f"{row['kind']} {row['page']}")
+    if headings:
+        parts.append(" > ".join(headings[-2:]))
+    return ", ".join(parts)

@@ -1,0 +1,182 @@
+"""Where the sentences of a text are: of prose, lists, tables and code, in any script. Pure.
+
+Good enough to choose what is shown of a passage. A sentence that is not cut where it ends only makes the quotation
+longer; one that is cut at an abbreviation is a broken quotation, so in doubt nothing is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+NARROW = 40
+"""characters; in lines shorter than this nobody wraps prose"""
+_FITS = 0.85
+"""of the longest line: where the next word would still have stood on a line of this share, the break was meant"""
+
+_CLOSERS = r"""(?:["'”’»›)\]}*_`」』）】》〉]|\[\d+\])*"""
+_WIDE = "。！？｡．।॥؟۔።။។"
+"""ends of sentences that need no space after them, or that nothing else is written with"""
+_END = re.compile(rf"(?:[{_WIDE}]+|[.!?…]+){_CLOSERS}")
+_WORD_BEFORE = re.compile(r"[\w.]*\Z")
+_LETTERS_WITH_DOTS = re.compile(r"\w(?:\.\w)+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NEVER_LAST = _words(
+    """mr mrs ms dr prof st messrs rev gen capt lt sgt hon fr hr frl mme mlle sra srta dña dott ing sig
+    vs cf viz ca approx dept resp incl excl bzw vgl evtl ggf inkl exkl str bspw sog geb gest"""
+)
+"""words that end with a dot and have something after them"""
+_BEFORE_NUMBERS = _words(
+    """no nos nr fig figs eq eqs vol vols pp ch sec art ref refs abs ziff abb tel pág num núm
+    jan feb mar apr jun jul aug sep sept oct nov dec"""
+)
+"""words that end with a dot if a number follows"""
+_MONTHS = _words("januar februar märz april mai juni juli august september oktober november dezember jahrhundert")
+"""what follows an ordinal number in languages that write it with a dot"""
+_LAST_SOMETIMES = frozenset(["a.m", "p.m"])
+"""letters with dots that may be the last of a sentence"""
+
+_LINE = re.compile(r"[^\n]+")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_HEADING = re.compile(r"#{1,6}\s")
+_ITEM = re.compile(r"\s*(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+")
+_ROW = re.compile(r"\s*\|.*\||.*\S(?:\t| \| )\S")
+_CODE = re.compile(r".*(?:[;{}]|\):)\s*\Z|\s*(?://|/\*|\*/|#include\b|@\w+\()|\s{4,}.*[=(<>]|\t.*[=(<>]")
+_NO_PROSE = re.compile(r"[={}<>$\\]|\w\(|^\s*[\w.-]+: ")
+_ANYTHING = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence, line of code, row of a table, item of a list or heading."""
+
+    start: int
+    """characters, 0-based"""
+    end: int
+    """characters, one past the last"""
+    heading: bool
+    """whether it is a heading in Markdown's form"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+    alone: bool
+    """whether it is a unit of its own, whatever stands around it"""
+    starts: bool
+    """whether something begins with it"""
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a text in order, without the white space around them.
+
+    Args:
+        text: of a chunk or a document.
+
+    Returns:
+        Spans that do not overlap. Every letter and digit is in one, except of fences and rules of tables.
+    """
+    found: list[Sentence] = []
+    for block in _blocks(text):
+        first = block[0]
+        if first.alone:
+            found.append(Sentence(first.start, first.end, bool(_HEADING.match(first.text))))
+        else:
+            found += (Sentence(start, end, False) for start, end in _prose(text, first.start, block[-1].end))
+    return found
+
+
+def _blocks(text: str) -> Iterator[list[_Line]]:
+    """Lines that belong together: a wrapped paragraph or item, or one line that stands alone."""
+    for paragraph in _paragraphs(text):
+        width = max(NARROW, *(len(line.text) for line in paragraph))
+        block = [paragraph[0]]
+        for line in paragraph[1:]:
+            if line.alone or line.starts or block[-1].alone or _meant(block, line, width):
+                yield block
+                block = []
+            block.append(line)
+        yield block
+
+
+def _paragraphs(text: str) -> Iterator[list[_Line]]:
+    """Runs of lines without an empty one between them; lines without a letter or digit count as empty."""
+    paragraph: list[_Line] = []
+    fenced = False
+    for found in _LINE.finditer(text):
+        line = found[0]
+        fence = bool(_FENCE.match(line))
+        fenced ^= fence
+        after_gap = text[max(0, found.start() - 2) : found.start()] == "\n\n"
+        if (fence or after_gap or not _ANYTHING.search(line)) and paragraph:
+            yield paragraph
+            paragraph = []
+        if not fence and _ANYTHING.search(line):
+            stripped = line.strip()
+            start = found.start() + line.index(stripped)
+            alone = fenced or any(form.match(line) for form in (_HEADING, _ROW, _CODE))
+            paragraph.append(_Line(start, start + len(stripped), line, alone, bool(_ITEM.match(line))))
+    if paragraph:
+        yield paragraph
+
+
+def _meant(block: Sequence[_Line], following: _Line, width: int) -> bool:
+    """Whether a line ends because its writer wanted it to, and not because it was full."""
+    last = block[-1]
+    indented = len(last.text) - len(last.text.lstrip()) != len(following.text) - len(following.text.lstrip())
+    if indented and not block[0].starts:
+        return True
+    if following.text.lstrip()[0].islower() and not any(_NO_PROSE.search(each.text) for each in (last, following)):
+        return False
+    first_word = following.text.split(maxsplit=1)[0][:20]
+    return len(last.text.rstrip()) + 1 + len(first_word) <= width * _FITS
+
+
+def _prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans of the sentences of running text."""
+    marker = _ITEM.match(text, start, end)
+    begin = start
+    for found in _END.finditer(text, marker.end() if marker else start, end):
+        if found.end() < end and _ends(text, begin, found, end):
+            yield begin, found.end()
+            begin = found.end()
+            while begin < end and text[begin].isspace():
+                begin += 1
+    if begin < end:
+        yield begin, end
+
+
+def _ends(text: str, begin: int, found: re.Match[str], end: int) -> bool:
+    if found[0][0] in _WIDE:
+        return True
+    rest = text[found.end() : end]
+    following = rest.lstrip()
+    if len(following) == len(rest):
+        return False
+    if found[0][0] in "!?":
+        return True
+    if following[0].islower():
+        return False
+    return found[0].startswith("..") or not _is_abbreviation(text[begin : found.start()], following)
+
+
+def _is_abbreviation(before: str, following: str) -> bool:
+    found = _WORD_BEFORE.search(before)
+    word = found[0] if found else ""
+    folded = word.casefold()
+    if len(word) == 1 and word.isalpha():
+        return True
+    if _LETTERS_WITH_DOTS.fullmatch(word):
+        return folded not in _LAST_SOMETIMES
+    if word.isdigit():
+        next_word = re.match(r"\w*", following)
+        return len(word) <= 2 and next_word is not None and next_word[0].casefold() in _MONTHS
+    return folded in _NEVER_LAST or (folded in _BEFORE_NUMBERS and following[0].isdigit())

@@ -1,0 +1,28 @@
+"""Hits of searches, for tests of what is shown of them."""
+
+from storage.search import Hit
+
+
+def hit(text="One. Two.", start=0, index=0, score=0.5, scores=None, **columns):
+    """A hit; everything has a default, and a test names what it is about."""
+    row = {
+        "chunk_id": f"{columns.get('document_id', 'd')}-chunk-{index}",
+        "document_id": "d",
+        "uri": "file:///docs/leave.pdf",
+        "filename": "leave.pdf",
+        "title": "Leave",
+        "namespace": "default",
+        "source": "handbook",
+        "media_type": "application/pdf",
+        "tags": [],
+        "metadata": "{}",
+        "kind": "page",
+        "page": 3,
+        "headings": ["Leave", "Moving"],
+        "start": start,
+        "end": start + len(text),
+        "text": text,
+        "chunk_index": index,
+        "tokens": 3,
+    }
+    return Hit(score, scores or {"text": score}, {**row, **columns})

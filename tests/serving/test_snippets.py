@@ -1,0 +1,89 @@
+"""Which sentence of a chunk is quoted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serving.snippets import LONGEST_SNIPPET, snippets
+
+
+def quoted(query, text, headings=(), language="english"):
+    ((start, end),) = snippets(query, [text], [headings], language)
+    return text[start:end]
+
+
+LEAVE = "# Parental leave\n\nParental leave is 26 weeks at full pay. Tell your manager early. It may be split in two."
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("who tells the manager", "Tell your manager early.", id="words"),
+        pytest.param("MANAGERS telling", "Tell your manager early.", id="inflection-and-case"),
+        pytest.param("can it be split", "It may be split in two.", id="stop-words-do-not-count"),
+        pytest.param("it in", "It may be split in two.", id="stop-words-count-if-there-is-nothing-else"),
+        pytest.param("parental leave", "Parental leave is 26 weeks at full pay.", id="no-heading"),
+        pytest.param("kiln temperature", "Parental leave is 26 weeks at full pay.", id="nothing-in-common"),
+        pytest.param("", "Parental leave is 26 weeks at full pay.", id="no-query"),
+        pytest.param("management", "Tell your manager early.", id="similar-word"),
+    ],
+)
+def test_sentence_nearest_to_the_query_is_quoted(query, expected):
+    assert quoted(query, LEAVE, ["Parental leave"]) == expected
+
+
+def test_heading_is_known_without_a_mark():
+    """Most formats have no marks for headings."""
+    text = "Moving\nOne more day."
+    assert quoted("moving", text, ["Leave", "Moving"]) == "One more day."
+    assert quoted("moving", "Moving", ["Moving"]) == "Moving"
+
+
+def test_rarest_word_decides():
+    texts = ["Oak is hard. The report SR-77 says so.", "Oak is heavy. Oak is brown.", "Oak burns."]
+    (start, end), *_ = snippets("oak SR-77", texts, [()] * 3, "english")
+    assert texts[0][start:end] == "The report SR-77 says so."
+
+
+def test_inflections_are_those_of_the_language():
+    text = "Der Ofen ist aus. Die Häuser sind alt."
+    assert quoted("Haus alt", text, language="german") == "Die Häuser sind alt."
+    assert quoted("HAUSER", text, language="none") == "Die Häuser sind alt."
+
+
+def test_text_without_spaces_is_compared_by_pairs_of_characters():
+    text = "今日は晴れです。休暇は三十日です。明日は雨です。"
+    assert quoted("休暇の日数", text) == "休暇は三十日です。"
+    assert quoted("ลาพักร้อน", "วันนี้ฝนตก\nลาพักร้อนได้สิบวัน") == "ลาพักร้อนได้สิบวัน"
+
+
+def test_row_of_a_table_is_quoted_alone():
+    table = "| name | price |\n|---|---|\n| oak | 640 |\n| elm | 700 |"
+    assert quoted("how much is elm", table) == "| elm | 700 |"
+
+
+def test_long_sentence_is_cut_around_the_words_between_words():
+    text = "filler words " * 60 + "and the walnut table costs 640 euros here " + "more words " * 60
+    found = quoted("price of the walnut table", text)
+    assert "walnut table costs 640 euros" in found
+    assert len(found) <= LONGEST_SNIPPET
+    assert f" {found} " in f" {text}"
+
+
+def test_long_text_without_spaces_is_cut_too():
+    text = "x" * 2000
+    assert len(quoted("x", text)) == LONGEST_SNIPPET
+
+
+@given(
+    st.lists(st.text(alphabet="ab oak.\n#|。休", max_size=700), min_size=1, max_size=4),
+    st.text(alphabet="oak ab休", max_size=12),
+)
+def test_snippet_is_a_part_of_its_text(texts, query):
+    found = snippets(query, texts, [["oak"]] * len(texts), "english")
+    assert len(found) == len(texts)
+    for text, (start, end) in zip(texts, found, strict=True):
+        assert 0 <= start <= end <= len(text)
+        assert end - start <= LONGEST_SNIPPET
+        assert text[start:end] == text[start:end].strip()
+        assert bool(text[start:end]) == bool(text.strip())
