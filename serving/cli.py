@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
-from serving import eval_command, read_commands, run_commands, upkeep_commands
+from serving import eval_command, read_commands, run_commands, search_command, upkeep_commands
 
 app = typer.Typer(
     name="parquetry",
@@ -25,7 +25,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     run_commands.plan,
     run_commands.refresh,
     run_commands.reindex,
-    read_commands.search,
+    search_command.search,
     read_commands.sql,
     read_commands.documents,
     read_commands.chunks,

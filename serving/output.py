@@ -1,20 +1,17 @@
-"""What people see: results, reports and tables as text."""
+"""What people see: reports and tables as text; and JSON for programs."""
 
 from __future__ import annotations
 
 import json
-import re
+import math
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from knowledge.report import RunReport, failures_by_reason
-from serving.service import SearchResponse, plain
-from storage.search import Hit
 
 if TYPE_CHECKING:
     from tasks.plan import RefreshPlan
@@ -23,12 +20,6 @@ SHOWN_FAILURES = 20
 NARROWEST_COLUMN = 10
 """characters"""
 _GAP = "  "
-SHOWN_LINES = 4
-"""of a chunk that answers"""
-WIDEST_LINE = 100
-"""characters; longer lines are hard to read on the widest terminal too"""
-STEM_CHARACTERS = 5
-"""of a word that make it the same word in another inflection, well enough to choose what to show"""
 
 
 def print_json(value: Any) -> None:
@@ -36,63 +27,26 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
+def print_json_line(value: Any) -> None:
+    """One JSON object on a line of its own, for a reader of many."""
+    typer.echo(json.dumps(plain(value), ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """A value of a row as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON has no number for it.
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
 def terminal_width() -> int:
     """Characters in a line; what is not a terminal gets lines as for one of 80."""
     return shutil.get_terminal_size().columns
-
-
-def place(row: Mapping[str, Any]) -> str:
-    """Where a chunk stands, for a citation: `leave.pdf, page 3`."""
-    headings = list(row["headings"] or ())
-    parts = [str(row["filename"])]
-    if row["page"] is not None and row["kind"] != "document":
-        parts.append(f"{row['kind']} {row['page']}")
-    if headings:
-        parts.append(" > ".join(headings[-2:]))
-    return ", ".join(parts)
-
-
-def print_hits(response: SearchResponse, *, whole: bool = False) -> None:
-    """Ranked chunks with their citations, in lines that fit the terminal.
-
-    Args:
-        response: of the search.
-        whole: print all of each chunk; otherwise the lines of it that are closest to the query.
-    """
-    if not response.hits:
-        typer.echo("Nothing in this corpus matches.")
-    width = min(terminal_width(), WIDEST_LINE)
-    for number, hit in enumerate(response.hits, 1):
-        typer.echo(textwrap.fill(f"[{number}] {_heading(hit)}", width, subsequent_indent="    "))
-        text = hit.row["text"]
-        for line in _whole(text, width - 4) if whole else _excerpt(text, response.request.query, width - 4):
-            typer.echo(f"    {line}".rstrip())
-        # Unbroken, because terminals and scripts take a uri as a whole.
-        typer.echo(f"    {hit.row['uri']} [{hit.row['start']}:{hit.row['end']}]")
-    typer.echo(f"{len(response.hits)} results in {response.seconds:.2f} s from version {response.version}.")
-
-
-def _heading(hit: Hit) -> str:
-    title = hit.row["title"]
-    shown = f"{title} ({place(hit.row)})" if title else place(hit.row)
-    return f"{shown}  {hit.score:.3f}"
-
-
-def _whole(text: str, width: int) -> list[str]:
-    """All lines of a chunk, the long ones wrapped."""
-    return [part for line in text.splitlines() for part in textwrap.wrap(line, width) or [""]]
-
-
-def _excerpt(text: str, query: str, width: int) -> list[str]:
-    """The lines of a chunk, a few in a row, that hold most of the query's words in whatever inflection."""
-    lines = textwrap.wrap(" ".join(text.split()), width)
-    stems = {word[:STEM_CHARACTERS] for word in re.findall(r"\w+", query.casefold()) if len(word) > 3}
-    found = [{stem for stem in stems if stem in line.casefold()} for line in lines]
-    last = max(0, len(lines) - SHOWN_LINES)
-    start = max(range(last + 1), key=lambda line: (len(set().union(*found[line : line + SHOWN_LINES])), -line))
-    shown = lines[start : start + SHOWN_LINES]
-    before, after = ["..."] * (start > 0), ["..."] * (start < last)
-    return [*before, *shown, *after]
 
 
 def print_report(report: RunReport, root: str) -> None:

@@ -18,47 +18,10 @@ from serving.options import (
     VersionOption,
     settings_for,
 )
-from serving.output import print_hits, print_json, print_table, terminal_width
-from serving.service import Reader, SearchRequest
+from serving.output import print_json, print_table, terminal_width
+from serving.service import Reader
 from storage.database import QueryError, query
-from storage.filters import Caller, Filters
-from storage.search import Mode
 from storage.snapshot_views import script
-
-
-def search(
-    query: Annotated[str, typer.Argument(help="What you want to know.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
-    mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
-    min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
-    filename: Annotated[str | None, typer.Option(metavar="GLOB", help="Only files of this name or path.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
-    media_type: Annotated[str | None, typer.Option(help="Only this media type, as in `show`.")] = None,
-    user: Annotated[str | None, typer.Option(help="Search as this user.")] = None,
-    org: Annotated[str | None, typer.Option(help="Search as a member of this organization.")] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print whole chunks, not the lines closest to the query.")
-    ] = False,
-    config: ConfigOption = None,
-    corpus: CorpusOption = None,
-    namespace: NamespaceOption = None,
-    version: VersionOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find the chunks that answer a question, with their citations."""
-    reader = Reader(settings_for(config, corpus), version)
-    filters = Filters(
-        namespaces=(namespace,) if namespace else (),
-        filename=filename,
-        tags=tuple(tag or ()),
-        media_type=media_type,
-        caller=None if user is None and org is None else Caller(user, org),
-    )
-    response = reader.search(SearchRequest(query, mode, k, min_score, filters))
-    if as_json:
-        print_json(response.as_json())
-    else:
-        print_hits(response, whole=full)
 
 
 def sql(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -17,7 +16,6 @@ from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
-from serving.passages import Passage, Place, merge
 from serving.search_events import SearchEvent, SearchLog, mean, now
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
@@ -161,8 +159,8 @@ class Reader:
                     opened.close()
             self._index = self._tables = None
 
-    def _session(self) -> Connection:
-        """A connection to the index for one search: its temporary tables are its own."""
+    def session(self) -> Connection:
+        """A connection to the index for one search, to be closed: its temporary tables are its own."""
         session = self.connection.cursor()
         session.execute("USE ix")
         session.execute("SET TimeZone = 'UTC'")
@@ -189,23 +187,25 @@ class Reader:
             yield from self._search_group(filters, list(group))
 
     def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
-        started = perf_counter()
-        session = self._session()
-        known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
-        unknown = [request for request in requests if request not in known]
-        with closing(session):
+        watch = _Watch()
+        with closing(self.session()) as session:
+            watch.stage("open")
+            known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
+            unknown = [request for request in requests if request not in known]
             if unknown:
                 searcher = Searcher(session, filters, self._settings.search)
+                watch.stage("filter")
                 model, vectors = self._vectors(searcher, unknown)
-            shared = (perf_counter() - started) / len(requests)
+                watch.stage("embed")
+            shared = {stage: seconds / len(requests) for stage, seconds in watch.seconds.items()}
             for request in requests:
                 started = perf_counter()
                 ranking = known.get(request)
                 cached = ranking is not None
                 if ranking is None:
-                    ranking = _rank(searcher, request, vectors.get(request.query), model)
+                    ranking = _rank(searcher, request, vectors.get(request.query), model, shared)
                     self._cache.put(self._key(request), ranking)
-                seconds = shared + perf_counter() - started
+                seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
                 self._tell(response)
                 yield response
@@ -261,44 +261,7 @@ class Reader:
             )
         )
 
-    # --- what stands around hits
-
-    def passages(self, hits: Sequence[Hit], context: int) -> tuple[Passage, ...]:
-        """Hits with their neighbours in the document; what touches or overlaps is one passage.
-
-        Args:
-            hits: of this reader, best first.
-            context: chunks before and after each hit.
-
-        Returns:
-            In the order of their best hits.
-        """
-        places = [
-            Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
-        ]
-        stretches = merge(places, self._neighbours(places, context), context)
-        texts = self.texts([each.document_id for each in stretches])
-        return tuple(
-            Passage(
-                each,
-                texts[each.document_id][each.start : each.end],
-                tuple((places[rank].start, places[rank].end) for rank in each.hits),
-            )
-            for each in stretches
-        )
-
-    def _neighbours(self, places: Sequence[Place], context: int) -> list[Place]:
-        """The chunks of `places` and those around them."""
-        with closing(self._session()) as session:
-            found = tuples(
-                session,
-                """SELECT DISTINCT c.document_id, c.chunk_index, c.start, c."end"
-                FROM chunks AS c JOIN (
-                    SELECT unnest($1::VARCHAR[]) AS document_id, unnest($2::INTEGER[]) AS chunk_index
-                ) AS hit ON c.document_id = hit.document_id AND abs(c.chunk_index - hit.chunk_index) <= $3""",
-                [[each.document_id for each in places], [each.chunk_index for each in places], context],
-            )
-        return [Place(*values) for values in found]
+    # --- inspect and look back
 
     def texts(self, document_ids: Sequence[str]) -> dict[str, str]:
         """The stored normalised texts of documents; one that has none is missing."""
@@ -313,8 +276,6 @@ class Reader:
                 [sorted(set(document_ids))],
             )
         return dict(found)
-
-    # --- inspect and look back
 
     def documents(self, namespace: str | None = None, status: str | None = None) -> list[dict[str, Any]]:
         """The current documents, one dictionary of columns each, by source and path."""
@@ -365,20 +326,57 @@ class Reader:
         return self._lake.history(limit)
 
 
-def _rank(searcher: Searcher, request: SearchRequest, vector: Vectors | None, model: str | None) -> Ranking:
-    hits = searcher.search(request.query, vector, model, request.mode, request.k)
+class _Watch:
+    """Seconds of what was done one after the other."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def stage(self, name: str) -> None:
+        """What was done since the last stage has this name."""
+        now = perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now
+
+
+def _rank(
+    searcher: Searcher,
+    request: SearchRequest,
+    vector: Vectors | None,
+    model: str | None,
+    before: Mapping[str, float],
+) -> Ranking:
+    """Search.
+
+    Args:
+        searcher: with the request's filters.
+        request: what is asked.
+        vector: float32[dimension] of the query; None if it has none.
+        model: id of what made the vector.
+        before: seconds of the stages before, by stage.
+    """
+    if request.level == "document":
+        hits = _best_of_documents(searcher, request, vector, model)
+    else:
+        hits = searcher.search(request.query, vector, model, request.mode, request.k)
     if request.min_score is not None:
         hits = [hit for hit in hits if hit.score >= request.min_score]
-    return Ranking(tuple(hits), asdict(searcher.explanation))
+    explanation = asdict(searcher.explanation)
+    explanation["seconds"] = {**before, **explanation["seconds"]}
+    return Ranking(tuple(hits), explanation)
 
 
-def plain(value: Any) -> Any:
-    """A value of a row as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        # JSON has no number for it.
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+def _best_of_documents(
+    searcher: Searcher, request: SearchRequest, vector: Vectors | None, model: str | None
+) -> list[Hit]:
+    """The best chunk of each of the best documents: a document is as good as its best chunk."""
+    depth = request.k * _CHUNKS_PER_DOCUMENT
+    while True:
+        hits = searcher.search(request.query, vector, model, request.mode, depth)
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            best.setdefault(hit.row["document_id"], hit)
+        if len(best) >= request.k or len(hits) < depth:
+            return list(best.values())[: request.k]
+        depth *= _CHUNKS_PER_DOCUMENT

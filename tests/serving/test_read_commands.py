@@ -256,7 +256,7 @@ def test_history_tells_every_version(desk):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("search",), "Missing argument 'query' (see `parquetry search --help`)"),
+        (("search",), "Missing argument 'query'; give one query, or a file of them with --queries"),
         (("search", "x", "-k", "0"), "Invalid value for '-k'"),
         (("search", "x", "-k", "many"), "Invalid value for '-k'"),
         (("search", "x", "--mode", "magic"), "'magic' is not one of 'hybrid', 'vector', 'text'"),

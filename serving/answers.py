@@ -1,0 +1,159 @@
+"""Answers: what a search found, with as much around it as was asked for. Knows nothing of terminals or HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from knowledge.settings import SearchSettings
+from serving.citations import Cited, cite
+from serving.passages import Passage, Place, merge
+from serving.service import Reader, SearchResponse
+from storage.database import tuples
+from storage.search import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown beside the results."""
+
+    citations: bool = False
+    """markers, snippets and a bibliography"""
+    context: int | None = None
+    """chunks before and after each hit; None for no passages"""
+    full: bool = False
+    """whole texts"""
+    explain: bool = False
+    """how the results were found"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A search's results and what is shown of them."""
+
+    response: SearchResponse
+    shown: Shown
+    settings: SearchSettings
+    cited: Cited
+    """of every hit, whether citations are shown or not"""
+    passages: tuple[Passage, ...]
+    """none unless context is shown"""
+    texts: Mapping[str, str]
+    """whole texts by document id, in the order of the documents' best hits; none unless they were asked for"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry search --json` prints: the response, and a key for all else that is shown."""
+        told, hits = self.response.as_json(), self.response.hits
+        if self.response.request.level == "document":
+            told["level"] = "document"
+        if self.shown.citations:
+            for result, citation in zip(told["results"], self.cited.citations, strict=True):
+                result["citation"] = citation.as_json()
+            told["bibliography"] = [reference.as_json() for reference in self.cited.bibliography]
+        if self.shown.context is not None:
+            rows = [hit.row for hit in hits]
+            for number, passage in enumerate(self.passages):
+                for rank in passage.stretch.hits:
+                    told["results"][rank]["passage"] = number
+            told["passages"] = [passage.as_json(rows) for passage in self.passages]
+        if self.shown.full:
+            rows_by_document = {hit.row["document_id"]: hit.row for hit in hits}
+            told["documents"] = [
+                {name: rows_by_document[document_id][name] for name in ("document_id", "uri", "filename", "title")}
+                | {"text": text}
+                for document_id, text in self.texts.items()
+            ]
+        if self.shown.explain:
+            for result, hit in zip(told["results"], hits, strict=True):
+                result["explanation"] = how_found(hit)
+            told["explanation"] = self.explanation
+        return told
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """How the results were found, apart from what is told of each."""
+        settings = self.settings
+        fused = {"fusion": settings.fusion, "vector_weight": settings.vector_weight, "depth": settings.depth}
+        if settings.fusion == "rrf":
+            fused["rrf_k"] = settings.rrf_k
+        return {
+            "version": self.response.version,
+            "cached": self.response.cached,
+            **(fused if self.response.request.mode == "hybrid" else {}),
+            **self.response.ranking.explanation,
+        }
+
+
+def how_found(hit: Hit) -> dict[str, Any]:
+    """Rank and score of a hit on each side; None for a side that did not find it."""
+    return {
+        side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
+        for side in ("vector", "text")
+    }
+
+
+def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: SearchSettings) -> Answer:
+    """Read what is to be shown beside a search's results.
+
+    Args:
+        reader: that searched.
+        response: of the search.
+        shown: what is asked for.
+        settings: of the search.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    hits = response.hits
+    documents = list(dict.fromkeys(hit.row["document_id"] for hit in hits))
+    texts = reader.texts(documents) if shown.full else {}
+    return Answer(
+        response=response,
+        shown=shown,
+        settings=settings,
+        cited=cite(response.request.query, hits, settings.language),
+        passages=() if shown.context is None else read_passages(reader, hits, shown.context),
+        texts={each: texts[each] for each in documents if each in texts},
+    )
+
+
+def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Passage, ...]:
+    """Hits with their neighbours in the document; what touches or overlaps is one passage.
+
+    Args:
+        reader: that found the hits.
+        hits: best first.
+        context: chunks before and after each hit.
+
+    Returns:
+        In the order of their best hits.
+    """
+    places = [
+        Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
+    ]
+    stretches = merge(places, _neighbours(reader, places, context), context)
+    texts = reader.texts([each.document_id for each in stretches])
+    return tuple(
+        Passage(
+            each,
+            texts[each.document_id][each.start : each.end],
+            tuple((places[rank].start, places[rank].end) for rank in each.hits),
+        )
+        for each in stretches
+    )
+
+
+def _neighbours(reader: Reader, places: Sequence[Place], context: int) -> list[Place]:
+    """The chunks at `places` and those around them."""
+    with closing(reader.session()) as session:
+        found = tuples(
+            session,
+            """SELECT DISTINCT c.document_id, c.chunk_index, c.start, c."end"
+            FROM chunks AS c JOIN (
+                SELECT unnest($1::VARCHAR[]) AS document_id, unnest($2::INTEGER[]) AS chunk_index
+            ) AS hit ON c.document_id = hit.document_id AND abs(c.chunk_index - hit.chunk_index) <= $3""",
+            [[each.document_id for each in places], [each.chunk_index for each in places], context],
+        )
+    return [Place(*values) for values in found]

@@ -1,0 +1,113 @@
+"""The command `parquetry search`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import SettingsError
+from serving.answer_output import print_answer
+from serving.answers import Shown, answer
+from serving.filter_options import (
+    AnyTagsOption,
+    FilenameOption,
+    MediaTypeOption,
+    MetadataOption,
+    NamespacesOption,
+    OrgOption,
+    SinceOption,
+    SourceOption,
+    TagsOption,
+    UntilOption,
+    UserOption,
+    WhereOption,
+    filters_from,
+)
+from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
+from serving.output import print_json, print_json_line
+from serving.query_file import Query, read_queries
+from serving.service import Level, Reader, SearchRequest
+from storage.filters import Caller
+from storage.search import Mode
+
+
+def search(
+    query: Annotated[str | None, typer.Argument(help="What you want to know.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
+    mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
+    level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
+    min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
+    namespace: NamespacesOption = None,
+    filename: FilenameOption = None,
+    tag: TagsOption = None,
+    any_tag: AnyTagsOption = None,
+    media_type: MediaTypeOption = None,
+    source: SourceOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    metadata: MetadataOption = None,
+    where: WhereOption = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    citations: Annotated[
+        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources by [n].")
+    ] = False,
+    context: Annotated[
+        int | None,
+        typer.Option("--context", min=0, metavar="N", help="Show N chunks before and after each result, too."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print whole chunks; with --json, the documents' whole texts, too.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell how the results were found.")] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Answer every line of this file, or of stdin for -; with --json, a line of JSON each."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the chunks that answer a question, with their citations."""
+    asked = _asked(query, queries, k, mode)
+    filters = filters_from(
+        namespaces=namespace,
+        filename=filename,
+        tags=tag,
+        any_tags=any_tag,
+        media_type=media_type,
+        source=source,
+        since=since,
+        until=until,
+        metadata=metadata,
+        where=where,
+    )
+    # An empty name, as of a variable that is not set, is nobody's and not the operator's.
+    filters = replace(filters, caller=None if user is None and org is None else Caller(user, org))
+    settings = settings_for(config, corpus)
+    shown = Shown(citations, context, full, explain)
+    requests = [SearchRequest(each.text, each.mode, each.k, min_score, filters, level) for each in asked]
+    with closing(Reader(settings, version)) as reader:
+        for response in reader.search_all(requests):
+            found = answer(reader, response, shown, settings.search)
+            if as_json:
+                (print_json if queries is None else print_json_line)(found.as_json())
+                continue
+            if queries is not None:
+                typer.echo(f"{response.request.query}\n")
+            print_answer(found)
+            if queries is not None:
+                typer.echo()
+
+
+def _asked(query: str | None, file: str | None, k: int, mode: Mode) -> list[Query]:
+    if (query is None) == (file is None):
+        problem = "Missing argument 'query'" if file is None else f"both a query and --queries {file} are given"
+        raise SettingsError(f"{problem}; give one query, or a file of them with --queries")
+    return read_queries(file, k, mode) if file is not None else [Query(query or "", k, mode)]
