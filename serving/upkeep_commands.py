@@ -84,7 +84,8 @@ def doctor(
     """Check that everything in the corpus is there, whole, and agrees; exit code 1 if not."""
     from storage.doctor import examine
 
-    checkup = examine(Lake(settings_for(config, corpus).corpus.root), every_span=every_span)
+    settings = settings_for(config, corpus)
+    checkup = examine(Lake(settings.corpus.root), settings.search, every_span=every_span)
     if as_json:
         print_json({**asdict(checkup), "healthy": checkup.healthy})
     else:

@@ -9,9 +9,11 @@ from typing import Literal
 
 from knowledge import ids
 from knowledge.errors import StorageError
+from knowledge.settings import SearchSettings
 from storage.database import Connection, tuples
+from storage.index_check import disagreements
 from storage.lake import Lake, Snapshot
-from storage.layout import TABLES, Layout, Table
+from storage.layout import INDEX, TABLES, Layout, Table
 from storage.shards import is_whole
 from storage.snapshot_views import connect_snapshot
 
@@ -51,11 +53,12 @@ class Checkup:
         return not any(finding.severity == "problem" for finding in self.findings)
 
 
-def examine(lake: Lake, *, every_span: bool = False) -> Checkup:
+def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: bool = False) -> Checkup:
     """Check a corpus; changes nothing.
 
     Args:
         lake: the corpus, whose schema version is understood.
+        settings: say where its search index is.
         every_span: compare every chunk with its text, not only those of a sample of documents.
 
     Raises:
@@ -73,6 +76,7 @@ def examine(lake: Lake, *, every_span: bool = False) -> Checkup:
         ((documents,),) = tuples(connection, "SELECT count(*) FROM documents")
         ((chunks,),) = tuples(connection, "SELECT count(*) FROM chunks")
     findings.extend(_leftovers(snapshot))
+    findings.extend(_index(snapshot, settings or SearchSettings()))
     order = {"problem": 0, "note": 1}
     findings.sort(key=lambda finding: order[finding.severity])
     return Checkup(snapshot.layout.root, snapshot.version, documents, chunks, sample, tuple(findings))
@@ -120,12 +124,24 @@ def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
 def _strangers(layout: Layout) -> Iterator[str]:
     root = Path(layout.root)
     for path in root.iterdir():
+        if path.name == INDEX:
+            continue
         if path.name not in TABLES:
             yield path.name
             continue
         for inner in path.iterdir():
             if inner.name != "_delta_log" and inner.suffix not in (".parquet", ".unfinished"):
                 yield f"{path.name}/{inner.name}"
+
+
+def _index(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Finding]:
+    version, found = disagreements(snapshot, settings)
+    for each in found:
+        what = f"{each.what}; delete the folder of the index, the next search builds it again"
+        yield _finding("index", what, each.examples)
+    if version is not None and version != snapshot.version:
+        what = f"the search index is at version {version} of {snapshot.version}; the next search brings it up to date"
+        yield Finding("index-behind", "note", 1, what)
 
 
 # --- tables

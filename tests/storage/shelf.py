@@ -80,6 +80,11 @@ class Shelf:
         (gone,) = [each for each in self.rows() if each.path == path]
         return self.lake.publish(self.lake.snapshot(), [replace(gone, removed=True)], f"remove-{path}")
 
+    def permit(self, path, access):
+        """Publish other permissions of a document and nothing else."""
+        (known,) = [each for each in self.rows() if each.path == path]
+        return self.lake.publish(self.lake.snapshot(), [replace(known, access=access)], f"permit-{path}")
+
     def rows(self, version=None):
         return current_rows(self.lake.snapshot(version))
 

@@ -1,0 +1,247 @@
+"""The search index: brought forward at the cost of what changed, and always what building it anew would give."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from knowledge.model import Access
+from knowledge.settings import SearchSettings
+from storage import index_build
+from storage.filters import Filters
+from storage.index import KEPT, IndexFolder, attached, in_memory
+from storage.index_check import disagreements
+from storage.search import Searcher
+from tests.storage.shelf import Shelf
+
+WORDS = ["oak", "elm", "running", "runs", "SR-2031-007", "--dry-run", "snake_case", "漢字", "the", "Öl"]
+AXIS = np.array([1, 0.5, -0.25, 0.1], np.float32)
+
+
+def folder(shelf):
+    return IndexFolder(shelf.lake.layout, shelf.settings)
+
+
+def refresh(shelf):
+    return folder(shelf).refresh(shelf.lake.snapshot())
+
+
+def answers(connection, search=None):
+    """Everything that searches of every kind show."""
+    searcher = Searcher(connection, Filters(), search)
+    found = []
+    for mode in ("text", "vector", "hybrid"):
+        for query in WORDS:
+            hits = searcher.search(query, AXIS, "model@4", mode, 7)
+            found += [(mode, query, hit.row["chunk_id"], hit.row["text"], hit.score, dict(hit.scores)) for hit in hits]
+    return found
+
+
+def texts(seed):
+    generator = random.Random(seed)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(1, 9))) for _ in range(generator.randint(1, 4))]
+
+
+# --- incremental is the same as anew
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["write", "remove", "permit", "skip-index"]), st.integers(0, 4), st.integers(0, 99)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_index_brought_forward_answers_as_one_built_anew(tmp_path_factory, steps):
+    shelf = Shelf(tmp_path_factory.mktemp("corpus"))
+    shelf.publish({"first.md": ["oak and elm"]})
+    refresh(shelf)
+    for action, name, seed in steps:
+        path = f"{name}.md"
+        present = [row for row in shelf.rows() if row.path == path]
+        if action == "write":
+            shelf.publish({path: texts(seed)})
+        elif action == "remove" and present:
+            shelf.remove(path)
+        elif action == "permit" and present:
+            shelf.permit(path, Access("individual", user_id="ada"))
+        if action != "skip-index":
+            refresh(shelf)
+    opened = folder(shelf).open(shelf.lake.snapshot())
+    anew = in_memory(shelf.lake.snapshot(), shelf.settings.language)
+    assert answers(opened.connection) == answers(anew.connection)
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (shelf.lake.snapshot().version, [])
+    opened.close()
+    anew.close()
+
+
+def test_restored_version_is_indexed_again(shelf):
+    shelf.publish({"a.md": ["oak first"]})
+    before = shelf.rows()
+    shelf.publish({"a.md": ["elm second"]})
+    refresh(shelf)
+    shelf.lake.publish(shelf.lake.snapshot(), before, "restore")
+    assert [text for text, _ in shelf.search("oak")] == ["oak first"]
+    assert shelf.search("elm") == []
+
+
+def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
+    """Cost grows with the change: words of old chunks are not counted again."""
+    shelf.publish({f"{number}.md": texts(number) for number in range(20)})
+    refresh(shelf)
+    counted = []
+    learn = index_build._learn_words
+
+    def noting(connection, language):
+        counted.append(connection.execute("SELECT count(*) FROM tokenised").fetchall()[0][0])
+        learn(connection, language)
+
+    monkeypatch.setattr(index_build, "_learn_words", noting)
+    shelf.publish({"new.md": ["one", "two"]})
+    refresh(shelf)
+    assert counted == [2]
+
+
+def test_worn_index_is_built_again(shelf, monkeypatch):
+    monkeypatch.setattr(index_build, "WORN_ROWS", 3)
+    for turn in range(6):
+        shelf.publish({"a.md": [f"oak {turn}", "elm", "ash"]})
+        made = refresh(shelf)
+    with attached(made.path, read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM parts.chunks").fetchall()[0][0] < 18
+    assert [text for text, _ in shelf.search("oak")] == ["oak 5"]
+
+
+def test_second_model_gets_vectors_of_its_own(shelf):
+    shelf.publish({"a.md": ["oak"]})
+    refresh(shelf)
+    shelf.publish({"b.md": ["elm"]}, embedder="other@2", namespace="hr")
+    with shelf.index() as connection:
+        assert Searcher(connection).embedders() == ["model@4", "other@2"]
+        assert connection.execute("SELECT filename, len(vector) FROM chunks ORDER BY ALL").fetchall() == [
+            ("a.md", 4),
+            ("b.md", 2),
+        ]
+        (hit,) = Searcher(connection).search("", np.ones(2, np.float32), "other@2", "vector", 5)
+    assert hit.row["filename"] == "b.md"
+
+
+# --- files
+
+
+def indexes(shelf):
+    return sorted(path.name for path in folder(shelf).path.glob("index-*.duckdb"))
+
+
+def test_two_versions_are_kept_and_the_older_file_becomes_the_next(shelf):
+    inodes = []
+    for turn in range(6):
+        shelf.publish({"a.md": [f"oak {turn}"]})
+        inodes.append(refresh(shelf).path.stat().st_ino)
+        assert len(indexes(shelf)) <= KEPT
+    assert len(set(inodes[1:])) == 2
+    assert inodes[2] == inodes[4] != inodes[3] == inodes[5]
+    assert indexes(shelf) == ["index-5.duckdb", "index-6.duckdb"]
+
+
+def test_reader_keeps_its_version_while_others_switch(shelf):
+    shelf.publish({"a.md": ["oak 0"]})
+    reader = folder(shelf).open(shelf.lake.snapshot())
+    for turn in range(1, 6):
+        shelf.publish({"a.md": [f"oak {turn}"]})
+        refresh(shelf)
+        (hit,) = Searcher(reader.session()).search("oak", None, None, "text", 5)
+        assert hit.row["text"] == "oak 0"
+    assert [text for text, _ in shelf.search("oak")] == ["oak 5"]
+    reader.close()
+
+
+def test_nothing_is_done_for_a_version_that_is_indexed(shelf):
+    shelf.publish({"a.md": ["oak"]})
+    made = refresh(shelf)
+    stamp = made.path.stat().st_mtime_ns
+    assert refresh(shelf) == made
+    assert made.path.stat().st_mtime_ns == stamp
+
+
+def test_leftovers_of_a_killed_refresh_go_and_nothing_else(shelf):
+    shelf.publish({"a.md": ["oak"]})
+    refresh(shelf)
+    (folder(shelf).path / "building-1.duckdb").write_bytes(b"half")
+    (folder(shelf).path / "building-1.duckdb.wal").write_bytes(b"half")
+    shelf.publish({"a.md": ["elm"]})
+    refresh(shelf)
+    names = {path.name for path in folder(shelf).path.iterdir()}
+    assert names == {"index-1.duckdb", "index-1.lease", "index-2.duckdb", "index-2.lease", "refresh.lock"}
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "other-format"])
+def test_index_that_cannot_be_trusted_is_built_again(shelf, damage):
+    shelf.publish({"a.md": ["oak"]})
+    made = refresh(shelf)
+    if damage == "other-format":
+        with attached(made.path, read_only=False) as connection:
+            connection.execute("UPDATE parts.meta SET value = '0' WHERE key = 'format'")
+    else:
+        content = {"cut": made.path.read_bytes()[:9000], "noise": os.urandom(9000), "empty": b""}[damage]
+        made.path.write_bytes(content)
+    assert [text for text, _ in shelf.search("oak")] == ["oak"]
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
+
+
+def test_deleted_index_loses_nothing(shelf):
+    shelf.publish({"a.md": ["oak"]})
+    made = refresh(shelf)
+    made.path.unlink()
+    made.lease.unlink()
+    assert [text for text, _ in shelf.search("oak")] == ["oak"]
+
+
+def test_another_language_builds_the_index_again_and_no_language_takes_what_is_there(shelf):
+    shelf.publish({"a.md": ["they were running"]})
+    shelf.settings = SearchSettings(language="english")
+    assert [text for text, _ in shelf.search("run")] == ["they were running"]
+    shelf.settings = SearchSettings()
+    assert [text for text, _ in shelf.search("run")] == ["they were running"]
+    shelf.settings = SearchSettings(language="none")
+    assert shelf.search("run") == []
+    shelf.settings = SearchSettings()
+    assert shelf.search("run") == []
+
+
+def test_folder_of_the_settings_holds_each_corpus_apart(shelf, tmp_path):
+    shelf.settings = SearchSettings(language="none", index_folder=str(tmp_path / "indexes"))
+    shelf.publish({"a.md": ["oak"]})
+    made = refresh(shelf)
+    assert made.path.parent.parent == tmp_path / "indexes"
+    assert not (shelf.root / "index").exists()
+
+
+# --- the doctor
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("UPDATE parts.documents SET visibility = 'individual'", "documents"),
+        ("DELETE FROM parts.documents WHERE path = 'a.md'", "documents"),
+        ("UPDATE parts.chunks SET text = 'oaf' WHERE text = 'oak'", "chunks or vectors"),
+        ("UPDATE parts.chunks SET vector_1 = [1, 2, 3, 4]::FLOAT[4] WHERE text = 'oak'", "chunks or vectors"),
+        ("DELETE FROM parts.codes_1 WHERE chunk = 0", "sign bits"),
+        ("UPDATE parts.codes_1 SET b0 = xor(b0, 1)", "sign bits"),
+        ("UPDATE parts.postings SET tf = tf + 1", "words"),
+        ("DELETE FROM parts.postings WHERE chunk = 1", "words"),
+    ],
+)
+def test_doctor_finds_what_the_index_holds_otherwise(shelf, damage, what):
+    shelf.publish({"a.md": ["oak", "elm tree"], "b.md": ["ash"]})
+    made = refresh(shelf)
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
+    with attached(made.path, read_only=False) as connection:
+        connection.execute(damage)
+    _, found = disagreements(shelf.lake.snapshot(), shelf.settings)
+    assert [each for each in found if what in each.what]
