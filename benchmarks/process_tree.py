@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import tempfile
@@ -38,13 +39,20 @@ class Measured:
     """last 2,000 characters of stderr"""
 
 
-def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Measured:
+def measure(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    timeout_seconds: float = math.inf,
+) -> Measured:
     """Run a command to its end and measure its whole process tree.
 
     Args:
         command: program and arguments.
         folder: working folder.
         environment: variables besides the present ones.
+        timeout_seconds: after which it is killed.
 
     Returns:
         What was measured, whether or not the command went well.
@@ -58,6 +66,8 @@ def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str]
         tree = _Tree(process.pid)
         while process.poll() is None:
             tree.look()
+            if time.perf_counter() - started > timeout_seconds:
+                process.kill()
             try:
                 process.wait(SAMPLE_SECONDS)
             except subprocess.TimeoutExpired:

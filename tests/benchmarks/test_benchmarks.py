@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import embedder, fidelity, folders, refresh
+from benchmarks import embedder, fidelity, folders, refresh, search
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
@@ -113,3 +113,25 @@ def test_every_document_of_mixed_folders_is_counted_once_with_its_reason(pdfs: P
     assert (full["exit_code"], unchanged["documents"]["unchanged"]) == (0, 3)
     assert full["peak_pss_mb"] > 50
     assert json.loads((tmp_path / "results" / "folders.json").read_text("utf-8"))["folders"] == ["pdfs", "notes"]
+
+
+def test_a_search_benchmark_finds_the_right_chunks_and_is_not_measured_twice(tmp_path: Path):
+    arguments = ["--sizes", "1000", "--scratch", str(tmp_path), "--results", str(tmp_path)]
+    found = search.main(arguments)["synthetic 1000"]
+    assert (found["corpus"]["chunks"], found["corpus"]["documents"]) == (1000, 100)
+    for contestant in ("numpy", "parquetry"):
+        rows = {row["what"]: row["recall@10"] for row in found["contestants"][contestant]["query"]["rows"]}
+        assert [rows[f"vector{part}"] for part in ("", ", 40 % visible", ", 1 % visible")] == [1.0, 1.0, 1.0]
+    assert found["contestants"]["parquetry"]["build"]["bytes"] > 100_000
+    assert set(found["contestants"]["parquetry"]["refresh"]["refresh_seconds"]) == {"first", "next"}
+    assert search.main(arguments) == json.loads((tmp_path / "search.json").read_text("utf-8"))["corpora"]
+
+
+def test_a_peer_that_is_not_installed_is_left_out_with_its_reason(tmp_path: Path):
+    result = search.run_step(search.Step("faiss", "query", [sys.executable, "-c", "import no_such_peer"]), 10, 60)
+    assert result == {"left_out": "ended with 1: ModuleNotFoundError: No module named 'no_such_peer'"}
+
+
+def test_a_process_that_takes_too_long_is_killed(tmp_path: Path):
+    measured = measure([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, timeout_seconds=0.2)
+    assert measured.exit_code == -9

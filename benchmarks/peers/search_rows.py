@@ -1,0 +1,76 @@
+"""Times queries against a folder of material, for programs in any environment: needs nothing but NumPy.
+
+The arrays are described in `benchmarks/search_material.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class Asked:
+    """The vectors of a corpus, and queries with their true answers."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.facts = json.loads((self.folder / "material.json").read_text("utf-8"))
+        self.groups = np.load(self.folder / "groups.npy")
+        self.queries = np.load(self.folder / "queries.npy")
+        self.truth = dict(np.load(self.folder / "truth.npz"))
+        self.rows: list[dict[str, Any]] = []
+
+    @cached_property
+    def vectors(self) -> Any:
+        """Read only by who asks for them: they are most of the memory."""
+        return np.load(self.folder / "vectors.npy")
+
+    def time(self, what: str, setting: str, truth: str, search: Callable[[Any], Sequence[int]]) -> None:
+        """Time a way to search, and note how much of the truth it finds.
+
+        Args:
+            what: the row of the result.
+            setting: how the program was set.
+            truth: `all` or a share.
+            search: from a query to the numbers of 10 chunks.
+        """
+        warm_up = self.facts["warm_up"]
+        for query in self.queries[:warm_up]:
+            search(query)
+        seconds, found = [], []
+        for query, true in zip(self.queries[warm_up:], self.truth[truth][warm_up:], strict=True):
+            started = time.perf_counter()
+            numbers = search(query)
+            seconds.append(time.perf_counter() - started)
+            found.append(len({int(number) for number in numbers} & set(true.tolist())) / len(true))
+        self.rows.append(row(what, setting, seconds, float(np.mean(found))))
+
+    def report(self, **facts: Any) -> None:
+        """Print everything as the last line of output."""
+        json.dump({**facts, "rows": self.rows}, sys.stdout)
+        print()
+
+
+def row(what: str, setting: str, seconds: Sequence[float], recall: float | None) -> dict[str, Any]:
+    """One row of the result, in milliseconds."""
+    milliseconds = 1000 * np.array(seconds)
+    return {
+        "what": what,
+        "setting": setting,
+        "p50_ms": round(float(np.median(milliseconds)), 2),
+        "p95_ms": round(float(np.quantile(milliseconds, 0.95)), 2),
+        "recall@10": None if recall is None else round(recall, 4),
+        "ms": [round(float(each), 2) for each in milliseconds],
+    }
+
+
+def bytes_below(folder: Path) -> int:
+    """Size of all files below a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
