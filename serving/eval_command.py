@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +19,7 @@ from knowledge.settings import Settings, parse_settings
 from serving.options import ConfigOption, JsonOption, settings_for
 from serving.output import print_json, print_table
 from serving.progress import Silent, progress
-from serving.service import Reader, SearchRequest
+from serving.service import Reader, SearchRequest, SearchResponse
 from storage.search import Mode
 
 EvalMode = Literal["hybrid", "vector", "text", "all"]
@@ -68,9 +69,9 @@ def evaluate(
         with progress(silent=as_json) as observer:
             indexed = index_dataset(collection, settings, Path(folder), observer)
         _print_notes(indexed)
-        reader = Reader(indexed.settings)
         modes = MODES if mode == "all" else (mode,)
-        done = [evaluate_mode(reader, collection, queries, each) for each in modes]
+        with closing(Reader(indexed.settings)) as reader:
+            done = [evaluate_mode(reader, collection, queries, each) for each in modes]
     rows = [_as_json(indexed, queries, each) for each in done]
     if as_json:
         print_json({"results": rows} if mode == "all" else rows[0])
@@ -114,7 +115,7 @@ def _placed(settings: Settings, corpus: Path, source: Path) -> Settings:
     """The settings with one source and a corpus of its own, whose searches leave no trace elsewhere."""
     values = settings.model_dump()
     values["corpus"] |= {"root": str(corpus)}
-    values["search"] |= {"index_folder": None, "log": None, "record_searches": False}
+    values["search"] |= {"index_folder": None, "log": None, "record_searches": False, "cache_entries": 0}
     values["source"] = [{"name": _SOURCE, "uri": str(source)}]
     return parse_settings(values, "eval")
 
@@ -143,36 +144,48 @@ def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], 
         queries: id -> text of those to ask.
         mode: how to rank.
     """
-    rankings, seconds = {}, 0.0
+    rankings: dict[str, list[str]] = {}
+    short: list[str] = []
+    seconds = 0.0
     for id_, text in queries.items():
         started = perf_counter()
-        found = _documents(reader, dataset, text, mode, RECALL_DEPTH)
+        response = reader.search(SearchRequest(text, mode=mode, k=RECALL_DEPTH))
         seconds += perf_counter() - started
-        rankings[id_] = _extended(found, reader, dataset, text, mode)
+        rankings[id_] = _documents(dataset, response)
+        if len(rankings[id_]) < RECALL_DEPTH == len(response.hits):
+            short.append(id_)
+    _lengthen(rankings, short, reader, dataset, queries, mode)
     judgements = {query: dataset.judgements[query] for query in queries}
     return Evaluation(mode, measure(rankings, judgements), 1000 * seconds / len(queries))
 
 
-def _documents(reader: Reader, dataset: Dataset, query: str, mode: Mode, chunks: int) -> tuple[list[str], int]:
-    """The documents of the best chunks, each at the rank of its best one, and how many chunks there were."""
-    hits = reader.search(SearchRequest(query, mode=mode, k=chunks)).hits
-    found = (_document(dataset, hit.row["filename"]).id for hit in hits)
-    return list(dict.fromkeys(found)), len(hits)
+def _documents(dataset: Dataset, response: SearchResponse) -> list[str]:
+    """The documents of some chunks, each at the rank of its best one."""
+    return list(dict.fromkeys(_document(dataset, hit.row["filename"]).id for hit in response.hits))
 
 
-def _extended(found: tuple[list[str], int], reader: Reader, dataset: Dataset, query: str, mode: Mode) -> Sequence[str]:
-    """A ranking with as many documents as recall looks at, if there are as many.
+def _lengthen(
+    rankings: dict[str, list[str]],
+    short: Sequence[str],
+    reader: Reader,
+    dataset: Dataset,
+    queries: Mapping[str, str],
+    mode: Mode,
+) -> None:
+    """Ask for more chunks where those found are of fewer documents than recall looks at.
 
-    Several chunks may be of one document, so the first hundred may hold too few; what further chunks add stands after
-    what people see without asking for so many.
+    What they add stands after what people see without asking for so many.
     """
-    ranking, hits = found
     asked = RECALL_DEPTH
-    while len(ranking) < RECALL_DEPTH and hits == asked < _MOST_CHUNKS:
+    while short and asked < _MOST_CHUNKS:
         asked *= 4
-        more, hits = _documents(reader, dataset, query, mode, asked)
-        ranking = list(dict.fromkeys([*ranking, *more]))
-    return ranking
+        responses = reader.search_all([SearchRequest(queries[id_], mode=mode, k=asked) for id_ in short])
+        still = []
+        for id_, response in zip(short, responses, strict=True):
+            rankings[id_] = list(dict.fromkeys([*rankings[id_], *_documents(dataset, response)]))
+            if len(rankings[id_]) < RECALL_DEPTH and len(response.hits) == asked:
+                still.append(id_)
+        short = still
 
 
 def _print_notes(indexed: Indexed) -> None:

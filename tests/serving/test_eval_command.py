@@ -69,15 +69,27 @@ def ranking(desk, dataset, query):
     return [DOCUMENTS[int(hit["filename"][0])]["_id"] for hit in found]
 
 
-def test_a_document_stands_where_its_best_chunk_stands(desk, dataset):
-    """Its other chunks neither push it down nor take places of others."""
-    parts = [f"Glue of kind {number} is heated, says rule {number}." for number in range(60)]
+@pytest.fixture
+def crowded(desk, dataset):
+    """Settings that cut a long document into two hundred chunks, all of them about what the first query asks."""
+    parts = [f"Glue of kind {number} is heated, says rule {number}." for number in range(200)]
     long = {"_id": "long", "title": "Rules", "text": "\n\n".join(parts)}
-    write(dataset, [*DOCUMENTS, long], QUERIES, [("1", "glue", 1), ("1", "long", 1)])
     (desk.folder / "small.toml").write_text("[chunking]\nsize = 60\noverlap = 0\n[extraction]\nworkers = 1\n")
-    done = desk("eval", dataset, "--config", "small.toml", "--json")
-    assert done.json["ndcg@10"] == 1.0
-    assert done.json["recall@100"] == 1.0
+
+    def judged(*documents):
+        write(dataset, [*DOCUMENTS, long], QUERIES, [("1", document, 1) for document in documents])
+        return desk("eval", dataset, "--mode", "vector", "--config", "small.toml", "--json").json
+
+    return judged
+
+
+def test_a_document_stands_where_its_best_chunk_stands(crowded):
+    """Its other chunks neither push it down nor take places of others."""
+    assert crowded("glue", "long")["ndcg@10"] == 1.0
+
+
+def test_chunks_of_one_document_do_not_take_the_places_of_a_hundred_documents(crowded):
+    assert crowded("long", "../pine")["recall@100"] == 1.0
 
 
 def test_all_measures_the_three_modes_on_one_index(desk, dataset):
