@@ -135,7 +135,7 @@ def _print_explanation(answer: Answer, width: int) -> None:
     if how["vectors"]:
         lines.append(f"Vectors: {how['vectors']}, {how['vector_candidates']} compared in full.")
     if answer.response.request.mode != "vector":
-        lines.append(f"Words: {_counted(how['terms'])}; {how['text_candidates']} chunks hold one.")
+        lines.append(f"Words, and in how many chunks: {_counted(how['terms'])}.")
         if how["ignored"]:
             lines.append(f"Left out, because they say nothing: {', '.join(how['ignored'])}.")
     if "fusion" in how:
@@ -149,4 +149,4 @@ def _print_explanation(answer: Answer, width: int) -> None:
 
 
 def _counted(terms: dict[str, int]) -> str:
-    return ", ".join(f"{term} in {count}" for term, count in terms.items()) or "none that is in the corpus"
+    return ", ".join(f"{term} {count}" for term, count in terms.items()) or "none that is in the corpus"
