@@ -15,11 +15,19 @@ import numpy.typing as npt
 SEED = 20_260_401
 """of the rotation: the same in every index, so that codes never depend on where they were made"""
 _WORD_BITS = 64
+_ROUNDING = 1e-5
+"""of a vector's length: what sums of float32 may be off by, with room"""
 
 
 def code_columns(dimension: int) -> list[str]:
     """Names of the columns that hold the code of a vector."""
     return [f"b{i}" for i in range(-(-dimension // _WORD_BITS))]
+
+
+def bit_place(bit: int) -> tuple[int, int]:
+    """Number of the word that holds a bit of a code, and the signed word in which nothing else is set."""
+    word, place = divmod(bit, _WORD_BITS)
+    return word, (1 << place) - (1 << _WORD_BITS if place == _WORD_BITS - 1 else 0)
 
 
 @lru_cache(maxsize=8)
@@ -37,6 +45,20 @@ def rotation(dimension: int) -> npt.NDArray[np.float32]:
     return (orthogonal * np.sign(np.diag(triangular))).astype(np.float32)
 
 
+def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
+    """The code of a query, and which of its bits say much.
+
+    Args:
+        vector: float32[dimension].
+
+    Returns:
+        int64 words of the signs, and words whose bits are set where the rotated query's magnitude is above its median.
+    """
+    turned = rotation(len(vector)) @ vector
+    magnitude = np.abs(turned)
+    return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] > np.median(magnitude))[0].tolist()
+
+
 def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """The codes of vectors.
 
@@ -47,8 +69,27 @@ def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         int64[n, ceil(dimension / 64)]; bit i of word j is set where the vector is on the positive side of axis
         64 j + i; bits past the dimension are 0.
     """
-    count, dimension = vectors.shape
-    words = len(code_columns(dimension))
-    bits = np.zeros((count, words * _WORD_BITS), dtype=np.bool_)
-    bits[:, :dimension] = vectors @ rotation(dimension).T > 0
-    return np.packbits(bits, axis=1, bitorder="little").view("<i8").astype(np.int64, copy=False)
+    return _packed(vectors @ rotation(vectors.shape[1]).T > 0)
+
+
+def are_codes_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+    """Whether codes are those of vectors, whatever the order that a machine adds in.
+
+    Args:
+        codes: int64[n, words].
+        vectors: float32[n, dimension].
+
+    Returns:
+        bool[n]; bits of coordinates that rounding could have turned either way do not count.
+    """
+    turned = vectors @ rotation(vectors.shape[1]).T
+    certain = np.abs(turned) > _ROUNDING * np.linalg.norm(vectors, axis=1, keepdims=True)
+    differing = (codes ^ _packed(turned > 0)) & _packed(certain)
+    return np.asarray(~differing.any(axis=1), dtype=np.bool_)
+
+
+def _packed(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    count, dimension = bits.shape
+    padded = np.zeros((count, len(code_columns(dimension)) * _WORD_BITS), dtype=np.bool_)
+    padded[:, :dimension] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64, copy=False)

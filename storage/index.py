@@ -24,7 +24,7 @@ import duckdb
 from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
-from storage.index_build import FORMAT, IndexState, advance, create_tables, is_worn, read_state
+from storage.index_build import FORMAT, IndexState, advance, create_tables, is_worn, read_state, transaction
 from storage.index_views import Space, statements
 from storage.lake import Snapshot
 from storage.layout import Layout
@@ -236,8 +236,10 @@ def _open(file: IndexFile) -> OpenIndex | None:
 
 def _bring(connection: Connection, snapshot: Snapshot) -> None:
     advance(connection, snapshot)
-    for statement in statements(spaces_of(connection)):
-        connection.execute(statement)
+    spaces = spaces_of(connection)
+    with transaction(connection):
+        for statement in statements(spaces):
+            connection.execute(statement)
     connection.execute("CHECKPOINT ix")
 
 

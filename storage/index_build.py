@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from knowledge.stems import stemmer, stop_words
 from storage import schema
-from storage.codes import code_columns, codes_of, rotation
+from storage.codes import bit_place, code_columns, codes_of, rotation
 from storage.database import Connection, sql_list, tuples
 from storage.lake import Snapshot
 from storage.layout import Table
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS, MACROS
 
-FORMAT = 1
+FORMAT = 2
 """raised when an older program would misread the file; an index of another format is built again"""
 SLICE = 20_000
 """chunks whose words are counted at a time"""
@@ -62,6 +63,11 @@ class IndexState:
 
 def create_tables(connection: Connection, language: str) -> None:
     """Make an empty index in the current database of a connection."""
+    with transaction(connection):
+        _create_tables(connection, language)
+
+
+def _create_tables(connection: Connection, language: str) -> None:
     for statement in (*_TABLES, *MACROS):
         connection.execute(statement)
     columns = {name: _columns(name) for name in ("documents", *_COPIED)}
@@ -69,6 +75,8 @@ def create_tables(connection: Connection, language: str) -> None:
     for table in _COPIED:
         connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
     _write_state(connection, IndexState(FORMAT, -1, language, {}))
+    # Known from the start, so that a query can tell its stop words even if no text holds them.
+    _learn(connection, sorted(stop_words(language)), language)
 
 
 def read_state(connection: Connection) -> IndexState:
@@ -86,20 +94,37 @@ def advance(connection: Connection, snapshot: Snapshot) -> None:
         snapshot: of the lake.
     """
     state = read_state(connection)
-    _documents(connection, snapshot, state)
-    _retire(connection)
-    _wanted(connection)
-    first = _one(connection, "SELECT count(*) FROM parts.chunks")
-    for space, dimension in _spaces(connection):
-        _chunks(connection, snapshot, state, space, dimension)
-        _document_vectors(connection, snapshot, state, space, dimension)
-        _codes(connection, space, first)
-    _postings(connection, first, state.language)
-    _revisions(connection, first)
-    for table in _COPIED:
-        _copy(connection, snapshot, state, table)
-    files = {table: [file_name(file) for file in paths] for table, paths in snapshot.files.items()}
-    _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+    with transaction(connection):
+        _documents(connection, snapshot, state)
+        _retire(connection)
+        _wanted(connection)
+        first = _one(connection, "SELECT count(*) FROM parts.chunks")
+        spaces = _spaces(connection)
+        for space, dimension in spaces:
+            _chunks(connection, snapshot, state, space, dimension)
+            _document_vectors(connection, snapshot, state, space, dimension)
+    # Rows have their lasting numbers once they are committed.
+    with transaction(connection):
+        for space, _ in spaces:
+            _codes(connection, space, first)
+        _postings(connection, first, state.language)
+        _revisions(connection, first)
+        for table in _COPIED:
+            _copy(connection, snapshot, state, table)
+        files = {table: [file_name(file) for file in paths] for table, paths in snapshot.files.items()}
+        _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """One commit for many statements; each would wait for the disk."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 def is_worn(connection: Connection) -> bool:
@@ -128,7 +153,10 @@ def _write_state(connection: Connection, state: IndexState) -> None:
         "files": json.dumps(state.files),
     }
     connection.execute("DELETE FROM parts.meta WHERE key IN ('format', 'version', 'language', 'files')")
-    connection.executemany("INSERT INTO parts.meta VALUES (?, ?)", [list(pair) for pair in values.items()])
+    connection.execute(
+        "INSERT INTO parts.meta SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[])",
+        [list(values), list(values.values())],
+    )
 
 
 # --- documents and revisions
@@ -204,9 +232,11 @@ def _spaces(connection: Connection) -> list[tuple[int, int]]:
         columns = ", ".join(f"{name} BIGINT" for name in code_columns(dimension))
         connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
         rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
-        connection.register("rows", pa.table({"bit": pa.array(range(dimension), pa.int32()), "axis": rows}))
+        words, masks = zip(*(bit_place(bit) for bit in range(dimension)), strict=True)
+        table = {"word": pa.array(words, pa.int32()), "mask": pa.array(masks, pa.int64()), "axis": rows}
+        connection.register("rows", pa.table(table))
         connection.execute(
-            f"CREATE TABLE parts.rotation_{space} AS SELECT bit, axis::FLOAT[{dimension}] AS axis FROM rows"
+            f"CREATE TABLE parts.rotation_{space} AS SELECT word, mask, axis::FLOAT[{dimension}] AS axis FROM rows"
         )
         connection.unregister("rows")
     used = tuples(connection, "SELECT space, dimension FROM parts.spaces SEMI JOIN wanted USING (space) ORDER BY 1")
@@ -331,9 +361,12 @@ def _postings(connection: Connection, first: int, language: str) -> None:
 def _learn_words(connection: Connection, language: str) -> None:
     """Give every word that was never seen its term: words of one stem are one term."""
     found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
-    if not found:
+    _learn(connection, [word for (word,) in found], language)
+
+
+def _learn(connection: Connection, words: Sequence[str], language: str) -> None:
+    if not words:
         return
-    words = [word for (word,) in found]
     stems = stems_of(words, language)
     stops = stop_words(language)
     learned = {"word": words, "stem": stems, "stop": [word in stops for word in words]}

@@ -10,7 +10,7 @@ import numpy as np
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
 from storage import schema
-from storage.codes import code_columns, codes_of
+from storage.codes import are_codes_of, code_columns
 from storage.database import Connection, rows, tuples
 from storage.index import IndexFolder, spaces_of
 from storage.index_build import stems_of
@@ -107,11 +107,14 @@ def _codes(connection: Connection, spaces: Sequence[Space]) -> Iterator[Disagree
         )
         if not found:
             continue
-        expected = codes_of(np.array([vector for _, vector, _ in found], np.float32))
+        vectors = np.array([vector for _, vector, _ in found], np.float32)
+        absent = [0] * len(code_columns(space.dimension))
+        codes = np.array([absent if None in code else code for _, _, code in found], np.int64)
+        right = are_codes_of(codes, vectors)
         wrong = [
             (f"chunk {chunk}",)
-            for (chunk, _, code), right in zip(found, expected.tolist(), strict=True)
-            if code != right
+            for (chunk, _, code), agrees in zip(found, right.tolist(), strict=True)
+            if None in code or not agrees
         ]
         if wrong:
             yield _disagreement("chunks have sign bits that are not their vector's", wrong)

@@ -7,11 +7,20 @@ from dataclasses import dataclass
 
 from knowledge.rank import VECTOR_WEIGHT
 from storage.codes import code_columns
-from storage.ranking import best, candidates, hamming, text_scores, vector_scores
+from storage.ranking import (
+    best,
+    candidates,
+    distance,
+    frequencies,
+    inverse_frequency,
+    query_weight,
+    text_scores,
+    vector_scores,
+)
 
 TWO_STAGE_ROWS = 50_000
 """vectors above which the macros search in two stages"""
-TWO_STAGE_CANDIDATES = 2_000
+TWO_STAGE_CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +48,15 @@ _VISIBLE = "(SELECT doc, count(*) AS copies FROM parts.documents WHERE doc IS NO
 _LIVE = "(SELECT DISTINCT doc FROM parts.documents WHERE doc IS NOT NULL)"
 _RESULT = """d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
     d.title, c.kind, c.page, c.headings, c.start, c."end", c.text"""
-_TERMS = """WITH asked AS (
-        SELECT word, any_value(term) AS term, coalesce(bool_or(stop), false) AS stop
-        FROM (SELECT DISTINCT unnest(tokens(query)) AS word) LEFT JOIN parts.words USING (word) GROUP BY word
-    ) SELECT term FROM asked WHERE term IS NOT NULL AND (NOT stop OR (SELECT bool_and(stop) FROM asked))"""
+_ASKED = """asked AS MATERIALIZED (
+        SELECT word, any_value(term) AS term, count(*) AS times, coalesce(bool_or(stop), false) AS stop
+        FROM (SELECT unnest(tokens(query)) AS word) LEFT JOIN parts.words USING (word) GROUP BY word
+    ), terms AS MATERIALIZED (
+        SELECT term, sum(times) AS times FROM asked
+        WHERE term IS NOT NULL AND (NOT stop OR (SELECT bool_and(stop) FROM asked)) GROUP BY term
+    )"""
 _CHUNK_COUNT = "(SELECT sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"
-_MEAN_LENGTH = """(SELECT sum(r.length) / sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"""
+_MEAN_LENGTH = "(SELECT sum(r.length) / sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"
 
 
 def statements(spaces: Sequence[Space]) -> list[str]:
@@ -69,7 +81,12 @@ def _vector(spaces: Sequence[Space]) -> str:
 
 
 def _text_side(limit: str) -> str:
-    return best(text_scores(_TERMS, _VISIBLE, _CHUNK_COUNT, _MEAN_LENGTH), limit)
+    holding = frequencies("SELECT term FROM terms", _VISIBLE)
+    weight = f"{inverse_frequency(_CHUNK_COUNT, 'holding')} * {query_weight('times')}"
+    scores = best(text_scores("weights", _MEAN_LENGTH, _VISIBLE), limit)
+    return f"""WITH {_ASKED}, weights AS MATERIALIZED (
+            SELECT term, {weight} AS weight FROM ({holding}) JOIN terms USING (term)
+        ) SELECT * FROM ({scores})"""
 
 
 def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
@@ -78,13 +95,18 @@ def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
     if space.rows <= TWO_STAGE_ROWS:
         return best(vector_scores(space.number, query, _LIVE, None), limit)
     columns = code_columns(space.dimension)
-    words = [f"(SELECT {column} FROM code)" for column in columns]
+    signs, large = ([f"(SELECT {kind}_{column} FROM code)" for column in columns] for kind in ("sign", "large"))
     packed = ", ".join(
-        f"coalesce(bit_or(mask) FILTER (bit // 64 = {i} AND array_inner_product(axis, {query}) > 0), 0) AS {column}"
+        f"coalesce(bit_or(mask) FILTER (word = {i} AND {condition}), 0) AS {kind}_{column}"
+        for kind, condition in (("sign", "turned > 0"), ("large", "abs(turned) > middle"))
         for i, column in enumerate(columns)
     )
-    code = f"code AS MATERIALIZED (SELECT {packed} FROM parts.rotation_{space.number})"
-    nearest = candidates(space.number, hamming(columns, words), str(TWO_STAGE_CANDIDATES), None)
+    code = f"""turned AS MATERIALIZED (
+            SELECT word, mask, array_inner_product(axis, {query}) AS turned FROM parts.rotation_{space.number}
+        ), code AS MATERIALIZED (
+            SELECT {packed} FROM turned, (SELECT median(abs(turned)) AS middle FROM turned)
+        )"""
+    nearest = candidates(space.number, distance(columns, signs, large), str(TWO_STAGE_CANDIDATES), None)
     scores = best(vector_scores(space.number, query, None, "nearest"), limit)
     return f"WITH {code}, nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,19 +16,27 @@ import numpy.typing as npt
 from knowledge.rank import convex, reciprocal_rank
 from knowledge.settings import SearchSettings
 from knowledge.stems import stop_words
-from storage.codes import code_columns, codes_of
+from storage.codes import code_columns, query_code
 from storage.database import Connection, reading, rows, tuples
 from storage.filters import Filters, select_visible
 from storage.index_build import read_state, stems_of
-from storage.ranking import best, candidates, hamming, text_scores, vector_scores
+from storage.ranking import (
+    K3,
+    best,
+    candidates,
+    distance,
+    frequencies,
+    text_scores,
+    vector_scores,
+)
 
 Mode = Literal["hybrid", "vector", "text"]
 Vector = npt.NDArray[np.float32]
 EXACT_CHUNKS = 20_000
 """visible chunks up to which every vector is compared"""
-CANDIDATES = 2_000
+CANDIDATES = 500
 """chunks that the first of two stages keeps, at least"""
-CANDIDATES_PER_HIT = 20
+CANDIDATES_PER_HIT = 10
 """of the first stage for each hit that is asked for"""
 
 
@@ -53,8 +63,6 @@ class Explanation:
     """`exact` or `two-stage`; None if no vectors were compared"""
     vector_candidates: int = 0
     """chunks whose vectors were compared exactly"""
-    text_candidates: int = 0
-    """chunks that hold a term of the query"""
     terms: dict[str, int] = field(default_factory=dict)
     """stems that were searched for, with the number of visible chunks that hold each"""
     ignored: tuple[str, ...] = ()
@@ -115,6 +123,13 @@ class Searcher:
                 coalesce(sum(v.copies * r.length), 0)::BIGINT
             FROM visible AS v JOIN parts.revisions AS r USING (doc)""",
         )
+        ((whole,),) = tuples(
+            connection,
+            """SELECT NOT EXISTS (FROM parts.dead) AND NOT EXISTS (FROM visible WHERE copies > 1)
+                AND (SELECT count(*) FROM visible) = (SELECT count(*) FROM parts.revisions)""",
+        )
+        # Then every posting is of one visible document, and nothing has to be joined to know it.
+        self._complete = bool(whole)
         self.explanation = Explanation(self._documents, self._chunks)
 
     def embedders(self) -> list[str]:
@@ -173,9 +188,9 @@ class Searcher:
             )
         keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
         self.explanation.vectors, self.explanation.vector_candidates = "two-stage", keep
-        code = [f"{word}::BIGINT" for word in codes_of(vector[None])[0].tolist()]
-        distance = hamming(code_columns(space.dimension), code)
-        nearest = candidates(space.number, distance, str(keep), None if self._everything else "visible")
+        signs, large = ([f"({word})::BIGINT" for word in words] for words in query_code(vector))
+        apart = distance(code_columns(space.dimension), signs, large)
+        nearest = candidates(space.number, apart, str(keep), None if self._everything else "visible")
         scores = best(vector_scores(space.number, query, None, "nearest"), str(depth))
         return self._ranked(f"WITH nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})", [vector.tolist()])
 
@@ -183,22 +198,34 @@ class Searcher:
         terms = self._terms(query)
         if not terms or not self._chunks:
             return []
-        numbers = ", ".join(str(term) for term in terms)
-        scores = text_scores(numbers, "visible", str(self._chunks), str(self._length / self._chunks))
+        visible = None if self._complete else "visible"
+        holding = dict(tuples(self._connection, frequencies(", ".join(str(term) for term in terms), visible)))
+        if not holding:
+            return []
+        self.explanation.terms = {terms[term][0]: count for term, count in holding.items()}
+        weights = ", ".join(
+            f"({term}, {math.log(1 + (self._chunks - count + 0.5) / (count + 0.5)) * terms[term][1]!r})"
+            for term, count in sorted(holding.items())
+        )
+        mean = str(self._length / self._chunks)
+        scores = text_scores(f"(VALUES {weights}) AS weights(term, weight)", mean, visible)
         return self._ranked(best(scores, str(depth)))
 
-    def _terms(self, query: str) -> list[int]:
-        """Numbers of the terms that a query asks for: its stop words only if it has nothing else."""
-        words = sorted({word for (word,) in tuples(self._connection, "SELECT unnest(tokens($1))", [query])})
+    def _terms(self, query: str) -> dict[int, tuple[str, float]]:
+        """The terms that a query asks for, with stem and weight: its stop words only if it has nothing else."""
+        words = Counter(word for (word,) in tuples(self._connection, "SELECT unnest(tokens($1))", [query]))
         stops = stop_words(self._language).intersection(words)
-        asked = [word for word in words if word not in stops] or words
-        self.explanation.ignored = tuple(sorted(set(words) - set(asked)))
+        asked = sorted(set(words) - stops) or sorted(words)
+        self.explanation.ignored = tuple(sorted(set(words).difference(asked)))
+        times: Counter[str] = Counter()
+        for word, stem in zip(asked, stems_of(asked, self._language), strict=True):
+            times[stem] += words[word]
         found = tuples(
             self._connection,
-            "SELECT term, stem FROM parts.terms WHERE stem IN (SELECT unnest($1::VARCHAR[])) ORDER BY stem",
-            [sorted(set(stems_of(asked, self._language)))],
+            "SELECT term, stem FROM parts.terms WHERE stem IN (SELECT unnest($1::VARCHAR[]))",
+            [sorted(times)],
         )
-        return [term for term, _ in found]
+        return {term: (stem, times[stem] * (K3 + 1) / (times[stem] + K3)) for term, stem in found}
 
     def _ranked(self, sql: str, parameters: Sequence[Any] = ()) -> list[_Ranked]:
         """The list of a side, best first. What ties stands in an order that the rest of the corpus does not change."""

@@ -12,7 +12,7 @@ import pytest
 from knowledge.model import Access
 from knowledge.rank import convex
 from storage.filters import Caller, Filters
-from storage.ranking import K1, B
+from storage.ranking import K1, K3, B
 from storage.search import Searcher
 from tests.records import failed
 
@@ -46,11 +46,12 @@ def bm25(query, texts):
     scores = {}
     for text, document in zip(texts, documents, strict=True):
         counts, score = Counter(document), 0.0
-        for term in set(terms(query)):
+        for term, times in Counter(terms(query)).items():
             holding = sum(term in other for other in documents)
             idf = math.log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
             frequency = counts[term]
-            score += idf * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * len(document) / mean))
+            saturated = frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * len(document) / mean))
+            score += times * (K3 + 1) / (times + K3) * idf * saturated
         if score > 0:
             scores[text] = score
     return scores

@@ -1,0 +1,80 @@
+"""The tokeniser: the same tokens for texts and queries, words and identifiers, with and without spaces."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage.database import open_duckdb
+from storage.index_build import stems_of
+from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS
+
+
+@pytest.fixture(scope="module")
+def duck():
+    with open_duckdb() as connection:
+        for macro in MACROS:
+            connection.execute(macro)
+        yield connection
+
+
+def tokens(duck, text):
+    return duck.execute("SELECT tokens($1)", [text]).fetchall()[0][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("?!,. -- _", []),
+        ("Oak, oak!", ["oak", "oak"]),
+        ("Café naïve ÖL", ["cafe", "naive", "ol"]),
+        ("don't", ["don", "t"]),
+        ("SR-2023-052", ["sr", "2023", "052", "sr-2023-052"]),
+        ("use --dry-run now", ["use", "dry", "run", "now", "--dry-run"]),
+        ("airfoil--the", ["airfoil", "the"]),
+        ("snake_case_name", ["snake", "case", "name", "snake_case_name"]),
+        ("os.path.join", ["os", "path", "join", "os.path.join"]),
+        ("v1.2.3 costs 3.14", ["v1", "2", "3", "costs", "3", "14", "v1.2.3", "3.14"]),
+        ("ada@example.org", ["ada", "example", "org", "ada@example.org"]),
+        ("boundary-layer", ["boundary", "layer"]),
+        ("and/or", ["and", "or"]),
+        ("漢字かな", ["漢字", "字か", "かな"]),
+        ("東", ["東"]),
+        ("abc漢字x1", ["abc", "x1", "漢字"]),
+        ("สวัสดี", ["สว", "วั", "ัส", "สด", "ดี"]),
+        ("한국어", ["한국", "국어"]),
+        ("Größe ٣٤", ["große", "٣٤"]),
+        ("x" * (LONGEST_TOKEN + 1), []),
+    ],
+)
+def test_tokens_of_a_text(duck, text, expected):
+    assert tokens(duck, text) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=200))
+def test_text_and_query_of_the_same_words_have_the_same_tokens(duck, text):
+    """As a chunk and as a query, in one piece and beside something else."""
+    alone = tokens(duck, text)
+    as_chunk = duck.execute(
+        f"SELECT {CHUNK_TOKENS} FROM (SELECT $1 AS text, NULL::VARCHAR[] AS headings)", [text]
+    ).fetchall()[0][0]
+    assert as_chunk == alone
+    assert sorted(tokens(duck, f"{text} § {text}")) == sorted([*alone, *alone])
+
+
+def test_headings_count_unless_the_text_repeats_them(duck):
+    sql = f"SELECT {CHUNK_TOKENS} FROM (SELECT 'Leave is paid' AS text, ['Handbook', 'Leave'] AS headings)"
+    assert duck.execute(sql).fetchall()[0][0] == ["handbook", "leave", "is", "paid"]
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "stems"),
+    [
+        ("english", ["running", "runs", "sr-2023-052", "v1", "2031"], ["run", "run", "sr-2023-052", "v1", "2031"]),
+        ("german", ["tischen", "tisch"], ["tisch", "tisch"]),
+        ("none", ["running"], ["running"]),
+    ],
+)
+def test_words_are_stemmed_and_identifiers_are_not(language, words, stems):
+    assert stems_of(words, language) == stems
