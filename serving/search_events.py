@@ -18,7 +18,7 @@ _DIGITS = 6
 class SearchEvent:
     """One search that was answered. Tells nothing of who asked but whether somebody did."""
 
-    at: datetime
+    searched_at: datetime
     """UTC, when it was answered"""
     query: str
     mode: str
@@ -44,7 +44,7 @@ class SearchEvent:
         """Its values as JSON can hold them."""
         return {
             **self.as_row(),
-            "at": self.at.isoformat(),
+            "searched_at": self.searched_at.isoformat(),
             "mean_score": _rounded(self.mean_score),
             "best_score": _rounded(self.best_score),
             "seconds": _rounded(self.seconds),

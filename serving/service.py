@@ -246,7 +246,7 @@ class Reader:
         request, scores = response.request, [hit.score for hit in response.hits]
         self._log.write(
             SearchEvent(
-                at=now(),
+                searched_at=now(),
                 query=request.query,
                 mode=request.mode,
                 level=request.level,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from serving.search_events import SearchEvent, SearchLog, mean
 
 EVENT = SearchEvent(
-    at=datetime(2031, 3, 1, 9, 30, tzinfo=UTC),
+    searched_at=datetime(2031, 3, 1, 9, 30, tzinfo=UTC),
     query="größe\nund öl",
     mode="hybrid",
     level="chunk",
@@ -30,7 +30,7 @@ def test_event_is_one_line_of_json(tmp_path):
     log.write(replace(EVENT, query="\ud800", count=0, mean_score=None, best_score=None, cached=True))
     first, second = (json.loads(line) for line in file.read_text("utf-8").splitlines())
     assert first == {
-        "at": "2031-03-01T09:30:00+00:00",
+        "searched_at": "2031-03-01T09:30:00+00:00",
         "query": "größe\nund öl",
         "mode": "hybrid",
         "level": "chunk",

@@ -21,6 +21,7 @@ LEAVE = "# Parental leave\n\nParental leave is 26 weeks at full pay. Tell your m
         pytest.param("who tells the manager", "Tell your manager early.", id="words"),
         pytest.param("MANAGERS telling", "Tell your manager early.", id="inflection-and-case"),
         pytest.param("can it be split", "It may be split in two.", id="stop-words-do-not-count"),
+        pytest.param("what is it that it is in the early days", "Tell your manager early.", id="words-that-say-nothing"),
         pytest.param("it in", "It may be split in two.", id="stop-words-count-if-there-is-nothing-else"),
         pytest.param("parental leave", "Parental leave is 26 weeks at full pay.", id="no-heading"),
         pytest.param("kiln temperature", "Parental leave is 26 weeks at full pay.", id="nothing-in-common"),
