@@ -1,0 +1,50 @@
+"""The command that hands somebody a part of the corpus."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import SettingsError
+from serving.filter_options import NamespacesOption, OrgOption, UserOption, WhereOption, caller_of, filters_from
+from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
+from serving.output import print_json
+from storage.filters import Caller
+from storage.lake import Lake
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where corpus.duckdb is written.")],
+    user: UserOption = None,
+    org: OrgOption = None,
+    public: Annotated[bool, typer.Option("--public", help="Only what everybody may see.")] = False,
+    namespace: NamespacesOption = None,
+    where: WhereOption = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what a user or a member of an organization may see to a DuckDB file that needs nothing else."""
+    from dataclasses import replace
+
+    from storage.export import export_corpus
+
+    caller = caller_of(user, org)
+    if (caller is None) != public:
+        raise SettingsError("say on whose behalf to export: --user, --org or both; or --public alone")
+    filters = replace(filters_from(namespaces=namespace, where=where), caller=caller or Caller())
+    settings = settings_for(config, corpus)
+    snapshot = Lake(settings.corpus.root).snapshot(version)
+    done = export_corpus(snapshot, filters, folder, settings.search.language)
+    if as_json:
+        print_json(
+            {"file": str(done.path), "version": done.version, "documents": done.documents, "chunks": done.chunks}
+        )
+        return
+    typer.echo(f"Wrote {done.path}: {done.documents} documents, {done.chunks} chunks of version {done.version}.")
+    typer.echo("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
+    typer.echo(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")

@@ -1,0 +1,157 @@
+"""What one caller may see of a corpus, as a DuckDB database of its own.
+
+It is built like a search index, by the same code, from nothing but the visible documents: its word list, statistics and
+numbers know of no others. Runs and failures tell of everybody's documents and are left empty.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from knowledge.errors import SettingsError, StorageError, first_line
+from storage import schema
+from storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
+from storage.filters import Filters, select_visible
+from storage.index import attach, attached, spaces_of
+from storage.index_build import advance, create_tables, read_state
+from storage.index_views import statements
+from storage.lake import Snapshot
+from storage.layout import Table
+from storage.snapshot_views import connect_snapshot
+
+EXPORT_FILE = "corpus.duckdb"
+
+_TEXTS = """CREATE VIEW texts AS
+SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structure, t.embedder, t.revision
+FROM parts.texts AS t JOIN documents AS d USING (revision)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A finished export."""
+
+    path: Path
+    version: int
+    """of the corpus"""
+    documents: int
+    chunks: int
+
+
+def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: str) -> Export:
+    """Write a self-contained DuckDB file of the documents that a caller may see.
+
+    It has the views and macros of a search index and opens in any DuckDB from 1.5 on, without an extension.
+
+    Args:
+        snapshot: of the corpus.
+        filters: on whose behalf, and which documents.
+        folder: where `corpus.duckdb` is written; an earlier export there is replaced in one step.
+        language: that words are of.
+
+    Raises:
+        SettingsError: there is a file of that name that is no export, or the folder cannot be written.
+        StorageError: the corpus cannot be read.
+    """
+    path = folder / EXPORT_FILE
+    if path.exists() and not _is_export(path):
+        raise SettingsError(f"{path} is not an export of Parquetry and is left alone; choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as aside:
+            building = Path(aside) / EXPORT_FILE
+            connection = attach(building, read_only=False)
+            try:
+                _build(connection, snapshot, filters, language)
+                connection.execute("CHECKPOINT ix")
+                done = _counted(connection, path)
+            finally:
+                connection.close()
+            building.replace(path)
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be written: {error.strerror or error}") from error
+    except duckdb.Error as error:
+        raise StorageError(f"the export to {folder} failed: {first_line(error)}") from error
+    return done
+
+
+def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
+    """A connection for SQL that a caller writes: it holds what the caller may see, and reaches nothing else.
+
+    No file, no network, no extension, no variable of this program, and no setting that would change that.
+
+    Args:
+        snapshot: of the corpus.
+        filters: on whose behalf, and which documents.
+        language: that words are of.
+
+    Raises:
+        StorageError: the corpus cannot be read.
+    """
+    connection = open_duckdb()
+    connection.execute("ATTACH ':memory:' AS ix")
+    connection.execute("USE ix")
+    _build(connection, snapshot, filters, language)
+    for setting in (
+        "python_enable_replacements = false",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+def _build(connection: Connection, snapshot: Snapshot, filters: Filters, language: str) -> None:
+    """Fill the current database of a connection."""
+    with tempfile.TemporaryDirectory(prefix="parquetry-export-") as folder:
+        visible = _visible_alone(snapshot, filters, folder)
+        with reading():
+            create_tables(connection, language)
+            advance(connection, visible)
+            for statement in statements(spaces_of(connection)):
+                connection.execute(statement)
+            connection.execute(
+                f"""CREATE TABLE parts.texts AS
+                SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""
+            )
+            connection.execute(_TEXTS)
+
+
+def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:
+    """The corpus as if nothing but the visible documents had ever been published, and all of it at once.
+
+    Names and number of the files that an index was built from stand in it; so there is one file for each table.
+    """
+    files: dict[Table, tuple[str, ...]] = {"runs": (), "failures": ()}
+    with connect_snapshot(snapshot) as connection, reading():
+        select_visible(connection, filters, "documents", [f'"{name}"' for name in schema.DOCUMENTS.names])
+        scoped: dict[Table, str] = {
+            # How often a namespace was published to tells of others as well.
+            "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",
+            "chunks": "SELECT * FROM all_chunks SEMI JOIN visible USING (revision) ORDER BY revision, chunk_index",
+            "texts": "SELECT * FROM all_texts SEMI JOIN visible USING (revision) ORDER BY revision",
+        }
+        for table, query in scoped.items():
+            file = str(Path(folder) / f"{table}.parquet")
+            connection.execute(f"COPY ({query}) TO {sql_string(file)} (FORMAT parquet)")
+            files[table] = (file,)
+    return Snapshot(snapshot.layout, snapshot.version, files)
+
+
+def _is_export(path: Path) -> bool:
+    try:
+        with attached(path, read_only=True) as connection:
+            read_state(connection)
+            return bool(tuples(connection, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'texts'"))
+    except (duckdb.Error, StorageError, KeyError, ValueError):
+        return False
+
+
+def _counted(connection: Connection, path: Path) -> Export:
+    ((documents, chunks),) = tuples(
+        connection, "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
+    )
+    return Export(path, read_state(connection).version, documents, chunks)
