@@ -34,6 +34,8 @@ def open_duckdb() -> Connection:
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     connection.execute(f"SET threads = {os.cpu_count() or 1}")
     connection.execute("SET TimeZone = 'UTC'")
+    # It would stand between the lines of whoever reads our output.
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -8,7 +8,7 @@ the publish changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from storage.layout import Table
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS, MACROS
 
-FORMAT = 2
+FORMAT = 3
 """raised when an older program would misread the file; an index of another format is built again"""
 SLICE = 20_000
 """chunks whose words are counted at a time"""
@@ -102,7 +102,6 @@ def advance(connection: Connection, snapshot: Snapshot) -> None:
         spaces = _spaces(connection)
         for space, dimension in spaces:
             _chunks(connection, snapshot, state, space, dimension)
-            _document_vectors(connection, snapshot, state, space, dimension)
     # Rows have their lasting numbers once they are committed.
     with transaction(connection):
         for space, _ in spaces:
@@ -197,7 +196,6 @@ def _retire(connection: Connection) -> None:
     connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
     for (space,) in tuples(connection, "SELECT space FROM parts.spaces"):
         connection.execute(f"DELETE FROM parts.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
-        connection.execute(f"DELETE FROM parts.document_vectors_{space} WHERE doc IN (SELECT doc FROM retired)")
 
 
 def _wanted(connection: Connection) -> None:
@@ -228,7 +226,6 @@ def _spaces(connection: Connection) -> list[tuple[int, int]]:
         if f"vector_{space}" in names:
             continue
         connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
-        connection.execute(f"CREATE TABLE parts.document_vectors_{space} (doc INTEGER, vector FLOAT[{dimension}])")
         columns = ", ".join(f"{name} BIGINT" for name in code_columns(dimension))
         connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
         rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
@@ -257,44 +254,12 @@ def _revisions(connection: Connection, first: int) -> None:
 
 
 def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int) -> None:
-    def take(files: Sequence[str]) -> None:
-        connection.execute(
-            f"""INSERT INTO parts.chunks BY NAME
-            SELECT w.doc, {_CHUNK_COLUMNS}, c.vector::FLOAT[{dimension}] AS vector_{space}
-            FROM read_parquet({sql_list(files)}) AS c
-            JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
-        )
-
-    _from_files(connection, snapshot, state, "chunks", space, take)
-
-
-def _document_vectors(
-    connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int
-) -> None:
-    def take(files: Sequence[str]) -> None:
-        connection.execute(
-            f"""INSERT INTO parts.document_vectors_{space}
-            SELECT w.doc, t.vector::FLOAT[{dimension}] FROM read_parquet({sql_list(files)}) AS t
-            JOIN missing AS w USING (revision) WHERE t.vector IS NOT NULL"""
-        )
-
-    _from_files(connection, snapshot, state, "texts", space, take)
-
-
-def _from_files(
-    connection: Connection,
-    snapshot: Snapshot,
-    state: IndexState,
-    table: Table,
-    space: int,
-    take: Callable[[Sequence[str]], None],
-) -> None:
-    """Take the rows of the wanted revisions from the files that came in since, then what is left from the others.
+    """Take the chunks of the wanted revisions from the files that came in since, then what is left from the others.
 
     A revision that a crashed run had written, or that a restore brought back, stands in an older file.
     """
-    fresh, _ = _fresh_files(snapshot, state, table)
-    older = [file for file in snapshot.files[table] if file not in set(fresh)]
+    fresh, _ = _fresh_files(snapshot, state, "chunks")
+    older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
     for files in (fresh, older):
         if not files or not _one(connection, "SELECT count(*) FROM missing"):
@@ -303,7 +268,12 @@ def _from_files(
             f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
             FROM read_parquet({sql_list(files)}) SEMI JOIN missing USING (revision)"""
         )
-        take(files)
+        connection.execute(
+            f"""INSERT INTO parts.chunks BY NAME
+            SELECT w.doc, {_CHUNK_COLUMNS}, c.vector::FLOAT[{dimension}] AS vector_{space}
+            FROM read_parquet({sql_list(files)}) AS c
+            JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
+        )
         connection.execute("DELETE FROM missing WHERE revision IN (SELECT revision FROM found)")
 
 
@@ -345,13 +315,18 @@ def _postings(connection: Connection, first: int, language: str) -> None:
             FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
         )
         _learn_words(connection, language)
+        # Without the lists: they would be dragged through every join.
         connection.execute(
-            """INSERT INTO counted
-            SELECT w.term, o.chunk, any_value(t.doc), sum(o.tf), any_value(len(t.tokens))
-            FROM occurrences AS o JOIN parts.words AS w USING (word) JOIN tokenised AS t USING (chunk)
-            GROUP BY w.term, o.chunk"""
+            """CREATE OR REPLACE TEMP TABLE sizes AS
+            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised"""
         )
-        connection.execute("INSERT INTO lengths SELECT doc, sum(len(tokens)) FROM tokenised GROUP BY doc")
+        connection.execute(
+            """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
+                SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
+                FROM occurrences AS o JOIN parts.words AS w USING (word) GROUP BY ALL
+            ) JOIN sizes USING (chunk)"""
+        )
+        connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
     initial = _one(connection, "SELECT count(*) FROM parts.postings") == 0
     connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
     if initial:

@@ -29,6 +29,7 @@ from storage.ranking import (
     text_scores,
     vector_scores,
 )
+from storage.tokens import query_tokens
 
 Mode = Literal["hybrid", "vector", "text"]
 Vector = npt.NDArray[np.float32]
@@ -213,7 +214,7 @@ class Searcher:
 
     def _terms(self, query: str) -> dict[int, tuple[str, float]]:
         """The terms that a query asks for, with stem and weight: its stop words only if it has nothing else."""
-        words = Counter(word for (word,) in tuples(self._connection, "SELECT unnest(tokens($1))", [query]))
+        words = Counter(word for (word,) in tuples(self._connection, f"SELECT unnest({query_tokens(query)})", [query]))
         stops = stop_words(self._language).intersection(words)
         asked = sorted(set(words) - stops) or sorted(words)
         self.explanation.ignored = tuple(sorted(set(words).difference(asked)))

@@ -7,31 +7,51 @@ Words are runs of letters and digits, lower-cased, accents folded. Identifiers a
 
 from __future__ import annotations
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
-_WORD = rf"(?:[^\P{{L}}{_UNSPACED}]|\p{{N}})+"
-_COMPOUND = r"[\p{L}\p{N}]+(?:[-_.:@+#/][\p{L}\p{N}]+)+"
-_IDENTIFIER = r"[\p{N}_@.]"
-"""what makes a compound an identifier, a number or a path of names; `boundary-layer` is two words and nothing else"""
-_FLAG = r"(?:^|[\s\x22\x27\x60(\[])(--[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+)*)"
 LONGEST_TOKEN = 64
 """characters; a longer run of letters is no word that anybody types"""
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
+_BEFORE_FLAG = r"(?:^|[\s\x22\x27\x60(\[])"
+
+
+def _macro(name: str, character: str, word: str, digit: str) -> str:
+    """A macro that finds words and identifiers.
+
+    Args:
+        name: of the macro.
+        character: class of the characters that identifiers are made of, without brackets.
+        word: pattern of a word.
+        digit: class of digits, without brackets.
+    """
+    compound = rf"[{character}]+(?:[-_.:@+#/][{character}]+)+"
+    # `boundary-layer` is two words and nothing else; a digit, underscore, dot or at sign makes an identifier.
+    identifier = rf"[{digit}_@.]"
+    flag = rf"{_BEFORE_FLAG}(--[{character}]+(?:[-_][{character}]+)*)"
+    return f"""CREATE OR REPLACE MACRO {name}(folded) AS list_concat(
+    list_filter(regexp_extract_all(folded, '{word}'), lambda t: length(t) <= {LONGEST_TOKEN}),
+    list_concat(
+        list_filter(regexp_extract_all(folded, '{compound}'),
+            lambda t: length(t) <= {LONGEST_TOKEN} AND regexp_matches(t, '{identifier}')),
+        regexp_extract_all(folded, '{flag}', 1)))"""
+
 
 MACROS = (
-    f"""CREATE OR REPLACE MACRO tokens_plain(folded) AS list_concat(
-    list_filter(regexp_extract_all(folded, '{_WORD}'), lambda t: length(t) <= {LONGEST_TOKEN}),
-    list_concat(
-        list_filter(regexp_extract_all(folded, '{_COMPOUND}'),
-            lambda t: length(t) <= {LONGEST_TOKEN} AND regexp_matches(t, '{_IDENTIFIER}')),
-        regexp_extract_all(folded, '{_FLAG}', 1)))""",
+    _macro("tokens_ascii", "a-z0-9", "[a-z0-9]+", "0-9"),
+    _macro("tokens_unicode", r"\p{L}\p{N}", rf"(?:[^\P{{L}}{_UNSPACED}]|\p{{N}})+", r"\p{N}"),
     f"""CREATE OR REPLACE MACRO tokens_unspaced(content) AS flatten(list_transform(
     regexp_extract_all(content, '[{_UNSPACED}]+'), lambda r: list_transform(
         range(1, greatest(2, length(r))), lambda i: substring(r, i::INTEGER, 2))))""",
-    # Text of ASCII only, which most is, has nothing to fold.
+    # Text of ASCII only, which most is, has nothing to fold and needs none of Unicode's classes. Folding ends at a NUL.
     """CREATE OR REPLACE MACRO tokens(content) AS CASE WHEN strlen(content) = length(content)
-    THEN tokens_plain(lower(content))
-    ELSE list_concat(tokens_plain(lower(strip_accents(content))), tokens_unspaced(content)) END""",
+    THEN tokens_ascii(lower(content))
+    ELSE list_concat(tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content)) END""",
 )
 """SQL that makes `tokens(text) -> VARCHAR[]`: the tokens of a text in order of kind, repeated as often as they stand"""
+
+
+def query_tokens(query: str) -> str:
+    """SQL that gives what `tokens($1)` gives for a query, without compiling Unicode's classes for one of ASCII."""
+    return "tokens_ascii(lower($1))" if query.isascii() else "tokens($1)"
+
 
 CHUNK_TOKENS = """tokens(concat_ws(' ', list_aggregate(
     list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text))"""

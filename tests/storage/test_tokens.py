@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from storage.database import open_duckdb
 from storage.index_build import stems_of
-from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS
+from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,14 @@ def test_text_and_query_of_the_same_words_have_the_same_tokens(duck, text):
     ).fetchall()[0][0]
     assert as_chunk == alone
     assert sorted(tokens(duck, f"{text} § {text}")) == sorted([*alone, *alone])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.characters(max_codepoint=127), max_size=200))
+def test_short_way_for_ascii_gives_the_same_tokens(duck, text):
+    unicode = duck.execute("SELECT tokens_unicode(lower($1))", [text]).fetchall()[0][0]
+    assert tokens(duck, text) == unicode
+    assert duck.execute(f"SELECT {query_tokens(text)}", [text]).fetchall()[0][0] == unicode
 
 
 def test_headings_count_unless_the_text_repeats_them(duck):
