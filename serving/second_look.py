@@ -1,0 +1,96 @@
+"""A second look at what a search found: a model reads the candidates, or those are chosen that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from knowledge.embed.base import Vectors
+from knowledge.errors import SettingsError
+from knowledge.rank import diversify
+from knowledge.rerank.base import CANDIDATES_PER_HIT
+from knowledge.rerank.registry import open_reranker
+from knowledge.settings import Settings
+from storage.database import Connection, tuples
+from storage.search import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLook:
+    """What is done with the candidates of a search before the best are taken."""
+
+    rerank: bool = False
+    """the reranker of the settings reads query and text together and scores them anew"""
+    diversify: bool = False
+    """a candidate that says what a better one said waits (maximal marginal relevance)"""
+
+    def candidates(self, k: int) -> int:
+        """Hits to search for when `k` are wanted."""
+        return k * CANDIDATES_PER_HIT if self.rerank or self.diversify else k
+
+    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> list[Hit]:
+        """The `k` best of the candidates.
+
+        Args:
+            hits: the candidates, best first.
+            query: as typed.
+            k: most hits to return.
+            session: whose current database is the index that gave the candidates.
+            settings: name the reranker.
+
+        Raises:
+            SettingsError: no reranker is configured, or it lacks something.
+            TransientError: the language model did not answer usefully.
+        """
+        if self.rerank:
+            hits = _reranked(hits, query, settings)
+        if self.diversify:
+            hits = [hits[i] for i in diversify([hit.score for hit in hits], _vectors(hits, session), k)]
+        return list(hits[:k])
+
+
+def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> list[Hit]:
+    name = settings.search.rerank
+    if name is None:
+        raise SettingsError(
+            'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, '
+            'or to "llm" for the [llm] model'
+        )
+    scores = open_reranker(name, settings.llm).scores(query, [_read(hit) for hit in hits]).tolist()
+    scored = [
+        replace(hit, score=score, scores={**hit.scores, "rerank": score})
+        for hit, score in zip(hits, scores, strict=True)
+    ]
+    return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _read(hit: Hit) -> str:
+    """What the reranker reads: a chunk says what it is about in the headings above it."""
+    text: str = hit.row["text"]
+    return "\n".join([*(heading for heading in hit.row["headings"] or () if heading not in text), text])
+
+
+def _vectors(hits: Sequence[Hit], session: Connection) -> Vectors:
+    """float32[hits, all dimensions]: vectors of different embedders are like nothing of each other, as is none."""
+    found = tuples(
+        session,
+        """SELECT revision, chunk_index, any_value(embedder), any_value(vector) FROM chunks
+        WHERE revision IN (SELECT unnest($1::BIGINT[])) AND chunk_index IN (SELECT unnest($2::INTEGER[]))
+            AND vector IS NOT NULL
+        GROUP BY revision, chunk_index""",
+        [[hit.row["revision"] for hit in hits], [hit.row["chunk_index"] for hit in hits]],
+    )
+    vectors = {(revision, index): (embedder, vector) for revision, index, embedder, vector in found}
+    columns: dict[str, slice] = {}
+    width = 0
+    for embedder, dimension in sorted({(embedder, len(vector)) for embedder, vector in vectors.values()}):
+        columns[embedder] = slice(width, width + dimension)
+        width += dimension
+    matrix = np.zeros((len(hits), width), np.float32)
+    for row, hit in enumerate(hits):
+        known = vectors.get((hit.row["revision"], hit.row["chunk_index"]))
+        if known is not None:
+            matrix[row, columns[known[0]]] = known[1]
+    return matrix
