@@ -12,7 +12,15 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
-from serving import eval_command, read_commands, run_commands, search_command, upkeep_commands
+from serving import (
+    eval_command,
+    export_command,
+    namespace_commands,
+    read_commands,
+    run_commands,
+    search_command,
+    upkeep_commands,
+)
 
 app = typer.Typer(
     name="parquetry",
@@ -31,6 +39,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     read_commands.chunks,
     read_commands.show,
     read_commands.history,
+    export_command.export,
     upkeep_commands.restore,
     upkeep_commands.remove,
     upkeep_commands.doctor,
@@ -39,6 +48,7 @@ _INTERRUPTED = 130
 for command in COMMANDS:
     app.command()(command)
 app.command("eval")(eval_command.evaluate)
+app.add_typer(namespace_commands.app, name="namespaces")
 
 
 def _print_version(asked: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import textwrap
 from typing import Annotated
 
 import typer
 
 from knowledge.errors import SettingsError
 from knowledge.model import Status
+from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.options import (
     ConfigOption,
     CorpusOption,
@@ -18,9 +17,11 @@ from serving.options import (
     VersionOption,
     settings_for,
 )
-from serving.output import print_json, print_table, terminal_width
+from serving.output import print_json, print_table
 from serving.service import Reader
+from serving.sql_guide import print_guide
 from storage.database import QueryError, query
+from storage.filters import Filters
 from storage.snapshot_views import script
 
 
@@ -29,49 +30,39 @@ def sql(
     as_script: Annotated[
         bool, typer.Option("--script", help="Print the SQL that makes the views in any DuckDB.")
     ] = False,
+    user: UserOption = None,
+    org: OrgOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run SQL on the corpus; without a statement, tell what there is to query, and how in the DuckDB CLI."""
-    reader = Reader(settings_for(config, corpus), version)
+    settings = settings_for(config, corpus)
+    reader = Reader(settings, version)
+    caller = caller_of(user, org)
+    if caller is not None and (as_script or statement is None):
+        raise SettingsError("--user and --org go with a statement; `parquetry export` writes a file for the DuckDB CLI")
     if as_script:
         typer.echo(script(reader.snapshot), nl=False)
         return
     if statement is None:
-        _describe(reader, as_json=as_json)
+        print_guide(reader, as_json=as_json)
         return
     try:
-        columns, rows = query(reader.connection, statement)
+        if caller is None:
+            columns, rows = query(reader.connection, statement)
+        else:
+            from storage.export import scoped
+
+            with scoped(reader.snapshot, Filters(caller=caller), settings.search.language) as connection:
+                columns, rows = query(connection, statement)
     except QueryError as error:
         raise SettingsError(f"SQL: {error}") from error
     if as_json:
         print_json({"columns": columns, "rows": [list(row) for row in rows]})
     else:
         print_table(columns, rows)
-
-
-def _describe(reader: Reader, *, as_json: bool) -> None:
-    files = {table: list(paths) for table, paths in reader.snapshot.files.items()}
-    if as_json:
-        print_json({"version": reader.snapshot.version, "files": files})
-        return
-    _, rows = query(
-        reader.connection,
-        """SELECT table_name, string_agg(column_name, ', ' ORDER BY ordinal_position)
-        FROM information_schema.columns WHERE table_name NOT LIKE 'all\\_%' ESCAPE '\\' GROUP BY 1 ORDER BY 1""",
-    )
-    root = reader.snapshot.layout.root
-    typer.echo(f"Version {reader.snapshot.version} of {root}. Views:")
-    for name, columns in rows:
-        typer.echo(textwrap.fill(f"  {name}: {columns}", terminal_width(), subsequent_indent="    "))
-    typer.echo('\nHere:\n  parquetry sql "SELECT status, count(*) FROM documents GROUP BY ALL"')
-    typer.echo("\nIn the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
-    typer.echo(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
-    typer.echo('  duckdb -init corpus.sql -c "SELECT status, count(*) FROM documents GROUP BY ALL"')
-    typer.echo("\nIn Python:")
-    typer.echo(f"  from storage.connect import connect; connect({root!r}).sql('FROM documents')")
 
 
 def documents(

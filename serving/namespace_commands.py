@@ -1,0 +1,96 @@
+"""Commands on the independent parts of a corpus."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import RefusedError, SettingsError
+from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
+from serving.output import print_json, print_table
+from storage.lake import Lake
+
+app = typer.Typer(help="List the parts of the corpus, or delete one.")
+
+
+@app.callback(invoke_without_command=True)
+def namespaces(
+    context: typer.Context,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the parts of the corpus, or delete one."""
+    if context.invoked_subcommand is not None:
+        if config is not None or corpus is not None or as_json:
+            command = f"namespaces {context.invoked_subcommand}"
+            raise SettingsError(f"options go to the end: parquetry {command} NAME --corpus ROOT")
+        return
+    from storage.namespaces import namespaces_of
+
+    settings = settings_for(config, corpus)
+    snapshot = Lake(settings.corpus.root).snapshot()
+    found = namespaces_of(snapshot)
+    if as_json:
+        listed = [{**asdict(each), "published_at": each.published_at.isoformat()} for each in found]
+        print_json({"version": snapshot.version, "namespaces": listed})
+        return
+    if not found:
+        typer.echo("No documents.")
+        return
+    columns = ("namespace", "documents", "indexed", "chunks", "public", "organization", "individual")
+    print_table(
+        (*columns, "embedder", "published"),
+        [
+            (
+                *(getattr(each, name) for name in columns),
+                ", ".join(each.embedders),
+                f"{each.published_at:%Y-%m-%d %H:%M:%S} UTC",
+            )
+            for each in found
+        ],
+    )
+
+
+@app.command()
+def delete(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace to delete.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take all documents of a namespace out of the corpus; earlier versions keep them."""
+    from knowledge.rows import new_stamp
+    from storage.namespaces import namespaces_of
+    from storage.rewrite import remove_documents
+
+    settings = settings_for(config, corpus)
+    root = settings.corpus.root
+    known = {each.namespace: each for each in namespaces_of(Lake(root).snapshot())}
+    if name not in known:
+        raise SettingsError(
+            f"no namespace {name!r} in corpus {root}; it has {', '.join(map(repr, known)) or 'no documents at all'}"
+        )
+    documents = known[name].documents
+    if not yes:
+        _ask(name, documents)
+    done = remove_documents(Lake(root, create=True), ("*",), new_stamp(), name)
+    feeding = sorted(s.name for s in settings.source if (s.namespace or settings.corpus.namespace) == name)
+    if as_json:
+        print_json({"run_id": done.run_id, "version": done.version, "removed": len(done.rows), "sources": feeding})
+        return
+    typer.echo(f"{len(done.rows)} documents left; corpus {root}: published version {done.version}.")
+    typer.echo(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
+    if feeding:
+        typer.echo(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")
+
+
+def _ask(name: str, documents: int) -> None:
+    if not sys.stdin.isatty():
+        raise RefusedError(f"{documents} documents of namespace {name!r} would be removed; to agree, give --yes")
+    if not typer.confirm(f"Remove all {documents} documents of namespace {name!r}?", err=True):
+        raise RefusedError("nothing was removed")
