@@ -96,7 +96,7 @@ class _Questions:
         self.prepare[what] = round(1000 * (time.perf_counter() - started), 2)
 
         def search(query: Any) -> list[Hit]:
-            return searcher.search(self._texts[query.tobytes()], query, self._embedder, mode, NEAREST)
+            return searcher.search(self._texts[query.tobytes()], {self._embedder: query}, mode, NEAREST)
 
         if truth is None:
             self._time(what, search)

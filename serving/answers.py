@@ -37,7 +37,7 @@ class Answer:
     shown: Shown
     settings: SearchSettings
     cited: Cited
-    """of every hit, whether citations are shown or not"""
+    """nothing unless citations are shown"""
     passages: tuple[Passage, ...]
     """none unless context is shown"""
     texts: Mapping[str, str]
@@ -87,10 +87,10 @@ class Answer:
 
 
 def how_found(hit: Hit) -> dict[str, Any]:
-    """Rank and score of a hit on each side; None for a side that did not find it."""
+    """Rank and score of a hit on each side; None for a side that did not find it. Reranking knows no rank of its own."""
     return {
         side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
-        for side in ("vector", "text")
+        for side in ("vector", "text", "rerank")
     }
 
 
@@ -107,15 +107,13 @@ def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: Sea
         StorageError: it cannot be read.
     """
     hits = response.hits
-    documents = list(dict.fromkeys(hit.row["document_id"] for hit in hits))
-    texts = reader.texts(documents) if shown.full else {}
     return Answer(
         response=response,
         shown=shown,
         settings=settings,
-        cited=cite(response.request.query, hits, settings.language),
+        cited=cite(response.request.query, hits if shown.citations else (), settings.language),
         passages=() if shown.context is None else read_passages(reader, hits, shown.context),
-        texts={each: texts[each] for each in documents if each in texts},
+        texts=_texts(reader, hits) if shown.full else {},
     )
 
 
@@ -133,8 +131,8 @@ def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Pa
     places = [
         Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
     ]
-    stretches = merge(places, _neighbours(reader, places, context), context)
-    texts = reader.texts([each.document_id for each in stretches])
+    stretches = merge(places, _neighbours(reader, places), context)
+    texts = _texts(reader, hits)
     return tuple(
         Passage(
             each,
@@ -145,15 +143,27 @@ def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Pa
     )
 
 
-def _neighbours(reader: Reader, places: Sequence[Place], context: int) -> list[Place]:
-    """The chunks at `places` and those around them."""
-    with closing(reader.session()) as session:
+def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
+    """All chunks of the documents of `places`."""
+    with closing(reader.index.session()) as session:
         found = tuples(
             session,
-            """SELECT DISTINCT c.document_id, c.chunk_index, c.start, c."end"
-            FROM chunks AS c JOIN (
-                SELECT unnest($1::VARCHAR[]) AS document_id, unnest($2::INTEGER[]) AS chunk_index
-            ) AS hit ON c.document_id = hit.document_id AND abs(c.chunk_index - hit.chunk_index) <= $3""",
-            [[each.document_id for each in places], [each.chunk_index for each in places], context],
+            """SELECT document_id, chunk_index, start, "end" FROM chunks
+            WHERE document_id IN (SELECT unnest($1::VARCHAR[]))""",
+            [sorted({each.document_id for each in places})],
         )
     return [Place(*values) for values in found]
+
+
+def _texts(reader: Reader, hits: Sequence[Hit]) -> dict[str, str]:
+    """The whole texts of the hits' documents, in the order of their best hits."""
+    revisions = {hit.row["document_id"]: hit.row["revision"] for hit in hits}
+    with closing(reader.tables.cursor()) as session:
+        found = dict(
+            tuples(
+                session,
+                "SELECT revision, text FROM all_texts WHERE revision IN (SELECT unnest($1::BIGINT[]))",
+                [sorted(set(revisions.values()))],
+            )
+        )
+    return {document_id: found[revision] for document_id, revision in revisions.items()}

@@ -133,15 +133,20 @@ class Reader:
         self._log = SearchLog(settings.search.log) if settings.search.log else None
 
     @property
-    def connection(self) -> Connection:
-        """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
+    def index(self) -> OpenIndex:
+        """The search index, brought up to date when it is first asked for."""
         with self._lock:
             if self._index is None:
                 self._index = open_index(self._lake, self.snapshot, self._asked_version, self._settings)
                 if self._index.version != self.snapshot.version:
                     # Somebody published since; nothing of the earlier version was shown yet.
                     self.snapshot, self._tables = self._lake.snapshot(self._index.version), None
-            return self._index.connection
+            return self._index
+
+    @property
+    def connection(self) -> Connection:
+        """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
+        return self.index.connection
 
     @property
     def tables(self) -> Connection:
@@ -158,13 +163,6 @@ class Reader:
                 if opened is not None:
                     opened.close()
             self._index = self._tables = None
-
-    def session(self) -> Connection:
-        """A connection to the index for one search, to be closed: its temporary tables are its own."""
-        session = self.connection.cursor()
-        session.execute("USE ix")
-        session.execute("SET TimeZone = 'UTC'")
-        return session
 
     # --- search
 
@@ -188,14 +186,14 @@ class Reader:
 
     def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
         watch = _Watch()
-        with closing(self.session()) as session:
+        with closing(self.index.session()) as session:
             watch.stage("open")
             known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
             unknown = [request for request in requests if request not in known]
             if unknown:
                 searcher = Searcher(session, filters, self._settings.search)
                 watch.stage("filter")
-                model, vectors = self._vectors(searcher, unknown)
+                vectors = self._vectors(searcher, unknown)
                 watch.stage("embed")
             shared = {stage: seconds / len(requests) for stage, seconds in watch.seconds.items()}
             for request in requests:
@@ -203,7 +201,7 @@ class Reader:
                 ranking = known.get(request)
                 cached = ranking is not None
                 if ranking is None:
-                    ranking = _rank(searcher, request, vectors.get(request.query), model, shared)
+                    ranking = _rank(searcher, request, vectors.get(request.query, {}), shared)
                     self._cache.put(self._key(request), ranking)
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
@@ -217,17 +215,16 @@ class Reader:
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
         return (request, corpus, settings.search, settings.corpus.embedder, settings.embedding)
 
-    def _vectors(
-        self, searcher: Searcher, requests: Sequence[SearchRequest]
-    ) -> tuple[str | None, Mapping[str, Vectors]]:
-        """The model behind the visible documents, and the queries' vectors; nothing where nothing is compared."""
+    def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
+        """Query -> id of the embedder -> its vector; nothing where nothing is compared."""
         queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
         stored = searcher.embedders() if queries else []
         if not stored:
-            return None, {}
+            return {}
         model = self._model_of(stored)
         embedder = open_embedder(self._settings.corpus.embedder, self._settings.embedding)
-        return model, dict(zip(queries, embedder.embed_queries(queries), strict=True))
+        embedded = zip(queries, embedder.embed_queries(queries), strict=True)
+        return {query: {model: vector} for query, vector in embedded}
 
     def _model_of(self, stored: list[str]) -> str:
         name = self._settings.corpus.embedder
@@ -343,8 +340,7 @@ class _Watch:
 def _rank(
     searcher: Searcher,
     request: SearchRequest,
-    vector: Vectors | None,
-    model: str | None,
+    vectors: Mapping[str, Vectors],
     before: Mapping[str, float],
 ) -> Ranking:
     """Search.
@@ -352,14 +348,13 @@ def _rank(
     Args:
         searcher: with the request's filters.
         request: what is asked.
-        vector: float32[dimension] of the query; None if it has none.
-        model: id of what made the vector.
+        vectors: id of an embedder -> float32[dimension] of the query.
         before: seconds of the stages before, by stage.
     """
     if request.level == "document":
-        hits = _best_of_documents(searcher, request, vector, model)
+        hits = _best_of_documents(searcher, request, vectors)
     else:
-        hits = searcher.search(request.query, vector, model, request.mode, request.k)
+        hits = searcher.search(request.query, vectors, request.mode, request.k)
     if request.min_score is not None:
         hits = [hit for hit in hits if hit.score >= request.min_score]
     explanation = asdict(searcher.explanation)
@@ -367,13 +362,11 @@ def _rank(
     return Ranking(tuple(hits), explanation)
 
 
-def _best_of_documents(
-    searcher: Searcher, request: SearchRequest, vector: Vectors | None, model: str | None
-) -> list[Hit]:
+def _best_of_documents(searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors]) -> list[Hit]:
     """The best chunk of each of the best documents: a document is as good as its best chunk."""
     depth = request.k * _CHUNKS_PER_DOCUMENT
     while True:
-        hits = searcher.search(request.query, vector, model, request.mode, depth)
+        hits = searcher.search(request.query, vectors, request.mode, depth)
         best: dict[str, Hit] = {}
         for hit in hits:
             best.setdefault(hit.row["document_id"], hit)

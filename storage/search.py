@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.rank import convex, reciprocal_rank
+from knowledge.rank import by_rank, convex, reciprocal_rank
 from knowledge.settings import SearchSettings
 from knowledge.stems import stop_words
 from storage.codes import code_columns, query_code
@@ -137,22 +137,23 @@ class Searcher:
         """Ids of the models behind the visible documents."""
         return list(self._spaces)
 
-    def search(self, query: str, vector: Vector | None, embedder: str | None, mode: Mode, k: int) -> list[Hit]:
+    def search(self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int) -> list[Hit]:
         """The `k` best chunks.
 
         Args:
             query: as typed.
-            vector: float32[dimension] of the query; needed unless mode is `text`.
-            embedder: id of the model behind `vector`.
+            vectors: id of an embedder -> float32[dimension] of the query by that model; chunks of other models have
+                no place in the vector side. With several, their lists are fused by rank, because scores of different
+                models cannot be compared.
             mode: which sides rank.
             k: most hits to return.
         """
         self.explanation = Explanation(self._documents, self._chunks)
         depth = max(k, self._settings.depth) if mode == "hybrid" else k
         sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
-        if mode != "text" and vector is not None and embedder is not None:
+        if mode != "text":
             with self._timed("vector"):
-                sides["vector"] = self._vector(vector, embedder, depth)
+                sides["vector"] = self._vectors(vectors, depth)
         if mode != "vector":
             with self._timed("text"):
                 sides["text"] = self._text(query, depth)
@@ -177,23 +178,36 @@ class Searcher:
 
     # --- the two sides
 
+    def _vectors(self, vectors: Mapping[str, Vector], depth: int) -> list[_Ranked]:
+        lists = [self._vector(vectors[embedder], embedder, depth) for embedder in self._spaces if embedder in vectors]
+        if len(lists) < 2:
+            return lists[0] if lists else []
+        docs = {each.chunk: each.doc for side in lists for each in side}
+        fused = by_rank([[(each.chunk, each.score) for each in side] for side in lists], k=self._settings.rrf_k)
+        return [_Ranked(chunk, docs[chunk], score) for chunk, score in fused[:depth]]
+
     def _vector(self, vector: Vector, embedder: str, depth: int) -> list[_Ranked]:
         space = self._spaces.get(embedder)
         if space is None or not vector.any():
             return []
         query = f"$1::FLOAT[{space.dimension}]"
         if space.chunks <= EXACT_CHUNKS:
-            self.explanation.vectors, self.explanation.vector_candidates = "exact", space.chunks
+            self._explain_vectors("exact", space.chunks)
             return self._ranked(
                 best(vector_scores(space.number, query, "visible", None), str(depth)), [vector.tolist()]
             )
         keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
-        self.explanation.vectors, self.explanation.vector_candidates = "two-stage", keep
+        self._explain_vectors("two-stage", keep)
         signs, large = ([f"({word})::BIGINT" for word in words] for words in query_code(vector))
         apart = distance(code_columns(space.dimension), signs, large)
         nearest = candidates(space.number, apart, str(keep), None if self._everything else "visible")
         scores = best(vector_scores(space.number, query, None, "nearest"), str(depth))
         return self._ranked(f"WITH nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})", [vector.tolist()])
+
+    def _explain_vectors(self, way: str, compared: int) -> None:
+        known = self.explanation.vectors
+        self.explanation.vectors = way if known in (None, way) else f"{known} and {way}"
+        self.explanation.vector_candidates += compared
 
     def _text(self, query: str, depth: int) -> list[_Ranked]:
         terms = self._terms(query)

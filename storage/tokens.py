@@ -43,7 +43,8 @@ MACROS = (
     # Text of ASCII only, which most is, has nothing to fold and needs none of Unicode's classes. Folding ends at a NUL.
     """CREATE OR REPLACE MACRO tokens(content) AS CASE WHEN strlen(content) = length(content)
     THEN tokens_ascii(lower(content))
-    ELSE list_concat(tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content)) END""",
+    ELSE list_concat(
+        tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content)) END""",
 )
 """SQL that makes `tokens(text) -> VARCHAR[]`: the tokens of a text in order of kind, repeated as often as they stand"""
 

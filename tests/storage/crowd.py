@@ -189,6 +189,6 @@ def answers(connection, filters, settings, queries):
     """What a searcher gives for `(mode, query, vector, k)`, and how it explains it, without times."""
     searcher = Searcher(connection, filters, settings)
     for mode, query, vector, k in queries:
-        hits = searcher.search(query, vector, EMBEDDER, mode, k)
+        hits = searcher.search(query, {EMBEDDER: vector}, mode, k)
         explanation = {name: value for name, value in vars(searcher.explanation).items() if name != "seconds"}
         yield hits, explanation

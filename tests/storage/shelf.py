@@ -117,6 +117,6 @@ class Shelf:
         """Chunk texts, best first, with their scores."""
         with self.index(version) as connection:
             searcher = Searcher(connection, Filters(**filters), self.settings)
-            asked = None if vector is None else np.asarray(vector, np.float32)
-            hits = searcher.search(query, asked, embedder, mode, k)
+            vectors = {} if vector is None else {embedder: np.asarray(vector, np.float32)}
+            hits = searcher.search(query, vectors, mode, k)
         return [(hit.row["text"], hit.score) for hit in hits]

@@ -35,7 +35,7 @@ def answers(connection, search=None):
     found = []
     for mode in ("text", "vector", "hybrid"):
         for query in WORDS:
-            hits = searcher.search(query, AXIS, "model@4", mode, 7)
+            hits = searcher.search(query, {"model@4": AXIS}, mode, 7)
             found += [(mode, query, hit.row["chunk_id"], hit.row["text"], hit.score, dict(hit.scores)) for hit in hits]
     return found
 
@@ -126,7 +126,7 @@ def test_second_model_gets_vectors_of_its_own(shelf):
             ("a.md", 4),
             ("b.md", 2),
         ]
-        (hit,) = Searcher(connection).search("", np.ones(2, np.float32), "other@2", "vector", 5)
+        (hit,) = Searcher(connection).search("", {"other@2": np.ones(2, np.float32)}, "vector", 5)
     assert hit.row["filename"] == "b.md"
 
 
@@ -154,7 +154,7 @@ def test_reader_keeps_its_version_while_others_switch(shelf):
     for turn in range(1, 6):
         shelf.publish({"a.md": [f"oak {turn}"]})
         refresh(shelf)
-        (hit,) = Searcher(reader.session()).search("oak", None, None, "text", 5)
+        (hit,) = Searcher(reader.session()).search("oak", {}, "text", 5)
         assert hit.row["text"] == "oak 0"
     assert [text for text, _ in shelf.search("oak")] == ["oak 5"]
     reader.close()

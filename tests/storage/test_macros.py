@@ -34,7 +34,7 @@ def corpus(shelf):
 
 
 def programs(connection, query, vector, mode, k=10):
-    hits = Searcher(connection).search(query, vector, "model@4", mode, k)
+    hits = Searcher(connection).search(query, {"model@4": vector}, mode, k)
     return [(hit.row["chunk_id"], hit.score) for hit in hits]
 
 
@@ -89,7 +89,7 @@ def test_two_stages_find_the_nearest(shelf, monkeypatch):
         recall = []
         for number in random.integers(0, 6000, 20):
             asked = vectors[number] + 0.1 * random.normal(size=64).astype(np.float32)
-            hits = searcher.search("", asked, "model@64", "vector", 10)
+            hits = searcher.search("", {"model@64": asked}, "vector", 10)
             cosines = vectors @ asked / np.linalg.norm(vectors, axis=1)
             expected = {f"chunk {each}" for each in np.argsort(-cosines)[:10]}
             recall.append(len(expected & {hit.row["text"] for hit in hits}) / 10)

@@ -98,7 +98,7 @@ def test_ties_stand_by_document_and_place(shelf):
         order = connection.execute("SELECT chunk_id FROM chunks ORDER BY document_id, chunk_index").fetchall()
     for _ in range(3):
         with shelf.index() as connection:
-            hits = Searcher(connection).search("same", None, None, "text", 8)
+            hits = Searcher(connection).search("same", {}, "text", 8)
         assert [(hit.row["chunk_id"],) for hit in hits] == order
 
 
@@ -137,7 +137,7 @@ def test_identical_vectors_stand_by_document_and_place(shelf):
     with shelf.connect() as connection:
         order = connection.execute("SELECT chunk_id FROM chunks ORDER BY document_id, chunk_index").fetchall()
     with shelf.index() as connection:
-        hits = Searcher(connection).search("", AXES[0], "model@4", "vector", 8)
+        hits = Searcher(connection).search("", {"model@4": AXES[0]}, "vector", 8)
     assert [(hit.row["chunk_id"],) for hit in hits] == order
 
 
@@ -175,7 +175,7 @@ def test_hybrid_with_a_query_of_no_words_is_the_vector_order(texts):
 def test_hits_tell_which_side_found_them_and_where(shelf):
     shelf.publish({"sub/a.md": ["oak"], "b.md": ["elm"]}, vectors=[AXES[0], AXES[1]])
     with shelf.index() as connection:
-        first, second = Searcher(connection).search("oak", AXES[0], "model@4", "hybrid", 5)
+        first, second = Searcher(connection).search("oak", {"model@4": AXES[0]}, "hybrid", 5)
     assert set(first.scores) == {"vector", "text"}
     assert set(second.scores) == {"vector"}
     assert (first.row["filename"], first.row["start"], first.row["end"], first.row["headings"]) == (
