@@ -116,12 +116,13 @@ def _excerpt(text: str, query: str, width: int) -> list[str]:
 
 def _told(hit: Hit) -> str:
     """`found by vector (1st, 0.831) and text (3rd, 7.215)`."""
+    found = how_found(hit)
+    reranked = found.pop("rerank")
     sides = [
-        f"{side} ({_ordinal(found['rank'])}, {found['score']:.3f})"
-        for side, found in how_found(hit).items()
-        if found is not None
+        f"{side} ({_ordinal(told['rank'])}, {told['score']:.3f})" for side, told in found.items() if told is not None
     ]
-    return f"found by {' and '.join(sides)}"
+    again = f"; reranked ({reranked['score']:.3f})" if reranked else ""
+    return f"found by {' and '.join(sides)}{again}"
 
 
 def _ordinal(rank: int) -> str:

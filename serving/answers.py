@@ -87,7 +87,7 @@ class Answer:
 
 
 def how_found(hit: Hit) -> dict[str, Any]:
-    """Rank and score of a hit on each side; None for a side that did not find it. Reranking knows no rank of its own."""
+    """Rank and score of a hit on each side; None for a side that did not find it. A reranker gives scores alone."""
     return {
         side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
         for side in ("vector", "text", "rerank")

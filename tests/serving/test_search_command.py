@@ -137,7 +137,7 @@ def test_explanation_tells_ranks_scores_and_stages(woods, mode):
     assert {"open", "filter", "embed", "details"} <= set(how["seconds"])
     for number, result in enumerate(found["results"], 1):
         sides = result["explanation"]
-        assert set(sides) == {"vector", "text"}
+        assert set(sides) == {"vector", "text", "rerank"}
         for side, told in sides.items():
             assert (told is None) == (result["scores"][side] is None)
             assert told is None or told["score"] == result["scores"][side]
