@@ -1,0 +1,177 @@
+"""Rankings of a test collection under settings that the search index does not offer, from its own tokens and vectors.
+
+The scores of each side are kept as lists, so that trying another way to fuse them costs no search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+
+from knowledge.embed.base import Vectors
+from knowledge.embed.registry import open_embedder
+from knowledge.evaluation import Dataset, Measures, measure
+from knowledge.settings import Settings
+from knowledge.stems import stop_words
+from serving.service import Reader
+from storage.database import tuples
+from storage.index_build import stems_of
+from storage.ranking import K1, K3, B
+from storage.tokens import CHUNK_TOKENS
+
+DEEPEST = 1000
+"""chunks of a list that are kept"""
+LANGUAGE = "english"
+Ranked = Sequence[tuple[int, float]]
+"""numbers of chunks with their scores, best first"""
+Fusion = Callable[[Ranked, Ranked], Sequence[tuple[int, float]]]
+Numbers = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """A keyword search. The defaults are those of the search index."""
+
+    stems: bool = True
+    stop_words: bool = False
+    """search for the stop words of a query too"""
+    wholes: bool = True
+    """identifiers count whole besides their parts"""
+    k1: float = K1
+    b: float = B
+    k3: float = K3
+    """saturation of a word's frequency in the query; 0 counts each word once"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Postings:
+    chunks: Mapping[str, tuple[Numbers, Floats]]
+    """term -> numbers of the chunks that hold it, and how often they do"""
+    lengths: Floats
+    """of all chunks, in tokens"""
+
+
+class Collection:
+    """A test collection as it stands in a search index.
+
+    Args:
+        reader: of the corpus.
+        dataset: what was indexed.
+        settings: of the corpus.
+    """
+
+    def __init__(self, reader: Reader, dataset: Dataset, settings: Settings) -> None:
+        self.dataset = dataset
+        with closing(reader.index.session()) as session:
+            found = tuples(
+                session,
+                f"""SELECT d.filename, c.vector_1, {CHUNK_TOKENS} FROM parts.chunks AS c
+                JOIN parts.documents AS d USING (doc) ORDER BY d.document_id, c.chunk_index""",
+            )
+            queries = list(dataset.queries.values())
+            self._asked = [tuples(session, "SELECT tokens($1)", [query])[0][0] for query in queries]
+        self._documents = [dataset.documents[int(PurePosixPath(name).stem)].id for name, _, _ in found]
+        self._tokens: list[list[str]] = [tokens for _, _, tokens in found]
+        self.vectors: Vectors = np.array([vector for _, vector, _ in found], np.float32)
+        self.embedder = open_embedder(settings.corpus.embedder, settings.embedding)
+        self.query_vectors: Vectors = np.asarray(self.embedder.embed_queries(queries), np.float32)
+        self._stops = stop_words(LANGUAGE)
+        self._postings = cache(self._count)
+
+    @property
+    def chunks(self) -> int:
+        return len(self._documents)
+
+    def by_vectors(self, vectors: Vectors | None = None, queries: Vectors | None = None) -> list[Ranked]:
+        """One list per query, by cosine similarity.
+
+        Args:
+            vectors: of the same chunks, in place of those that are stored.
+            queries: of the same queries, in place of the embedder's.
+        """
+        chunks = self.vectors if vectors is None else vectors
+        asked = self.query_vectors if queries is None else queries
+        return [_best(similar) for similar in asked @ chunks.T]
+
+    def by_keywords(self, keywords: Keywords) -> list[Ranked]:
+        """One list per query, by BM25."""
+        postings = self._postings(keywords.stems, keywords.wholes)
+        found = []
+        for words in self._asked:
+            scores = np.zeros(self.chunks)
+            for term, times in self._terms(words, keywords).items():
+                _add_bm25(scores, postings, term, times, keywords)
+            found.append(_best(scores, above=0.0))
+        return found
+
+    def measure(self, lists: Sequence[Sequence[tuple[int, float]]]) -> Measures:
+        """The measures of one list of chunks per query, each document at the rank of its best chunk."""
+        rankings = {
+            query: list(dict.fromkeys(self._documents[chunk] for chunk, _ in ranked))
+            for query, ranked in zip(self.dataset.queries, lists, strict=True)
+        }
+        return measure(rankings, self.dataset.judgements)
+
+    def fused(self, fusion: Fusion, vector: Sequence[Ranked], text: Sequence[Ranked], depth: int) -> Measures:
+        """The measures of both lists of each query cut at `depth` and fused."""
+        return self.measure([fusion(v[:depth], t[:depth]) for v, t in zip(vector, text, strict=True)])
+
+    def _terms(self, words: Sequence[str], keywords: Keywords) -> Counter[str]:
+        words = [word for word in words if keywords.wholes or word.isalnum()]
+        kept = words if keywords.stop_words else [word for word in words if word not in self._stops] or words
+        return Counter(stems_of(kept, LANGUAGE) if keywords.stems else kept)
+
+    def _count(self, stems: bool, wholes: bool) -> _Postings:
+        chunks: dict[str, list[int]] = defaultdict(list)
+        times: dict[str, list[int]] = defaultdict(list)
+        lengths = np.zeros(self.chunks)
+        for number, words in enumerate(self._tokens):
+            kept = words if wholes else [word for word in words if word.isalnum()]
+            terms = stems_of(kept, LANGUAGE) if stems else kept
+            lengths[number] = len(terms)
+            for term, count in Counter(terms).items():
+                chunks[term].append(number)
+                times[term].append(count)
+        return _Postings(
+            {term: (np.array(chunks[term]), np.array(times[term], np.float64)) for term in chunks}, lengths
+        )
+
+
+def _add_bm25(scores: Floats, postings: _Postings, term: str, times: int, keywords: Keywords) -> None:
+    """Add what one term of a query is worth, Okapi's way (Robertson and Zaragoza 2009)."""
+    if term not in postings.chunks:
+        return
+    chunks, frequency = postings.chunks[term]
+    rarity = math.log(1 + (len(scores) - len(chunks) + 0.5) / (len(chunks) + 0.5))
+    asked = times * (keywords.k3 + 1) / (times + keywords.k3)
+    length = 1 - keywords.b + keywords.b * postings.lengths[chunks] / postings.lengths.mean()
+    scores[chunks] += asked * rarity * frequency * (keywords.k1 + 1) / (frequency + keywords.k1 * length)
+
+
+def _best(scores: Floats, above: float = -math.inf) -> Ranked:
+    """The best chunks that score above a bound; of two that tie, the one that stands first."""
+    order = np.argsort(-scores, kind="stable")[:DEEPEST]
+    return [(int(chunk), float(scores[chunk])) for chunk in order if scores[chunk] > above]
+
+
+def without_common_part(vectors: Vectors, common: Vectors) -> Vectors:
+    """Vectors less a vector that all of them share, L2-normalised again."""
+    apart = vectors - common
+    shorter: Vectors = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
+    return shorter
+
+
+def without_stop_words(query: str) -> str:
+    """A query in which only the words that say something are left; all of it if none does."""
+    stops = stop_words(LANGUAGE)
+    kept = [word for word in query.split() if word.strip(".,:;?!()'\"").lower() not in stops]
+    return " ".join(kept) or query
