@@ -1,0 +1,38 @@
+"""A process that reads a corpus over and over while others publish: `python -m tests.storage.reading_process ROOT`.
+
+Ends when the file `stop` stands beside the corpus; prints one JSON object about what it saw.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from knowledge.settings import SearchSettings
+from storage.index import IndexFolder
+from storage.lake import Lake
+from storage.search import Searcher
+
+
+def main(root):
+    lake, stop = Lake(root), Path(root).parent / "stop"
+    settings = SearchSettings(language="none")
+    seen, mixed, handles = [], [], []
+    while True:
+        last = stop.exists()
+        opened = IndexFolder(lake.layout, settings).open(lake.snapshot())
+        hits = Searcher(opened.session()).search("turn", {}, "text", 10)
+        turns = {hit.row["text"] for hit in hits}
+        # Every publish writes the same turn to all documents; the version counts the publishes.
+        if len(hits) != 3 or turns != {f"turn {opened.version}"}:
+            mixed.append([opened.version, sorted(hit.row["text"] for hit in hits)])
+        seen.append(opened.version)
+        opened.close()
+        handles.append(len(list(Path(f"/proc/{os.getpid()}/fd").iterdir())) if Path("/proc").is_dir() else 0)
+        if last:
+            print(json.dumps({"seen": seen, "mixed": mixed, "handles": handles}))
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
