@@ -62,12 +62,12 @@ class Row:
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     embedders = options.embedder or ["wordllama"]
-    modes: dict[str, dict[str, Any]] = {embedder: {} for embedder in embedders}
+    modes: dict[str, dict[str, Any]] = {_label(embedder): {} for embedder in embedders}
     collections: dict[str, Collection] = {}
     for embedder in embedders:
         for folder in options.datasets:
             name, measured, collection = _modes(folder, embedder)
-            modes[embedder][name] = measured
+            modes[_label(embedder)][name] = measured
             if embedder == embedders[0] and not options.modes_only:
                 collections[name] = collection
     _print_modes(modes)
@@ -101,7 +101,10 @@ def _modes(folder: Path, embedder: str) -> tuple[str, dict[str, Any], Collection
     }
     for each in done:
         measured[each.mode] = {**asdict(each.measures), "ms_per_query": round(each.ms_per_query, 2)}
-    print(f"{embedder} on {dataset.name}: " + ", ".join(f"{e.mode} {e.measures.ndcg:.4f}" for e in done), flush=True)
+    print(
+        f"{_label(embedder)} on {dataset.name}: " + ", ".join(f"{e.mode} {e.measures.ndcg:.4f}" for e in done),
+        flush=True,
+    )
     return dataset.name, measured, collection
 
 
@@ -191,6 +194,12 @@ def _vectors(lists: Mapping[str, _Lists]) -> Iterator[Row]:
 
 
 # --- what people see
+
+
+def _label(embedder: str) -> str:
+    """An embedder's name without the place where its files are."""
+    kind, _, model = embedder.partition(":")
+    return f"{kind}:{Path(model).name}" if kind == "onnx" else embedder
 
 
 def _print_modes(modes: Mapping[str, Any]) -> None:
