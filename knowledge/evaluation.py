@@ -218,4 +218,8 @@ def _text(record: Mapping[str, Any], key: str, place: str, *, needed: bool = Fal
         return ""
     if not isinstance(value, str):
         raise SettingsError(f"{place}: needs a string {key}" if needed else f"{place}: {key} must be a string")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"{place}: {key} holds half of a surrogate pair, which is no character") from error
     return value

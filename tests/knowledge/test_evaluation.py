@@ -97,6 +97,7 @@ def test_relevant_documents_that_are_not_there_are_counted(dataset):
         ("corpus.jsonl", '{"_id": "a", "title": "x"}\n', "corpus.jsonl, line 1: needs a string text"),
         ("corpus.jsonl", '{"_id": "a", "title": 1, "text": "x"}\n', "corpus.jsonl, line 1: title must be a string"),
         ("corpus.jsonl", '{"_id": "a", "text": ""}\n' * 2, "corpus.jsonl, line 2: _id 'a' stands in an earlier line"),
+        ("corpus.jsonl", '{"_id": "a", "text": "\\ud83d"}\n', "line 1: text holds half of a surrogate pair"),
         ("corpus.jsonl", "\n", "corpus.jsonl holds no documents"),
         ("queries.jsonl", "", "queries.jsonl holds no queries"),
         ("queries.jsonl", '{"_id": "q1"}\n', "queries.jsonl, line 1: needs a string text"),
