@@ -15,6 +15,9 @@ NARROW = 40
 _FITS = 0.85
 """of the longest line: where the next word would still have stood on a line of this share, the break was meant"""
 
+_NEAR = 40
+"""characters before and after a mark that decide whether it ends a sentence"""
+
 _CLOSERS = r"""(?:["'”’»›)\]}*_`」』）】》〉]|\[\d+\])*"""
 _WIDE = "。！？｡．।॥؟۔።။។"
 """ends of sentences that need no space after them, or that nothing else is written with"""
@@ -47,7 +50,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}\s")
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+")
 _ROW = re.compile(r"\s*\|.*\||.*\S(?:\t| \| )\S")
-_CODE = re.compile(r".*(?:[;{}]|\):)\s*\Z|\s*(?://|/\*|\*/|#include\b|@\w+\()|\s{4,}.*[=(<>]|\t.*[=(<>]")
+_CODE = re.compile(r".*(?:[;{}]|\):)\Z|\s*(?://|/\*|\*/|#include\b|@\w+\()|\s{4}.*[=(<>]|\t.*[=(<>]")
 _NO_PROSE = re.compile(r"[={}<>$\\]|\w\(|^\s*[\w.-]+: ")
 _ANYTHING = re.compile(r"\w")
 
@@ -122,7 +125,7 @@ def _paragraphs(text: str) -> Iterator[list[_Line]]:
         if not fence and _ANYTHING.search(line):
             stripped = line.strip()
             start = found.start() + line.index(stripped)
-            alone = fenced or any(form.match(line) for form in (_HEADING, _ROW, _CODE))
+            alone = fenced or any(form.match(line.rstrip()) for form in (_HEADING, _ROW, _CODE))
             paragraph.append(_Line(start, start + len(stripped), line, alone, bool(_ITEM.match(line))))
     if paragraph:
         yield paragraph
@@ -157,15 +160,17 @@ def _prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _ends(text: str, begin: int, found: re.Match[str], end: int) -> bool:
     if found[0][0] in _WIDE:
         return True
-    rest = text[found.end() : end]
+    rest = text[found.end() : min(end, found.end() + _NEAR)]
     following = rest.lstrip()
     if len(following) == len(rest):
         return False
-    if found[0][0] in "!?":
+    if found[0][0] in "!?" or not following:
         return True
     if following[0].islower():
         return False
-    return found[0].startswith("..") or not _is_abbreviation(text[begin : found.start()], following)
+    return found[0].startswith("..") or not _is_abbreviation(
+        text[max(begin, found.start() - _NEAR) : found.start()], following
+    )
 
 
 def _is_abbreviation(before: str, following: str) -> bool:

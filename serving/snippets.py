@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from knowledge.stems import fold, stemmer, stop_words
 from serving.sentences import sentences
@@ -126,14 +128,14 @@ def _cut(text: str, span: Span, places: Sequence[tuple[int, float]]) -> Span:
     Args:
         text: that the span is of.
         span: of the sentence.
-        places: characters from the start of the sentence at which a term stands, and what the term counts.
+        places: characters from the start of the sentence at which a term stands, and what the term counts; in order.
     """
     first, end = span
 
-    def within(start: int) -> float:
-        return sum(weight for place, weight in places if start <= place < start + LONGEST_SNIPPET - _LEAD)
-
-    best = max((place for place, _ in places), key=lambda place: (within(place), -place), default=0)
+    sums = [0.0, *accumulate(weight for _, weight in places)]
+    ends = [bisect_left(places, (place + LONGEST_SNIPPET - _LEAD, 0.0)) for place, _ in places]
+    worth = [(sums[stop] - sums[number], -number) for number, stop in enumerate(ends)]
+    best = places[-max(worth)[1]][0] if worth else 0
     start = min(first + max(0, best - _LEAD), end - LONGEST_SNIPPET)
     stop = start + LONGEST_SNIPPET
     if start > first and (gap := re.compile(r"\s+").search(text, start - 1, start + _LEAD)):

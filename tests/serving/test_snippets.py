@@ -76,6 +76,12 @@ def test_long_text_without_spaces_is_cut_too():
     assert len(quoted("x", text)) == LONGEST_SNIPPET
 
 
+@pytest.mark.parametrize("text", [" " * 50_000 + "oak", "oak " * 20_000, "\t " * 20_000 + "=", "(a. " * 20_000])
+def test_long_monotonous_text_takes_no_time_to_speak_of(text):
+    """Chunks may be long by the settings, and texts are anybody's: none may hold up a search."""
+    assert 0 < len(quoted("oak", text)) <= LONGEST_SNIPPET
+
+
 @given(
     st.lists(st.text(alphabet="ab oak.\n#|。休", max_size=700), min_size=1, max_size=4),
     st.text(alphabet="oak ab休", max_size=12),
