@@ -27,6 +27,10 @@ price_per_million_tokens = 0.02
 workers = 4
 budget_usd = 5.0
 
+[[namespace]]
+name = "legal"
+embedder = "onnx:models/e5-small"
+
 [[source]]
 name = "handbook"
 uri = "./handbook"
@@ -54,7 +58,7 @@ and then every default below holds. `parquetry init` writes a file with all keys
 - The file is checked as a whole before anything runs. An unknown key, a value of the wrong kind or one out of its
   range stops the command with exit code 2 and a line that names the key, the value and, for a misspelt key, the
   nearest known one.
-- Relative places (`corpus.root`, `source.uri`, the folder of an `onnx:` embedder) are relative to the file, wherever
+- Relative places (`corpus.root`, `source.uri`, the folder of an `onnx:` model) are relative to the file, wherever
   the command runs.
 - Secrets belong into the environment (`OPENAI_API_KEY`) rather than into the file, and are masked wherever settings
   are shown.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, m
 
 from knowledge.errors import SettingsError
 from knowledge.model import Visibility
+from knowledge.settings_mistakes import explain
 
 DEFAULT_FILE = "parquetry.toml"
 
@@ -200,6 +200,19 @@ class SearchSettings(Section):
     cache_entries: int = Field(256, ge=0, description="Answers that a service keeps in memory.")
 
 
+class NamespaceSettings(Section):
+    """A namespace whose documents another model embeds than `corpus.embedder`."""
+
+    name: str = Field(
+        min_length=1, pattern=r"^[\w.-]+$", examples=["contracts"], description="As in `source.namespace`."
+    )
+    embedder: str = Field(
+        min_length=1,
+        examples=["onnx:./models/e5-small"],
+        description="As `corpus.embedder`; the keys of `[embedding]` hold for every model.",
+    )
+
+
 class SourceSettings(Section):
     """A place that documents come from."""
 
@@ -243,7 +256,26 @@ class Settings(Section):
     refresh: RefreshSettings = Field(default_factory=RefreshSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
+    namespace: tuple[NamespaceSettings, ...] = Field((), description="One `[[namespace]]` table per exception.")
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
+
+    def embedder_of(self, namespace: str) -> str:
+        """The embedder of a namespace's documents, as it is written in the settings."""
+        own = (each.embedder for each in self.namespace if each.name == namespace)
+        return next(own, self.corpus.embedder)
+
+    @property
+    def embedders(self) -> tuple[str, ...]:
+        """Every embedder that the settings name, each once, the corpus's own first."""
+        return tuple(dict.fromkeys((self.corpus.embedder, *(each.embedder for each in self.namespace))))
+
+    @model_validator(mode="after")
+    def _namespace_names_differ(self) -> Settings:
+        names = [namespace.name for namespace in self.namespace]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two [[namespace]] tables are named {name!r}; a namespace has one embedder")
+        return self
 
     @model_validator(mode="after")
     def _source_names_differ(self) -> Settings:
@@ -293,44 +325,8 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        lines = [f"{origin}: {_explain(item)}" for item in error.errors()]
+        lines = [f"{origin}: {explain(item, Settings)}" for item in error.errors()]
         raise SettingsError("\n".join(lines)) from error
-
-
-_IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
-"""pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
-
-
-def _explain(error: Any) -> str:
-    location = [part for part in error["loc"] if isinstance(part, str | int)]
-    key = _dotted(location)
-    if error["type"] == "extra_forbidden":
-        known = _fields_at(location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
-        hint = f"did you mean {_dotted([*location[:-1], near[0]])}?" if near else f"known: {', '.join(known)}"
-        return f"unknown setting {key}; {hint}"
-    message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
-    value = error.get("input")
-    shown = "" if isinstance(value, dict | list | Section) or value is None else f" (it is {value!r})"
-    return f"{key}: {message}{shown}" if key else message
-
-
-def _dotted(location: list[str | int]) -> str:
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
-
-
-def _fields_at(location: list[str | int]) -> list[str]:
-    model: type[BaseModel] = Settings
-    for part in location:
-        if isinstance(part, int):
-            continue
-        annotation = model.model_fields[part].annotation
-        arguments = getattr(annotation, "__args__", ())
-        model = next(a for a in (annotation, *arguments) if isinstance(a, type) and issubclass(a, BaseModel))
-    return list(model.model_fields)
 
 
 def _anchored(settings: Settings, folder: Path) -> Settings:
@@ -341,17 +337,25 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
             return place
         return os.path.normpath(folder / place)
 
-    corpus = settings.corpus.model_copy(update={"root": anchor(settings.corpus.root)})
-    embedder = corpus.embedder
-    if embedder.startswith("onnx:"):
-        corpus = corpus.model_copy(update={"embedder": "onnx:" + anchor(embedder.removeprefix("onnx:"))})
+    def anchor_model(name: str) -> str:
+        return "onnx:" + anchor(name.removeprefix("onnx:")) if name.startswith("onnx:") else name
+
+    corpus = settings.corpus.model_copy(
+        update={"root": anchor(settings.corpus.root), "embedder": anchor_model(settings.corpus.embedder)}
+    )
     search = settings.search
     places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
-    if search.rerank and search.rerank.startswith("onnx:"):
-        places["rerank"] = "onnx:" + anchor(search.rerank.removeprefix("onnx:"))
+    if search.rerank:
+        places["rerank"] = anchor_model(search.rerank)
+    namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
     sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
     return settings.model_copy(
-        update={"corpus": corpus, "search": search.model_copy(update=places), "source": sources}
+        update={
+            "corpus": corpus,
+            "search": search.model_copy(update=places),
+            "namespace": namespaces,
+            "source": sources,
+        }
     )
 
 

@@ -16,6 +16,8 @@ from knowledge.settings import DEFAULT_FILE, Settings
 
 _LINE = 100
 """characters of a comment line in the file"""
+_WRITTEN_OUT = "source"
+"""the repeated section that `init` writes one table of; of others it shows how one would look"""
 
 _NAMES: dict[Any, tuple[str, str]] = {
     str: ("text", "texts"),
@@ -81,12 +83,14 @@ def template() -> str:
     for section in outline():
         head = f"[[{section.name}]]" if section.repeated else f"[{section.name}]"
         more = f" Repeat {head} for each further one." if section.repeated else ""
-        blocks.append("\n".join([_comment(section.summary + more), head, *map(_entry, section.keys)]))
+        shown_only = section.repeated and section.name != _WRITTEN_OUT
+        entries = [_entry(key, needed=key.required and not shown_only) for key in section.keys]
+        blocks.append("\n".join([_comment(section.summary + more), "#" * shown_only + head, *entries]))
     return "\n\n".join(blocks) + "\n"
 
 
-def _entry(key: Key) -> str:
-    mark = "" if key.required else "#"
+def _entry(key: Key, *, needed: bool) -> str:
+    mark = "" if needed else "#"
     meaning = f"{key.description} ({key.limits})" if key.limits else key.description
     return f"{_comment(meaning)}\n{mark}{key.name} = {key.example}"
 

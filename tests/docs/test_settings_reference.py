@@ -23,9 +23,8 @@ def test_reference_is_up_to_date(generator):
 
 def test_every_key_has_a_row_with_its_meaning(generator):
     """Counted against the models and not against the outline that the page is made of."""
-    models = [Settings.model_fields[name].annotation for name in Settings.model_fields if name != "source"] + [
-        Settings.model_fields["source"].annotation.__args__[0]
-    ]
+    annotations = [field.annotation for field in Settings.model_fields.values()]
+    models = [getattr(annotation, "__args__", [annotation])[0] for annotation in annotations]
     keys = [(name, field.description) for model in models for name, field in model.model_fields.items()]
     rows = [line for line in generator["render"]().splitlines() if line.startswith("| `")]
     assert len(rows) == len(keys)
@@ -38,3 +37,7 @@ def test_every_key_has_a_row_with_its_meaning(generator):
 def test_example_file_is_valid(generator):
     settings = parse_settings(tomllib.loads(generator["EXAMPLE"]), "example")
     assert [source.name for source in settings.source] == ["handbook", "contracts"]
+    assert [settings.embedder_of(name) for name in ("default", "legal")] == [
+        "openai:text-embedding-3-small",
+        "onnx:models/e5-small",
+    ]

@@ -79,6 +79,29 @@ SOURCE = {"name": "docs", "uri": "docs"}
             id="twins",
         ),
         pytest.param(
+            {"namespace": [{"name": "hr"}]}, "namespace[0].embedder: Field required", id="namespace-without-an-embedder"
+        ),
+        pytest.param(
+            {"namespace": [{"embedder": "wordllama"}]},
+            "namespace[0].name: Field required",
+            id="namespace-without-a-name",
+        ),
+        pytest.param(
+            {"namespace": [{"name": "hr", "embeder": "wordllama", "embedder": "wordllama"}]},
+            "unknown setting namespace[0].embeder; did you mean namespace[0].embedder?",
+            id="misspelt-key-of-a-namespace",
+        ),
+        pytest.param(
+            {"namespace": [{"name": "hr", "embedder": "wordllama"}, {"name": "hr", "embedder": "onnx:m"}]},
+            "two [[namespace]] tables are named 'hr'; a namespace has one embedder",
+            id="namespace-with-two-embedders",
+        ),
+        pytest.param(
+            {"namespace": [{"name": "a/b", "embedder": "wordllama"}]},
+            "namespace[0].name: String should match pattern '^[\\w.-]+$' (it is 'a/b')",
+            id="slash-in-the-name-of-a-namespace",
+        ),
+        pytest.param(
             {"corpus": {"namespace": "a/b"}},
             "corpus.namespace: String should match pattern '^[\\w.-]+$' (it is 'a/b')",
             id="namespace-with-a-slash",
@@ -177,6 +200,20 @@ def test_relative_places_are_relative_to_the_file(tmp_path):
         "/srv/docs",
         "s3://bucket/x",
     ]
+
+
+def test_namespace_has_its_own_embedder_or_the_one_of_the_corpus(tmp_path):
+    file = tmp_path / "p.toml"
+    file.write_text("[corpus]\nembedder = 'openai:m'\n[[namespace]]\nname = 'hr'\nembedder = 'onnx:models/m'\n")
+    settings = load_settings(file)
+    assert settings.embedder_of("hr") == f"onnx:{tmp_path}/models/m"
+    assert settings.embedder_of("legal") == "openai:m"
+    assert settings.embedders == ("openai:m", f"onnx:{tmp_path}/models/m")
+
+
+def test_embedder_that_several_namespaces_share_is_one():
+    tables = [{"name": name, "embedder": "wordllama"} for name in ("hr", "it")]
+    assert parse_settings({"namespace": tables}, "x").embedders == ("wordllama",)
 
 
 def test_override_is_checked_and_keeps_the_rest():

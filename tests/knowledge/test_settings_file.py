@@ -8,7 +8,10 @@ import pytest
 from knowledge.settings import Settings, load_settings
 from knowledge.settings_file import outline, template
 
-COMMENTED = re.compile(r"^#(?=[a-z_]+ = )", re.MULTILINE)
+COMMENTED = re.compile(r"^#(?=[a-z_]+ = |\[\[)", re.MULTILINE)
+"""the mark before a key, or before the head of a table that is only shown"""
+
+SHOWN_ONLY = {"namespace"}
 
 
 def _load(text, folder):
@@ -21,8 +24,8 @@ def _lines():
     """(section, key, line number) of every commented key."""
     section = ""
     for number, line in enumerate(template().splitlines()):
-        if line.startswith("["):
-            section = line.strip("[]")
+        if line.lstrip("#").startswith("["):
+            section = line.strip("#[]")
         elif COMMENTED.match(line):
             yield pytest.param(number, section, line[1:].split(" = ")[0], id=f"{section}.{line[1:].split(' = ')[0]}")
 
@@ -40,7 +43,7 @@ def test_every_key_of_the_models_stands_in_the_template_once():
     assert sorted([*commented, "source.name", "source.uri"]) == sorted(shown)
 
 
-@pytest.mark.parametrize(("number", "section", "key"), list(_lines()))
+@pytest.mark.parametrize(("number", "section", "key"), [line for line in _lines() if line.values[1] not in SHOWN_ONLY])
 def test_one_line_uncommented_sets_that_key(number, section, key, tmp_path):
     lines = template().splitlines()
     lines[number] = lines[number].removeprefix("#")
@@ -48,6 +51,14 @@ def test_one_line_uncommented_sets_that_key(number, section, key, tmp_path):
     table = getattr(settings, section)
     changed = table[0] if section == "source" else table
     assert changed.model_fields_set >= {key}
+
+
+def test_table_that_is_only_shown_is_valid_once_all_of_it_is_uncommented(tmp_path):
+    block = next(block for block in template().split("\n\n") if "#[[namespace]]" in block)
+    settings = _load(template().replace(block, COMMENTED.sub("", block)), tmp_path)
+    assert [(each.name, each.embedder) for each in settings.namespace] == [
+        ("contracts", f"onnx:{tmp_path}/models/e5-small")
+    ]
 
 
 def test_everything_uncommented_is_valid(tmp_path):
