@@ -39,7 +39,7 @@ def synthetic(folder: Path, chunks: int) -> Material:
     empty(folder)
     material = Material(folder)
     rng = np.random.default_rng(chunks)
-    draw = _clusters(rng, max(20, chunks // 500))
+    draw = clusters(rng, max(20, chunks // 500))
     vectors = np.concatenate([draw(min(SHARD_CHUNKS, chunks - at)) for at in range(0, chunks, SHARD_CHUNKS)])
     asked = np.sort(rng.choice(chunks, QUERIES + WARM_UP, replace=False))
     queries = _unit(vectors[asked] + rng.normal(0, 0.03, (len(asked), DIMENSION)).astype(np.float32))
@@ -78,7 +78,7 @@ def change(material: Material, documents: int, run: str) -> None:
     rng = np.random.default_rng(len(run))
     count = material.facts["documents"]
     rows = [_document(number, run) for number in range(0, count, count // documents)][:documents]
-    vectors = _clusters(rng, 20)(len(rows) * DOCUMENT_CHUNKS)
+    vectors = clusters(rng, 20)(len(rows) * DOCUMENT_CHUNKS)
     revisions = [row.revision for row in rows]
     texts = _joined(_words(VOCABULARY), *_zipf(rng)(len(vectors)))
     shards = [
@@ -89,7 +89,7 @@ def change(material: Material, documents: int, run: str) -> None:
     lake.publish(lake.snapshot(), rows, run)
 
 
-def _clusters(rng: np.random.Generator, count: int) -> Callable[[int], Vectors]:
+def clusters(rng: np.random.Generator, count: int) -> Callable[[int], Vectors]:
     """Draws unit vectors around so many centres, on axes of unequal weight as real embeddings have them."""
     centres = rng.standard_normal((count, DIMENSION), dtype=np.float32)
     mixing = rng.standard_normal((DIMENSION, DIMENSION), dtype=np.float32) / np.float32(16)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import embedder, fidelity, folders, refresh, search
+from benchmarks import candidates, embedder, fidelity, folders, refresh, search
 from benchmarks.fidelity_sets import commonmark_examples, plain_html, plain_markdown
 from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
@@ -135,3 +135,12 @@ def test_a_peer_that_is_not_installed_is_left_out_with_its_reason(tmp_path: Path
 def test_a_process_that_takes_too_long_is_killed(tmp_path: Path):
     measured = measure([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, timeout_seconds=0.2)
     assert measured.exit_code == -9
+
+
+def test_more_candidates_hold_more_of_the_truth_and_all_of_them_hold_all(tmp_path: Path):
+    recall = candidates.main(["--chunks", "2000", "--results", str(tmp_path)])["recall"]
+    for found in recall.values():
+        at_hundred = [found[kept]["@100"] for kept in candidates.KEPT]
+        assert at_hundred == sorted(at_hundred)
+        assert (found[2000]["@10"], found[2000]["@100"]) == (1.0, 1.0)
+    assert recall["weighted 2"][100]["@100"] > recall["plain"][100]["@100"]
