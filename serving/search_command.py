@@ -29,6 +29,7 @@ from serving.filter_options import (
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
 from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
+from serving.second_look import SecondLook
 from serving.service import Level, Reader, SearchRequest
 from storage.filters import Caller
 from storage.search import Mode
@@ -39,6 +40,12 @@ def search(
     k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
     level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Have the model of search.rerank read the candidates and rank them again.")
+    ] = False,
+    diversify: Annotated[
+        bool, typer.Option("--diversify", help="Prefer results that say something new to ones that repeat.")
+    ] = False,
     min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
     namespace: NamespacesOption = None,
     filename: FilenameOption = None,
@@ -92,7 +99,8 @@ def search(
     filters = replace(filters, caller=None if user is None and org is None else Caller(user, org))
     settings = settings_for(config, corpus)
     shown = Shown(citations, context, full, explain)
-    requests = [SearchRequest(each.text, each.mode, each.k, min_score, filters, level) for each in asked]
+    look = SecondLook(rerank, diversify)
+    requests = [SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look) for each in asked]
     with closing(Reader(settings, version)) as reader:
         for response in reader.search_all(requests):
             found = answer(reader, response, shown, settings.search)

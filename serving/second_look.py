@@ -24,7 +24,7 @@ class SecondLook:
     rerank: bool = False
     """the reranker of the settings reads query and text together and scores them anew"""
     diversify: bool = False
-    """a candidate that says what a better one said waits (maximal marginal relevance)"""
+    """a candidate that says what a better one said waits (maximal marginal relevance); a copy of its text comes last"""
 
     def candidates(self, k: int) -> int:
         """Hits to search for when `k` are wanted."""
@@ -47,7 +47,7 @@ class SecondLook:
         if self.rerank:
             hits = _reranked(hits, query, settings)
         if self.diversify:
-            hits = [hits[i] for i in diversify([hit.score for hit in hits], _vectors(hits, session), k)]
+            hits = _diverse(hits, k, session)
         return list(hits[:k])
 
 
@@ -70,6 +70,16 @@ def _read(hit: Hit) -> str:
     """What the reranker reads: a chunk says what it is about in the headings above it."""
     text: str = hit.row["text"]
     return "\n".join([*(heading for heading in hit.row["headings"] or () if heading not in text), text])
+
+
+def _diverse(hits: Sequence[Hit], k: int, session: Connection) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.row["text"], hit)
+    different = list(first.values())
+    copies = [hit for hit in hits if first[hit.row["text"]] is not hit]
+    chosen = diversify([hit.score for hit in different], _vectors(different, session), k)
+    return [*(different[i] for i in chosen), *copies]
 
 
 def _vectors(hits: Sequence[Hit], session: Connection) -> Vectors:

@@ -17,6 +17,7 @@ from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
 from serving.search_events import SearchEvent, SearchLog, mean, now
+from serving.second_look import SecondLook
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
 from storage.filters import Filters
@@ -43,6 +44,8 @@ class SearchRequest:
     filters: Filters = field(default_factory=Filters)
     level: Level = "chunk"
     """whether every chunk is a result, or every document with its best chunk"""
+    look: SecondLook = field(default_factory=SecondLook)
+    """what is done with the candidates before the best are taken"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,7 @@ class Reader:
                 ranking = known.get(request)
                 cached = ranking is not None
                 if ranking is None:
-                    ranking = _rank(searcher, request, vectors.get(request.query, {}), shared)
+                    ranking = self._rank(searcher, session, request, vectors.get(request.query, {}), shared)
                     self._cache.put(self._key(request), ranking)
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
@@ -213,7 +216,7 @@ class Reader:
         settings = self._settings
         # The files tell a corpus from one that was made in its place and has come to the same version.
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
-        return (request, corpus, settings.search, settings.corpus.embedder, settings.embedding)
+        return (request, corpus, settings.search, settings.corpus.embedder, settings.embedding, settings.llm)
 
     def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
         """Query -> id of the embedder -> its vector; nothing where nothing is compared."""
@@ -235,6 +238,39 @@ class Reader:
                 "with --mode text, set the embedder that was used, or refresh to embed everything again"
             )
         return mine
+
+    def _rank(
+        self,
+        searcher: Searcher,
+        session: Connection,
+        request: SearchRequest,
+        vectors: Mapping[str, Vectors],
+        before: Mapping[str, float],
+    ) -> Ranking:
+        """Search, and look again.
+
+        Args:
+            searcher: with the request's filters.
+            session: that the searcher uses.
+            request: what is asked.
+            vectors: id of an embedder -> float32[dimension] of the query.
+            before: seconds of the stages before, by stage.
+        """
+        wanted = request.look.candidates(request.k)
+        if request.level == "document":
+            hits = _best_of_documents(searcher, request, vectors, wanted)
+        else:
+            hits = searcher.search(request.query, vectors, request.mode, wanted)
+        explanation = asdict(searcher.explanation)
+        explanation["seconds"] = {**before, **explanation["seconds"]}
+        watch = _Watch()
+        if request.look != SecondLook():
+            hits = request.look.apply(hits, request.query, request.k, session, self._settings)
+            watch.stage("second look")
+        if request.min_score is not None:
+            hits = [hit for hit in hits if hit.score >= request.min_score]
+        explanation["seconds"] |= watch.seconds
+        return Ranking(tuple(hits), explanation)
 
     def _tell(self, response: SearchResponse) -> None:
         """Log a search that was answered."""
@@ -337,39 +373,16 @@ class _Watch:
         self._last = now
 
 
-def _rank(
-    searcher: Searcher,
-    request: SearchRequest,
-    vectors: Mapping[str, Vectors],
-    before: Mapping[str, float],
-) -> Ranking:
-    """Search.
-
-    Args:
-        searcher: with the request's filters.
-        request: what is asked.
-        vectors: id of an embedder -> float32[dimension] of the query.
-        before: seconds of the stages before, by stage.
-    """
-    if request.level == "document":
-        hits = _best_of_documents(searcher, request, vectors)
-    else:
-        hits = searcher.search(request.query, vectors, request.mode, request.k)
-    if request.min_score is not None:
-        hits = [hit for hit in hits if hit.score >= request.min_score]
-    explanation = asdict(searcher.explanation)
-    explanation["seconds"] = {**before, **explanation["seconds"]}
-    return Ranking(tuple(hits), explanation)
-
-
-def _best_of_documents(searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors]) -> list[Hit]:
+def _best_of_documents(
+    searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors], wanted: int
+) -> list[Hit]:
     """The best chunk of each of the best documents: a document is as good as its best chunk."""
-    depth = request.k * _CHUNKS_PER_DOCUMENT
+    depth = wanted * _CHUNKS_PER_DOCUMENT
     while True:
         hits = searcher.search(request.query, vectors, request.mode, depth)
         best: dict[str, Hit] = {}
         for hit in hits:
             best.setdefault(hit.row["document_id"], hit)
-        if len(best) >= request.k or len(hits) < depth:
-            return list(best.values())[: request.k]
+        if len(best) >= wanted or len(hits) < depth:
+            return list(best.values())[:wanted]
         depth *= _CHUNKS_PER_DOCUMENT

@@ -33,7 +33,7 @@ class Found:
 
     def candidates(self, k: int = 12) -> list[Hit]:
         searcher = Searcher(self.session, Filters(), self._shelf.settings)
-        return searcher.search("walnut", QUERY, EMBEDDER, "vector", k)
+        return searcher.search("walnut", {EMBEDDER: QUERY}, "vector", k)
 
     def look(self, k: int = 3, hits: Sequence[Hit] | None = None, settings: Settings | None = None, **what: bool):
         hits = self.candidates() if hits is None else hits
@@ -118,6 +118,14 @@ def test_a_hit_that_says_what_a_better_one_said_waits(found: Found) -> None:
     assert sorted(chosen, key=lambda hit: -hit.score) == hits
 
 
+def test_a_copy_of_a_text_comes_after_everything_else_however_good_it_is(found: Found) -> None:
+    best, *others = found.candidates()
+    copy = Hit(best.score, best.scores, {**best.row, "chunk_id": "copy"})
+    chosen = found.look(6, [best, copy, *others], diversify=True)
+    assert [hit.row["chunk_id"] for hit in chosen][-1] == "copy"
+    assert texts(chosen[:-1]) == texts(found.look(5, [best, *others], diversify=True))
+
+
 def test_candidates_are_reranked_before_they_are_made_to_differ(found: Found, tmp_path: Path) -> None:
     chosen = found.look(2, None, encoder(tmp_path), rerank=True, diversify=True)
     assert texts(chosen)[0] == "walnut kiln dry"
@@ -132,7 +140,7 @@ def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
     with shelf.index() as connection:
         rows = {
             hit.row["text"]: hit.row
-            for hit in Searcher(connection, Filters(), shelf.settings).search("walnut", None, None, "text", 9)
+            for hit in Searcher(connection, Filters(), shelf.settings).search("walnut", {}, "text", 9)
         }
         scores = {"walnut lunch": 1.0, "walnut kiln": 0.99, "walnut menu": 0.98, "walnut kiln dry": 0.0}
         hits = [Hit(score, {}, rows[text]) for text, score in scores.items()]
