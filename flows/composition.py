@@ -11,7 +11,6 @@ from typing import Protocol
 
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
-from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import ParquetryError, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from knowledge.report import RunReport, Work, count_documents, failures_by_reason
@@ -24,9 +23,10 @@ from storage.index import IndexFolder
 from storage.lake import Lake
 from tasks.batch import BatchReport
 from tasks.engine import Engine
+from tasks.models import models_of
 from tasks.plan import RefreshPlan, check_budget, plan_refresh
 from tasks.publish import publish
-from tasks.run import Run, fingerprints_of
+from tasks.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +120,14 @@ def plan_only(request: Request) -> RefreshPlan:
     """
     settings = request.settings
     scopes = scopes_of(settings, request.targets, request.namespace)
-    fingerprints = fingerprints_of(settings, _embedder_id(settings))
+    namespaces = {scope.namespace for scope in scopes}
+    models = models_of(settings, namespaces)
     current = []
     if Lake.exists(settings.corpus.root):
         snapshot = Lake(settings.corpus.root).snapshot()
-        current = current_rows(snapshot, {scope.namespace for scope in scopes})
+        current = current_rows(snapshot, namespaces)
     sources = [(scope, open_source(scope, settings.corpus.root)) for scope in scopes]
-    return plan_refresh(
-        settings, sources, current, fingerprints, allow_removals=request.allow_removals, force=request.force
-    )
+    return plan_refresh(settings, sources, current, models, allow_removals=request.allow_removals, force=request.force)
 
 
 def _open_run(request: Request, scopes: Sequence[Scope], lake: Lake) -> Run:
@@ -139,14 +138,9 @@ def _open_run(request: Request, scopes: Sequence[Scope], lake: Lake) -> Run:
         lake=lake,
         base=lake.snapshot(),
         sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
-        embedder_id=_embedder_id(settings),
+        models=models_of(settings, (scope.namespace for scope in scopes)),
         reuse_vectors=not request.compute_vectors_anew,
     )
-
-
-def _embedder_id(settings: Settings) -> str:
-    name = settings.corpus.embedder
-    return embedder_id(name, settings.embedding) or open_embedder(name, settings.embedding).id
 
 
 def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence[DocumentRow]) -> RefreshPlan:
@@ -154,7 +148,7 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence
         request.settings,
         [(scope, run.sources[scope.namespace, scope.name]) for scope in scopes],
         current,
-        run.fingerprints,
+        run.models,
         allow_removals=request.allow_removals,
         force=request.force,
     )
@@ -164,7 +158,9 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence
 
 def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) -> _Collected:
     limits = run.settings.refresh
-    batches = into_batches(plan.changes, limits.batch_bytes, limits.batch_documents)
+    batches = into_batches(
+        plan.changes, lambda namespace: run.models[namespace].id, limits.batch_bytes, limits.batch_documents
+    )
     observer.planned(plan, batches)
     collected = _Collected()
     for change in plan.changes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from knowledge.changes import Change
@@ -15,7 +16,7 @@ class Batch:
     number: int
     """0-based within the run"""
     changes: tuple[Change, ...]
-    """each with effort `extract` or `rechunk`"""
+    """each with effort `extract` or `rechunk`; their namespaces have one embedder"""
 
     @property
     def size(self) -> int:
@@ -23,7 +24,9 @@ class Batch:
         return sum(_size(change) for change in self.changes)
 
 
-def into_batches(changes: Iterable[Change], batch_bytes: int, batch_documents: int) -> tuple[Batch, ...]:
+def into_batches(
+    changes: Iterable[Change], embedder_of: Callable[[str], str], batch_bytes: int, batch_documents: int
+) -> tuple[Batch, ...]:
     """Group the changes that need work, the largest documents first.
 
     Starting with the largest keeps all workers busy to the end; a document larger than `batch_bytes` has a batch to
@@ -31,15 +34,27 @@ def into_batches(changes: Iterable[Change], batch_bytes: int, batch_documents: i
 
     Args:
         changes: any changes; those that need no work are left out.
+        embedder_of: namespace -> what its documents are embedded by; a batch holds documents of one embedder.
         batch_bytes: source bytes after which a batch is full.
         batch_documents: documents after which a batch is full.
     """
-    work = [change for change in changes if change.effort in ("extract", "rechunk")]
-    work.sort(key=lambda change: (-_size(change), change.document_id))
+    by_embedder: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        if change.effort in ("extract", "rechunk"):
+            by_embedder[embedder_of(change.namespace)].append(change)
+    batches = [
+        batch for _, work in sorted(by_embedder.items()) for batch in _filled(work, batch_bytes, batch_documents)
+    ]
+    batches.sort(key=lambda batch: -_size(batch[0]))
+    return tuple(Batch(number, batch) for number, batch in enumerate(batches))
+
+
+def _filled(work: list[Change], batch_bytes: int, batch_documents: int) -> list[tuple[Change, ...]]:
+    """Documents of one embedder in batches, the largest first."""
     batches: list[tuple[Change, ...]] = []
     batch: list[Change] = []
     filled = 0
-    for change in work:
+    for change in sorted(work, key=lambda change: (-_size(change), change.document_id)):
         if batch and (filled + _size(change) > batch_bytes or len(batch) >= batch_documents):
             batches.append(tuple(batch))
             batch, filled = [], 0
@@ -47,7 +62,7 @@ def into_batches(changes: Iterable[Change], batch_bytes: int, batch_documents: i
         filled += _size(change)
     if batch:
         batches.append(tuple(batch))
-    return tuple(Batch(number, members) for number, members in enumerate(batches))
+    return batches
 
 
 def _size(change: Change) -> int:

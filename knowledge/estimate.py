@@ -30,7 +30,10 @@ class Estimate:
 
 
 def estimate(
-    changes: Iterable[Change], current: Sequence[DocumentRow], chunking: ChunkingSettings, price: Callable[[], float]
+    changes: Iterable[Change],
+    current: Sequence[DocumentRow],
+    chunking: ChunkingSettings,
+    price: Callable[[str], float],
 ) -> Estimate:
     """Estimate from the sizes of what has to be done and from what documents of the same extension gave before.
 
@@ -38,21 +41,22 @@ def estimate(
         changes: planned.
         current: published documents, to learn ratios from.
         chunking: chunk size.
-        price: US dollars per million tokens; asked only if there is something to embed.
+        price: namespace -> US dollars per million tokens; asked only if there is something to embed.
     """
     ratios = _characters_per_byte(current)
-    characters = 0.0
+    by_namespace: dict[str, float] = defaultdict(float)
     for change in changes:
         base = change.base
         if change.effort == "rechunk" and base is not None:
-            characters += base.characters
+            by_namespace[change.namespace] += base.characters
         elif change.effort == "extract" and change.item is not None:
-            characters += change.item.size * ratios.get(_extension(change.item.path), 1.0)
+            by_namespace[change.namespace] += change.item.size * ratios.get(_extension(change.item.path), 1.0)
     size, overlap = _chunk_characters(chunking)
-    chunks = -(-characters // max(1, size - overlap)) if characters else 0
-    tokens = characters * size / max(1, size - overlap) / CHARACTERS_PER_TOKEN
-    cost = tokens * price() / 1e6 if tokens else 0.0
-    return Estimate(int(chunks), int(tokens), round(cost, 6), round(cost * BATCH_API_SHARE, 6))
+    characters, step = sum(by_namespace.values()), max(1, size - overlap)
+    chunks = -(-characters // step)
+    tokens = {namespace: share * size / step / CHARACTERS_PER_TOKEN for namespace, share in by_namespace.items()}
+    cost = sum((share * price(namespace) / 1e6 for namespace, share in tokens.items() if share), 0.0)
+    return Estimate(int(chunks), int(sum(tokens.values())), round(cost, 6), round(cost * BATCH_API_SHARE, 6))
 
 
 def _characters_per_byte(current: Sequence[DocumentRow]) -> dict[str, float]:

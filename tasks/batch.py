@@ -17,6 +17,7 @@ from knowledge.report import Work
 from knowledge.rows import Processed, new_revision, origin_removed, processed_row, refused_row
 from storage.layout import shard_name
 from storage.shards import RevisionChunks, Shard, StoredText, stored_text, write_chunks, write_texts
+from tasks.models import Model
 from tasks.reading import Document, read_documents
 from tasks.run import Run
 from tasks.tally import Tally
@@ -42,8 +43,8 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
     """Process one batch.
 
     Args:
-        batch: documents whose effort is `extract` or `rechunk`.
-        run: in tally.
+        batch: documents of one model, whose effort is `extract` or `rechunk`.
+        run: in progress.
 
     Returns:
         A row for every document of the batch, good or not.
@@ -53,15 +54,16 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         ParquetryError: something that concerns the whole run.
     """
     tally = Tally()
+    model = run.models[batch.changes[0].namespace]
     documents = read_documents(batch.changes, run, tally)
     good = [document for document in documents if document.prepared is not None]
     revisions = [_revision(document, run) for document in good]
     with tally.stage("embed"):
-        embedded = _embed(good, revisions, run, tally)
+        embedded = _embed(good, revisions, model, run, tally)
     with tally.stage("store"):
-        shards, rows = _store(batch, good, embedded, run)
+        shards, rows = _store(batch, good, embedded, model, run)
     rows.extend(_refused_rows([document for document in documents if document.prepared is None], run))
-    price = run.embedder.price_per_million_tokens if embedded.tokens_paid else 0.0
+    price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
     work = Work(
         chunks_written=sum(len(revision.chunks) for revision in embedded.revisions),
         chunks_embedded=embedded.computed,
@@ -122,15 +124,19 @@ def _revision(document: Document, run: Run) -> tuple[int, list[str], list[str]]:
 
 
 def _embed(
-    documents: Sequence[Document], revisions: Sequence[tuple[int, list[str], list[str]]], run: Run, tally: Tally
+    documents: Sequence[Document],
+    revisions: Sequence[tuple[int, list[str], list[str]]],
+    model: Model,
+    run: Run,
+    tally: Tally,
 ) -> _Embedded:
     """Look up the vectors that exist, compute the others once each."""
     hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
     by_hash: dict[str, str] = {}
     for keys, (_, _, inputs) in zip(hashes, revisions, strict=True):
         by_hash.update(zip(keys, inputs, strict=True))
-    obtained = run.vectors.obtain(by_hash)
-    vectors = np.zeros((sum(map(len, hashes)), run.embedder.dimension), np.float32)
+    obtained = run.vectors_of(model).obtain(by_hash)
+    vectors = np.zeros((sum(map(len, hashes)), model.open().dimension), np.float32)
     result, first = [], 0
     for document, (revision, texts, _), keys in zip(documents, revisions, hashes, strict=True):
         tokens = [obtained.by_hash[key].tokens for key in keys]
@@ -148,28 +154,28 @@ def _embed(
 
 
 def _store(
-    batch: Batch, documents: Sequence[Document], embedded: _Embedded, run: Run
+    batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: Run
 ) -> tuple[tuple[Shard, ...], list[DocumentRow]]:
     rows: list[DocumentRow] = []
     if not documents:
         return (), rows
     texts: list[StoredText] = []
-    means = np.zeros((len(documents), run.embedder.dimension), np.float32)
+    means = np.zeros((len(documents), embedded.vectors.shape[1]), np.float32)
     first = 0
     for index, (document, revision) in enumerate(zip(documents, embedded.revisions, strict=True)):
         last = first + len(revision.chunks)
         means[index] = _document_vector(embedded.vectors[first:last], revision.tokens)
         first = last
         texts.append(stored_text(revision.revision, _prepared(document).extraction))
-        rows.append(_processed_row(document, revision, run))
+        rows.append(_processed_row(document, revision, model, run))
         rows.extend(origin_removed(document.change, run.stamp))
-    name, layout, embedder = shard_name(run.stamp.run_id, batch.number), run.lake.layout, run.embedder_id
+    name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
     shards = (
-        write_texts(layout, name, texts, embedder, means),
-        write_chunks(layout, name, embedded.revisions, embedder, embedded.vectors),
+        write_texts(layout, name, texts, model.id, means),
+        write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors),
     )
     keys = (key for revision in embedded.revisions for key in revision.text_hashes)
-    run.vectors.stored_in(layout.shard("chunks", name), keys)
+    run.vectors_of(model).stored_in(layout.shard("chunks", name), keys)
     return shards, rows
 
 
@@ -180,7 +186,7 @@ def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
     return mean / norm if norm > 0 else mean
 
 
-def _processed_row(document: Document, revision: RevisionChunks, run: Run) -> DocumentRow:
+def _processed_row(document: Document, revision: RevisionChunks, model: Model, run: Run) -> DocumentRow:
     extraction = _prepared(document).extraction
     return processed_row(
         document.change,
@@ -191,8 +197,8 @@ def _processed_row(document: Document, revision: RevisionChunks, run: Run) -> Do
             media_type=extraction.media_type,
             metadata=extraction.metadata,
             extractor=extraction.extractor,
-            embedder=run.embedder_id,
-            fingerprint=run.fingerprints.of(extraction.media_type),
+            embedder=model.id,
+            fingerprint=model.fingerprints.of(extraction.media_type),
             pages=_pages(extraction),
             characters=len(extraction.text),
             chunks=len(revision.chunks),
@@ -221,7 +227,7 @@ def _refused_row(document: Document, run: Run) -> DocumentRow:
         document.change,
         stage,
         verdict,
-        run.fingerprints,
+        run.models[document.change.namespace].fingerprints,
         run.stamp,
         content_hash=document.content_hash,
         media_type=document.media_type,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source
-from knowledge.embed.registry import open_embedder
 from knowledge.errors import RefusedError
 from knowledge.estimate import Estimate, estimate
-from knowledge.fingerprint import Fingerprints
 from knowledge.model import DocumentRow, Item, Listing, Unlisted
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
+from tasks.models import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def plan_refresh(
     settings: Settings,
     scopes: Sequence[tuple[Scope, Source]],
     current: Sequence[DocumentRow],
-    fingerprints: Fingerprints,
+    models: Mapping[str, Model],
     *,
     allow_removals: bool = False,
     force: Force | None = None,
@@ -58,10 +57,10 @@ def plan_refresh(
     """List every source and compare it with what is published.
 
     Args:
-        settings: limits and prices.
+        settings: limits and chunk sizes.
         scopes: what to refresh, with the sources to list.
         current: the current rows of all namespaces concerned.
-        fingerprints: of the settings.
+        models: namespace -> model of its documents.
         allow_removals: agree to any number of removals.
         force: documents to redo whatever their hashes say.
 
@@ -78,7 +77,7 @@ def plan_refresh(
             plan_source(
                 listing,
                 by_namespace[scope.namespace],
-                fingerprints,
+                models[scope.namespace].fingerprints,
                 _hasher(source),
                 settings.refresh,
                 allow_removals=allow_removals,
@@ -86,7 +85,11 @@ def plan_refresh(
             )
         )
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
-    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, lambda: _price(settings)))
+
+    def price(namespace: str) -> float:
+        return models[namespace].open().price_per_million_tokens
+
+    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, price))
 
 
 def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
@@ -100,10 +103,6 @@ def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
             f"this refresh would cost about ${plan.estimate.cost_usd:.2f} for {plan.estimate.tokens} tokens, more than "
             f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
         )
-
-
-def _price(settings: Settings) -> float:
-    return open_embedder(settings.corpus.embedder, settings.embedding).price_per_million_tokens
 
 
 def _hasher(source: Source) -> Callable[[str], str | None]:

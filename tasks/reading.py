@@ -19,7 +19,7 @@ from knowledge.model import DocumentRow, Extraction, RawDocument
 from storage.shards import StoredText
 from tasks.run import Run
 from tasks.tally import Tally
-from tasks.workers import Prepared
+from tasks.workers import Prepared, WorkerPool
 
 log = logging.getLogger("parquetry")
 
@@ -96,7 +96,7 @@ def _start_extraction(document: Document, run: Run, tally: Tally) -> None:
     tally.bytes_read += len(content)
     filename = item.path.rpartition("/")[2]
     document.media_type = detect(content, filename)
-    document.future = run.pool.prepare(RawDocument(content, filename))
+    document.future = _pool(document, run).prepare(RawDocument(content, filename))
     if run.describer is not None and document.media_type.startswith("image/"):
         document.description = run.describer.start(content, document.media_type)
 
@@ -113,7 +113,7 @@ def _start_chunking(document: Document, base: DocumentRow, stored: StoredText, r
         extractor=base.extractor or "",
     )
     document.prepared = Prepared(extraction, ())
-    document.future = run.pool.chunk(stored.text, stored.parts, stored.headings)
+    document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings)
 
 
 def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
@@ -128,7 +128,7 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
             if document.description is not None:
                 prepared = _described(document, document.description, run, tally)
             else:
-                result = run.pool.result(future)
+                result = _pool(document, run).result(future)
                 prepared = result if known is None else Prepared(known.extraction, result)
             if not prepared.chunks:
                 raise SkippedDocument("no-text", "has no text to index")
@@ -141,8 +141,9 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
 def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
     """An image with what a language model says of it before the text that was read in it, if any was."""
     prepared: Prepared | None = None
+    pool = _pool(document, run)
     try:
-        prepared = run.pool.result(document.future) if document.future else None
+        prepared = pool.result(document.future) if document.future else None
     except SkippedDocument as error:
         if error.reason != "no-text":
             raise
@@ -156,8 +157,12 @@ def _described(document: Document, description: Future[Answer], run: Run, tally:
     tally.description_tokens += told.input_tokens + told.output_tokens
     known = prepared.extraction if prepared else None
     extraction = with_description(known, told.text, document.media_type or "")
-    chunks = run.pool.result(run.pool.chunk(extraction.text, extraction.parts, extraction.headings))
+    chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))
     return Prepared(extraction, chunks)
+
+
+def _pool(document: Document, run: Run) -> WorkerPool:
+    return run.pool_of(document.change.namespace)
 
 
 def _check_spans(prepared: Prepared) -> None:

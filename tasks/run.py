@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
 
-from knowledge import chunk
-from knowledge.embed.base import Embedder
-from knowledge.embed.registry import open_embedder
 from knowledge.errors import ParquetryError
-from knowledge.extract import registry
-from knowledge.fingerprint import Fingerprints
-from knowledge.ids import settings_hash
 from knowledge.rows import Stamp
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
 from storage.current import Stored
 from storage.lake import Lake, Snapshot
 from tasks.describe import Describer
+from tasks.models import Model
 from tasks.vectors import RunVectors
 from tasks.workers import WorkerPool
 
 
 class Cancelled(ParquetryError):
     """The run was cancelled; nothing was published."""
-
-
-def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
-    """The fingerprints that the settings give to documents."""
-    tokenizer = embedder_id if settings.chunking.unit == "tokens" else None
-
-    @cache
-    def extraction(media_type: str | None) -> str:
-        if media_type is None:
-            # Never read, because of its size.
-            return settings_hash({"max_bytes": settings.extraction.max_bytes})
-        return registry.fingerprint(media_type, settings.extraction)
-
-    return Fingerprints(
-        extraction=extraction,
-        chunking=chunk.fingerprint(settings.chunking, tokenizer),
-        embedding=settings_hash({"embedder": embedder_id, "template": settings.embedding.template}),
-    )
 
 
 @dataclass
@@ -59,35 +36,31 @@ class Run:
     """the version that the run started from"""
     sources: dict[tuple[str, str], Source]
     """(namespace, name) -> source"""
-    embedder_id: str
+    models: Mapping[str, Model]
+    """namespace -> model of its documents"""
     reuse_vectors: bool = True
     """take vectors of earlier runs by text hash"""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """set to stop between documents"""
-    _pool: WorkerPool | None = None
+    _pools: dict[str | None, WorkerPool] = field(default_factory=dict)
+    """serialised tokenizer -> processes that count its tokens; None where characters are counted"""
     _stored: Stored | None = None
-    _vectors: RunVectors | None = None
+    _vectors: dict[str, RunVectors] = field(default_factory=dict)
+    """by id of the model"""
     _describer: Describer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    @cached_property
-    def fingerprints(self) -> Fingerprints:
-        return fingerprints_of(self.settings, self.embedder_id)
+    def pool_of(self, namespace: str) -> WorkerPool:
+        """The extraction processes for a namespace's documents, started when first needed.
 
-    @property
-    def embedder(self) -> Embedder:
-        """The model, loaded when first needed."""
-        return open_embedder(self.settings.corpus.embedder, self.settings.embedding)
-
-    @property
-    def pool(self) -> WorkerPool:
-        """The extraction processes, started when first needed."""
+        Namespaces share them unless chunks are measured in tokens of different models.
+        """
+        by_tokens = self.settings.chunking.unit == "tokens"
+        tokenizer = self.models[namespace].open().tokenizer_json if by_tokens else None
         with self._lock:
-            if self._pool is None:
-                by_tokens = self.settings.chunking.unit == "tokens"
-                tokenizer = self.embedder.tokenizer_json if by_tokens else None
-                self._pool = WorkerPool(self.settings.extraction, self.settings.chunking, tokenizer)
-            return self._pool
+            if tokenizer not in self._pools:
+                self._pools[tokenizer] = WorkerPool(self.settings.extraction, self.settings.chunking, tokenizer)
+            return self._pools[tokenizer]
 
     @property
     def stored(self) -> Stored:
@@ -97,14 +70,13 @@ class Run:
                 self._stored = Stored(self.base, self.lake.orphans(self.base))
             return self._stored
 
-    @property
-    def vectors(self) -> RunVectors:
-        """Vectors that exist or are being computed."""
+    def vectors_of(self, model: Model) -> RunVectors:
+        """Vectors of a model that exist or are being computed."""
         stored = self.stored
         with self._lock:
-            if self._vectors is None:
-                self._vectors = RunVectors(stored if self.reuse_vectors else Stored(), self.embedder)
-            return self._vectors
+            if model.id not in self._vectors:
+                self._vectors[model.id] = RunVectors(stored if self.reuse_vectors else Stored(), model.open())
+            return self._vectors[model.id]
 
     @property
     def describer(self) -> Describer | None:
@@ -132,8 +104,8 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.cancelled.set()
         with self._lock:
-            if self._pool is not None:
-                self._pool.close()
+            for pool in self._pools.values():
+                pool.close()
             if self._stored is not None:
                 self._stored.close()
             if self._describer is not None:

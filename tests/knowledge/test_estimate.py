@@ -10,18 +10,18 @@ from tests.records import item, row, skipped
 CHARACTERS = ChunkingSettings(size=1000, overlap=200)
 
 
-def change(path, size=0, effort="extract", known=None):
+def change(path, size=0, effort="extract", known=None, namespace="default"):
     listed = item(path, size=size)
-    return Change("added", effort, "", path, "default", "docs", listed, known)
+    return Change("added", effort, "", path, namespace, "docs", listed, known)
 
 
 def of(changes, current=(), chunking=CHARACTERS, price=1.0):
-    return estimate(changes, current, chunking, lambda: price)
+    return estimate(changes, current, chunking, lambda namespace: price)
 
 
 def test_nothing_to_do_costs_nothing_and_asks_no_price():
-    def unknown():
-        raise AssertionError("asked for a price")
+    def unknown(namespace):
+        raise AssertionError(f"asked for a price of {namespace}")
 
     found = estimate([change("a.md", 100, "nothing"), change("b.md", 100, "row")], [], CHARACTERS, unknown)
     assert (found.chunks, found.tokens, found.cost_usd, found.cost_usd_batch) == (0, 0, 0.0, 0.0)
@@ -33,6 +33,18 @@ def test_text_is_counted_by_its_bytes_with_the_overlap_paid_twice():
     assert found.tokens == 8000 * 1000 / 800 / 4
     assert found.cost_usd == pytest.approx(2500 * 2.0 / 1e6)
     assert found.cost_usd_batch == pytest.approx(found.cost_usd / 2)
+
+
+def test_every_namespace_has_its_own_price_and_only_what_is_embedded_is_asked_for_one():
+    prices = {"a": 2.0, "b": 0.0}
+    changes = [
+        change("1.md", 8000, namespace="a"),
+        change("2.md", 80_000, namespace="b"),
+        change("3.md", 9, "row", namespace="c"),
+    ]
+    found = estimate(changes, [], CHARACTERS, prices.__getitem__)
+    assert (found.chunks, found.tokens) == (110, 27_500)
+    assert found.cost_usd == pytest.approx(2500 * 2.0 / 1e6)
 
 
 def test_last_chunk_counts_whole():

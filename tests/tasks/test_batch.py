@@ -14,6 +14,7 @@ from storage.current import current_rows
 from storage.lake import Lake
 from tasks.batch import failed_batch, process_batch
 from tasks.engine import ATTEMPTS, DirectEngine
+from tasks.models import Model, fingerprints_of
 from tasks.plan import check_budget, plan_refresh
 from tasks.run import Cancelled, Run
 from tests.tasks.scripted import ScriptedEmbedder
@@ -24,10 +25,6 @@ class ScriptedRun(Run):
 
     model: ScriptedEmbedder
     pauses: list[float]
-
-    @property
-    def embedder(self):
-        return self.model
 
     def pause(self, seconds):
         self.pauses.append(seconds)
@@ -43,12 +40,14 @@ def bench(workshop):
         lake = Lake(settings.corpus.root, create=True)
         scopes = scopes_of(settings, ())
         sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
-        run = ScriptedRun(settings, new_stamp(), lake, lake.snapshot(), sources, "scripted@4")
-        run.model, run.pauses = model or ScriptedEmbedder(), []
+        scripted = model or ScriptedEmbedder()
+        models = {"default": Model(scripted.id, fingerprints_of(settings, scripted.id), lambda: scripted)}
+        run = ScriptedRun(settings, new_stamp(), lake, lake.snapshot(), sources, models)
+        run.model, run.pauses = scripted, []
         opened.append(run)
         current = current_rows(run.base)
         planned = plan_refresh(
-            settings, [(scope, sources[scope.namespace, scope.name]) for scope in scopes], current, run.fingerprints
+            settings, [(scope, sources[scope.namespace, scope.name]) for scope in scopes], current, models
         )
         work = tuple(change for change in planned.changes if change.effort in ("extract", "rechunk"))
         return run, Batch(0, work)
@@ -247,7 +246,7 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
     settings = bench.settings
     run, _ = bench.start()
     (scope,) = scopes_of(settings, ())
-    planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], [], run.fingerprints)
+    planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], [], run.models)
     planned = replace(planned, estimate=replace(planned.estimate, cost_usd=0.01))
     if refused:
         with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):
