@@ -132,7 +132,10 @@ def _ordinal(rank: int) -> str:
 
 def _print_explanation(answer: Answer, width: int) -> None:
     how = answer.explanation
-    lines = [f"Searched: {how['chunks']} chunks of {how['documents']} documents."]
+    index = "an index made in memory" if how["index"] == "memory" else "the index"
+    lines = [
+        f"Searched: {how['chunks']} chunks of {how['documents']} documents in {index} of version {how['version']}."
+    ]
     if how["vectors"]:
         lines.append(f"Vectors: {how['vectors']}, {how['vector_candidates']} compared in full.")
     if answer.response.request.mode != "vector":

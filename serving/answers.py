@@ -36,6 +36,8 @@ class Answer:
     response: SearchResponse
     shown: Shown
     settings: SearchSettings
+    index: str
+    """what was searched: `file`, or `memory` for a version other than the newest, whose index was made for this"""
     cited: Cited
     """nothing unless citations are shown"""
     passages: tuple[Passage, ...]
@@ -80,6 +82,7 @@ class Answer:
             fused["rrf_k"] = settings.rrf_k
         return {
             "version": self.response.version,
+            "index": self.index,
             "cached": self.response.cached,
             **(fused if self.response.request.mode == "hybrid" else {}),
             **self.response.ranking.explanation,
@@ -111,6 +114,7 @@ def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: Sea
         response=response,
         shown=shown,
         settings=settings,
+        index="memory" if reader.index.lease is None else "file",
         cited=cite(response.request.query, hits if shown.citations else (), settings.language),
         passages=() if shown.context is None else read_passages(reader, hits, shown.context),
         texts=_texts(reader, hits) if shown.full else {},

@@ -145,6 +145,14 @@ def test_explanation_tells_ranks_scores_and_stages(woods, mode):
             assert sides[mode]["rank"] == number
 
 
+def test_explanation_says_which_index_answered(woods):
+    newest = answer(woods, "the oak", "--explain")["explanation"]
+    old = answer(woods, "the oak", "--explain", "--version", 1)["explanation"]
+    assert (newest["version"], newest["index"]) == (3, "file")
+    assert (old["version"], old["index"]) == (1, "memory")
+    assert "made in memory of version 1" in " ".join(woods("search", "oak", "--explain", "--version", 1).stdout.split())
+
+
 def test_explanation_for_people_names_the_sides(woods):
     told = woods("search", "the yew", "--explain").stdout
     assert "found by vector (" in told
