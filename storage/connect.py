@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from knowledge.embed.registry import open_embedder
+from knowledge.embed.registry import embedder_behind, id_of
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from storage.database import Connection, reading
@@ -62,8 +62,9 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
             snapshot = lake.snapshot(opened.version)
     else:
         opened = in_memory(snapshot, settings.search.language)
+    dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
     with reading():
-        for statement in file_views(snapshot):
+        for statement in file_views(snapshot, dimensions):
             opened.connection.execute(statement)
     _add_embed(opened.connection, settings)
     return opened
@@ -77,11 +78,11 @@ def _add_embed(connection: Connection, settings: Settings) -> None:
     (space,) = spaces
 
     def embed(text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-        name = settings.corpus.embedder
-        embedder = open_embedder(name, settings.embedding)
-        if embedder.id != space.embedder:
+        embedder = embedder_behind(space.embedder, settings.embedders, settings.embedding)
+        if embedder is None:
+            named = ", ".join(f"{name} is {id_of(name, settings.embedding)}" for name in settings.embedders)
             raise SettingsError(
-                f"the corpus was embedded by {space.embedder}, but corpus.embedder = {name!r} is {embedder.id}; "
+                f"the corpus was embedded by {space.embedder}, which the settings do not name ({named}); "
                 "give connect() the settings of the corpus"
             )
         return embedder.embed_query(text)

@@ -55,8 +55,13 @@ def script(snapshot: Snapshot) -> str:
     return "".join(f"{statement.strip()};\n" for statement in statements)
 
 
-def file_views(snapshot: Snapshot) -> list[str]:
-    """SQL that adds to an index's views those of what only the files hold, for one connection."""
+def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
+    """SQL that adds to an index's views those of what only the files hold, for one connection.
+
+    Args:
+        snapshot: of the index's version.
+        dimensions: of its vectors.
+    """
     views: dict[str, Table] = {
         "document_history": "documents",
         "all_texts": "texts",
@@ -64,7 +69,8 @@ def file_views(snapshot: Snapshot) -> list[str]:
         "failures": "failures",
     }
     scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
-    return [*scans, _TEXTS.format(vector="t.vector").replace("CREATE VIEW", "CREATE TEMP VIEW")]
+    texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
+    return [*scans, texts.replace("CREATE VIEW", "CREATE TEMP VIEW")]
 
 
 def _base_views(snapshot: Snapshot) -> list[str]:
@@ -75,9 +81,13 @@ def _base_views(snapshot: Snapshot) -> list[str]:
 
 
 def _chunk_views(dimensions: Sequence[int]) -> list[str]:
-    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
-    fixed = f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
+    fixed = _fixed(dimensions)
     return [_CHUNKS.format(vector=f"c.vector{fixed}"), _TEXTS.format(vector=f"t.vector{fixed}")]
+
+
+def _fixed(dimensions: Sequence[int]) -> str:
+    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
+    return f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
 
 
 def scan(table: Table, files: Sequence[str]) -> str:
