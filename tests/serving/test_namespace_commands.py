@@ -12,7 +12,8 @@ from tests.serving.program import found, settle
 def parted(desk):
     """A corpus of two namespaces: `default`, and `hr` of an organization."""
     (desk.folder / "hr").mkdir()
-    (desk.folder / "hr" / "pay.md").write_text("The payroll is run on Fridays; the oak table is paid for.")
+    page = "The payroll is run on Fridays; the oak table is paid for.\n\n" + "Plain words follow. " * 150
+    (desk.folder / "hr" / "pay.md").write_text(page)
     with (desk.folder / "parquetry.toml").open("a") as settings:
         settings.write(
             '[[source]]\nname = "staff"\nuri = "hr"\nnamespace = "hr"\nvisibility = "organization"\norg_id = "acme"\n'
@@ -24,11 +25,13 @@ def parted(desk):
 def test_namespaces_are_listed_with_what_they_hold(parted):
     told = parted("namespaces", "--json").json
     default, hr = told["namespaces"]
+    ((chunks,),) = parted("sql", "SELECT count(*) FROM chunks WHERE namespace = 'hr'", "--json").json["rows"]
     assert told["version"] == 3
     assert (default["namespace"], default["documents"], default["indexed"], default["public"]) == ("default", 6, 4, 6)
     assert {name: hr[name] for name in ("namespace", "documents", "chunks", "public", "organization")} == {
-        "namespace": "hr", "documents": 1, "chunks": 1, "public": 0, "organization": 1
+        "namespace": "hr", "documents": 1, "chunks": chunks, "public": 0, "organization": 1
     }  # fmt: skip
+    assert chunks > 1
     assert [each.partition("@")[2] for each in hr["embedders"]] == ["256"]
     assert hr["published_at"].endswith("+00:00")
     lines = parted("namespaces").stdout.splitlines()

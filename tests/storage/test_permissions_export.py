@@ -77,9 +77,11 @@ def test_export_holds_every_visible_document_and_no_other(exported):
         counts = connection.execute(
             "SELECT (SELECT count(*) FROM texts), (FROM (SELECT count(*) FROM runs))"
         ).fetchall()
+        publishes = connection.execute("SELECT DISTINCT sequence FROM documents").fetchall()
     assert found == sorted((chunk.row.document_id, chunk.text) for chunk in allowed)
     assert (done.documents, done.chunks) == (len({chunk.path for chunk in allowed}), len(allowed))
     assert counts == [(done.documents, 0)]
+    assert publishes == [(1,)], "how often was published tells of others"
 
 
 def test_forbidden_documents_change_no_row_of_an_export(exported):
@@ -193,18 +195,22 @@ def test_sql_of_a_caller_sees_what_is_theirs(session, exported):
         "SET allowed_directories = ['/']",
         "CREATE SECRET (TYPE s3, KEY_ID 'a', SECRET 'b')",
         "SELECT getenv('HOME')",
-        "FROM lying_about",
         "FROM query('FROM read_text(''/etc/hostname'')')",
         "FROM document_history",
         "FROM all_chunks",
     ],
 )
 def test_sql_of_a_caller_reaches_nothing_else(session, crowd, statement):
-    lying_about = np.arange(3)
     with pytest.raises(QueryError):
         query(session, statement.format(corpus=crowd.shelf.root))
-    assert len(lying_about) == 3
     assert not list(crowd.shelf.root.glob("stolen*"))
+
+
+def test_sql_of_a_caller_reads_no_variable_of_the_program(session):
+    lying_about = np.arange(3)
+    with pytest.raises(duckdb.CatalogException):
+        session.execute("FROM lying_about")
+    assert len(lying_about) == 3
 
 
 def test_no_table_of_a_session_tells_of_others(session):
