@@ -12,10 +12,10 @@ from time import perf_counter
 from typing import Any, Literal
 
 from knowledge.embed.base import Vectors
-from knowledge.embed.registry import embedder_id, open_embedder
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
+from serving.query_vectors import query_vectors
 from serving.search_events import SearchEvent, SearchLog, mean, now
 from serving.second_look import SecondLook
 from storage.connect import open_index
@@ -216,28 +216,12 @@ class Reader:
         settings = self._settings
         # The files tell a corpus from one that was made in its place and has come to the same version.
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
-        return (request, corpus, settings.search, settings.corpus.embedder, settings.embedding, settings.llm)
+        return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm)
 
     def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
         """Query -> id of the embedder -> its vector; nothing where nothing is compared."""
         queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
-        stored = searcher.embedders() if queries else []
-        if not stored:
-            return {}
-        model = self._model_of(stored)
-        embedder = open_embedder(self._settings.corpus.embedder, self._settings.embedding)
-        embedded = zip(queries, embedder.embed_queries(queries), strict=True)
-        return {query: {model: vector} for query, vector in embedded}
-
-    def _model_of(self, stored: list[str]) -> str:
-        name = self._settings.corpus.embedder
-        mine = embedder_id(name, self._settings.embedding) or open_embedder(name, self._settings.embedding).id
-        if stored != [mine]:
-            raise SettingsError(
-                f"the corpus was embedded by {', '.join(stored)}, but corpus.embedder = {name!r} is {mine}; search "
-                "with --mode text, set the embedder that was used, or refresh to embed everything again"
-            )
-        return mine
+        return query_vectors(queries, searcher, self._settings)
 
     def _rank(
         self,

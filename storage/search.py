@@ -137,6 +137,16 @@ class Searcher:
         """Ids of the models behind the visible documents."""
         return list(self._spaces)
 
+    def namespaces_of(self, embedder: str) -> list[str]:
+        """Namespaces of the visible documents that a model embedded."""
+        found = tuples(
+            self._connection,
+            """SELECT DISTINCT namespace FROM visible_documents JOIN parts.documents USING (document_id)
+            WHERE embedder = $1 ORDER BY namespace""",
+            [embedder],
+        )
+        return [namespace for (namespace,) in found]
+
     def search(self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int) -> list[Hit]:
         """The `k` best chunks.
 

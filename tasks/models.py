@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from knowledge import chunk
 from knowledge.embed.base import Embedder
-from knowledge.embed.registry import embedder_id, open_embedder
+from knowledge.embed.registry import id_of, open_embedder
 from knowledge.extract import registry
 from knowledge.fingerprint import Fingerprints
 from knowledge.ids import settings_hash
@@ -43,9 +43,8 @@ def models_of(settings: Settings, namespaces: Iterable[str]) -> dict[str, Model]
 
     @cache
     def model(name: str) -> Model:
-        opened = partial(open_embedder, name, settings.embedding)
-        known = embedder_id(name, settings.embedding) or opened().id
-        return Model(known, fingerprints_of(settings, known), opened)
+        identity = id_of(name, settings.embedding)
+        return Model(identity, fingerprints_of(settings, identity), partial(open_embedder, name, settings.embedding))
 
     return {namespace: model(settings.embedder_of(namespace)) for namespace in sorted(set(namespaces))}
 

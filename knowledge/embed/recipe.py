@@ -81,7 +81,7 @@ def read_recipe(folder: str) -> Recipe:
     """
     root = Path(folder)
     if not root.is_dir():
-        raise SettingsError(f"corpus.embedder names the folder {folder}, which does not exist")
+        raise SettingsError(f"the folder {folder} of an `onnx:` embedder does not exist")
     model = model_file(root)
     config = read_json(root / "config.json")
     transformer = read_json(root / "sentence_bert_config.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from knowledge.embed import onnx, openai, wordllama
@@ -76,13 +76,46 @@ def embedder_id(name: str, settings: EmbeddingSettings) -> str | None:
     return provider.identify(model, settings)
 
 
+def id_of(name: str, settings: EmbeddingSettings) -> str:
+    """The id of an embedder, which its service is asked for only if nothing else tells it.
+
+    Args:
+        name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
+        settings: how it would be called.
+
+    Raises:
+        SettingsError: there is no such embedder, or it lacks a file, a package or a key.
+    """
+    return embedder_id(name, settings) or open_embedder(name, settings).id
+
+
+def embedder_behind(model: str, names: Iterable[str], settings: EmbeddingSettings) -> Embedder | None:
+    """The embedder whose vectors are kept under an id.
+
+    Args:
+        model: the id.
+        names: embedders that it may be, as the settings name them; no more are looked at than it takes.
+        settings: how they are called.
+
+    Returns:
+        None if it is none of them.
+
+    Raises:
+        SettingsError: one that had to be looked at lacks a file, a package or a key.
+    """
+    for name in names:
+        if id_of(name, settings) == model:
+            return open_embedder(name, settings)
+    return None
+
+
 def _parse(name: str) -> tuple[Provider, str]:
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
     if provider is None:
         choices = ", ".join(each.form for each in PROVIDERS.values())
-        raise SettingsError(f"corpus.embedder is {name!r}, which is not an embedder; choose one of: {choices}")
+        raise SettingsError(f"the settings name {name!r}, which is not an embedder; choose one of: {choices}")
     if bool(model) != bool(provider.takes) or (":" in name and not provider.takes):
         needs = f"needs {provider.takes} after the colon" if provider.takes else "takes nothing after its name"
-        raise SettingsError(f"corpus.embedder is {name!r}, but {kind} {needs}: write {provider.form}")
+        raise SettingsError(f"the settings name the embedder {name!r}, but {kind} {needs}: write {provider.form}")
     return provider, model

@@ -137,7 +137,7 @@ def test_search_with_another_embedder_than_the_corpus_says_what_to_do(desk):
     settings.write_text(settings.read_text() + "[embedding]\ndimension = 64\n")
     told = desk("search", "oak")
     assert told.code == 2
-    assert "the corpus was embedded by wordllama" in told.complaint
+    assert "namespace default was embedded by wordllama" in told.complaint
     assert "--mode text" in told.complaint
     assert desk("search", "oak", "--mode", "text").code == 0
 

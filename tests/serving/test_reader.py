@@ -219,6 +219,6 @@ def test_closed_reader_opens_again(library):
 
 def test_corpus_of_another_model_is_refused_for_vectors_and_not_for_words(library):
     library.sections["embedding"] = {"dimension": 64}
-    with pytest.raises(SettingsError, match="the corpus was embedded by"):
+    with pytest.raises(SettingsError, match="namespace default was embedded by"):
         library.search("oak")
     assert len(library.search("oak", mode="text").hits) == 2

@@ -45,7 +45,7 @@ def still_whole(desk):
                 '[corpus]\nembedder = "magic"\n[[source]]\nname="a"\nuri="docs"\n'
             ),
             2,
-            "corpus.embedder is 'magic', which is not an embedder",
+            "the settings name 'magic', which is not an embedder",
             id="unknown-embedder",
         ),
     ],
