@@ -26,8 +26,9 @@ def connect(
     Args:
         root: folder of the corpus.
         version: as `parquetry history` shows; None for the newest.
-        search: give macros too. The newest version has an index that is brought up to date; an earlier one gets an
-            index in memory, which takes as long as building it. False gives the views alone, straight on the files.
+        search: give macros too. The newest version has an index that is brought up to date; one whose index file is
+            not kept any more gets an index in memory, which takes as long as building it. False gives the views
+            alone, straight on the files.
         settings: name the embedder, for `embed`; None for the defaults.
 
     Raises:
@@ -56,12 +57,13 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
     Raises:
         StorageError: it cannot be built or read.
     """
+    folder = IndexFolder(snapshot.layout, settings.search)
     if version is None:
-        opened = IndexFolder(snapshot.layout, settings.search).open(snapshot)
+        opened = folder.open(snapshot)
         if opened.version != snapshot.version:
             snapshot = lake.snapshot(opened.version)
     else:
-        opened = in_memory(snapshot, settings.search.language)
+        opened = folder.open_version(version) or in_memory(snapshot, settings.search.language)
     dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
     with reading():
         for statement in file_views(snapshot, dimensions):

@@ -169,6 +169,12 @@ class IndexFolder:
             # Whatever is wrong with a derived file is cured by building it from the corpus.
             return False
 
+    def open_version(self, version: int) -> OpenIndex | None:
+        """Open the index of just this version of the corpus; None if its file is not kept."""
+        file = self._file(version)
+        state = self._state(file) if file.path.exists() else None
+        return _open(file) if state is not None and self._fits(state) else None
+
     def open(self, snapshot: Snapshot) -> OpenIndex:
         """Open the index of a version of the corpus or a later one, brought up to date first where needed.
 

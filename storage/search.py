@@ -293,12 +293,13 @@ class Searcher:
         return rows(
             self._connection,
             """WITH chosen AS MATERIALIZED (
-                SELECT rowid AS chunk, * FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))
+                SELECT rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision
+                FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))
             )
             SELECT c.chunk, d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.uri, d.filename,
                 d.title, d.namespace, d.source, d.media_type, d.tags, d.metadata, c.kind, c.page, c.headings, c.start,
                 c."end", c.text, c.chunk_index, c.tokens, c.revision
-            FROM chosen AS c JOIN visible_documents AS v USING (doc) JOIN parts.documents AS d USING (document_id)""",
+            FROM chosen AS c JOIN visible_documents USING (doc) JOIN parts.documents AS d USING (doc, document_id)""",
             [list(chunks)],
         )
 

@@ -72,14 +72,17 @@ def test_what_is_no_time_is_refused(text):
         ({"metadata": ["author"]}, "--metadata 'author' has no value; write PATH=VALUE"),
         ({"metadata": ["=Ada"]}, "'' is no path into metadata"),
         ({"where": "SELECT 1"}, "where 'SELECT 1'"),
-        ({"user": ""}, "--user is empty"),
-        ({"user": "ada", "org": " "}, "--org is empty"),
     ],
 )
 def test_option_that_means_nothing_is_refused(options, problem):
     with pytest.raises(SettingsError) as told:
         filters_from(**options)
     assert problem in str(told.value)
+
+
+def test_empty_name_is_nobodys_and_not_the_operators():
+    assert caller_of("", None) == Caller("")
+    assert caller_of(None, "") == Caller(org_id="")
 
 
 def test_nobody_named_is_the_operator():
