@@ -83,7 +83,7 @@ def delete(
     if as_json:
         print_json({"run_id": done.run_id, "version": done.version, "removed": len(done.rows), "sources": feeding})
         return
-    typer.echo(f"{len(done.rows)} documents left; corpus {root}: published version {done.version}.")
+    typer.echo(f"Removed {len(done.rows)} documents of {name}. Corpus {root}: published version {done.version}.")
     typer.echo(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
     if feeding:
         typer.echo(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")

@@ -51,7 +51,7 @@ def test_deleted_namespace_leaves_in_one_publish_and_can_come_back(parted):
 
 def test_deleting_tells_how_to_have_it_back(parted):
     told = parted("namespaces", "delete", "hr", "--yes").stdout
-    assert "1 documents left" in told
+    assert "Removed 1 documents of hr" in told
     assert "parquetry restore --version 3 --namespace hr" in told
     assert "staff in the settings file feeds hr" in told
 
