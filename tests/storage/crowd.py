@@ -191,4 +191,5 @@ def answers(connection, filters, settings, queries):
     for mode, query, vector, k in queries:
         hits = searcher.search(query, {EMBEDDER: vector}, mode, k)
         explanation = {name: value for name, value in vars(searcher.explanation).items() if name != "seconds"}
+        explanation["embedders"] = searcher.embedders()
         yield hits, explanation

@@ -103,9 +103,11 @@ def everything_told(connection, crowd, queries):
 
 
 def forbid(crowd, number):
-    """Documents of others, with the same words and vectors, and with words and titles that only they have."""
+    """Documents of others, with the same words and vectors, and with words, titles and a model that only they have."""
     owners = iter([Access("individual", user_id="mallory"), Access("organization", org_id="evil")] * number)
-    crowd.publish(number, "default", "docs", lambda: next(owners))
+    crowd.publish(number - 10, "default", "docs", lambda: next(owners))
+    others = {f"others/{i}.md": [crowd.text()] for i in range(10)}
+    crowd.shelf.publish(others, embedder="secret@2", namespace="evil", access=Access("organization", org_id="evil"))
 
 
 @pytest.mark.parametrize(
