@@ -8,6 +8,7 @@ import typer
 
 from knowledge.errors import SettingsError
 from knowledge.model import Status
+from knowledge.settings import Settings
 from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.options import (
     ConfigOption,
@@ -21,7 +22,7 @@ from serving.output import print_json, print_table
 from serving.service import Reader
 from serving.sql_guide import print_guide
 from storage.database import QueryError, query
-from storage.filters import Filters
+from storage.filters import Filters, restrict
 from storage.snapshot_views import script
 
 
@@ -65,8 +66,19 @@ def sql(
         print_table(columns, rows)
 
 
+def _reader(settings: Settings, version: int | None, user: str | None, org: str | None) -> Reader:
+    """A reader of what a caller may see; of everything for the operator."""
+    caller = caller_of(user, org)
+    reader = Reader(settings, version)
+    if caller is not None:
+        restrict(reader.tables, caller)
+    return reader
+
+
 def documents(
     status: Annotated[Status | None, typer.Option(help="Only those.")] = None,
+    user: UserOption = None,
+    org: OrgOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -74,7 +86,7 @@ def documents(
     as_json: JsonOption = False,
 ) -> None:
     """List the documents."""
-    reader = Reader(settings_for(config, corpus), version)
+    reader = _reader(settings_for(config, corpus), version, user, org)
     found = reader.documents(namespace, status)
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})
@@ -90,13 +102,15 @@ def documents(
 
 def chunks(
     document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    user: UserOption = None,
+    org: OrgOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the chunks of a document."""
-    reader = Reader(settings_for(config, corpus), version)
+    reader = _reader(settings_for(config, corpus), version, user, org)
     found = reader.chunks(reader.document(document)["document_id"])
     if as_json:
         print_json({"version": reader.snapshot.version, "chunks": found})
@@ -107,13 +121,15 @@ def chunks(
 
 def show(
     document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    user: UserOption = None,
+    org: OrgOption = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print a document: its properties and its text."""
-    reader = Reader(settings_for(config, corpus), version)
+    reader = _reader(settings_for(config, corpus), version, user, org)
     row = reader.document(document)
     text = reader.text(row["document_id"])
     if as_json:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from knowledge.errors import SettingsError, first_line
-from storage.database import Connection, reading
+from storage.database import Connection, reading, sql_string
 from storage.where import parse_where
 
 
@@ -140,6 +140,37 @@ def select_visible(
         raise SettingsError(f"where {filters.where!r} cannot be computed: {problem}") from error
 
 
+def restrict(connection: Connection, caller: Caller) -> None:
+    """Leave in the views `documents`, `chunks` and `texts` what a caller may see.
+
+    For this program's own reading. SQL that the caller writes could ask what is below them: `storage.export.scoped`.
+
+    Args:
+        connection: of `connect_snapshot`.
+        caller: on whose behalf it reads from now on.
+    """
+    names = (caller.org_id or None, caller.user_id or None)
+    organization, user = ("NULL" if name is None else sql_string(name) for name in names)
+    # The other views look for `documents` by its name whenever they are read.
+    connection.execute("ALTER VIEW documents RENAME TO every_document")
+    connection.execute(
+        f"CREATE VIEW documents AS SELECT * FROM every_document WHERE {_may_be_seen(organization, user)}"
+    )
+
+
+def _may_be_seen(organization: str, user: str) -> str:
+    """The one rule of who sees what.
+
+    Args:
+        organization: SQL of the caller's organization, or NULL.
+        user: SQL of the caller's name, or NULL.
+    """
+    return (
+        f"(visibility = 'public' OR (visibility = 'organization' AND org_id = {organization})"
+        f" OR (visibility = 'individual' AND user_id = {user}))"
+    )
+
+
 def _certain(filters: Filters) -> _Conditions:
     """Conditions that no content of a document makes fail."""
     conditions = _Conditions()
@@ -147,11 +178,7 @@ def _certain(filters: Filters) -> _Conditions:
     add("revision <> 0")
     if filters.caller is not None:
         # An empty name is nobody's.
-        organization, user = bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)
-        add(
-            f"(visibility = 'public' OR (visibility = 'organization' AND org_id = {organization})"
-            f" OR (visibility = 'individual' AND user_id = {user}))"
-        )
+        add(_may_be_seen(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))
     if filters.namespaces:
         add(f"list_contains({bind(list(filters.namespaces))}, namespace)")
     if filters.filename is not None:

@@ -132,3 +132,20 @@ def test_sql_on_behalf_of_somebody_sees_what_is_theirs(parted):
     assert counted("--org", "acme") == [[5]]
     assert counted("--user", "ada") == [[4]]
     assert parted("sql", "FROM runs", "--user", "ada", "--json").json["rows"] == []
+
+
+def test_listing_and_showing_on_behalf_of_somebody_know_no_other_documents(parted):
+    def listed(*options):
+        return [each["path"] for each in parted("documents", "--json", *options).json["documents"]]
+
+    assert "pay.md" in listed()
+    assert "pay.md" in listed("--org", "acme")
+    assert listed("--user", "ada") == listed("--org", "acme' OR true --") == [p for p in listed() if p != "pay.md"]
+    assert "payroll" in parted("show", "pay.md", "--org", "acme").stdout
+    assert len(parted("chunks", "pay.md", "--org", "acme", "--json").json["chunks"]) > 1
+    for command in ("show", "chunks"):
+        hidden, missing = (parted(command, name, "--user", "ada") for name in ("pay.md", "nothing.md"))
+        assert hidden.code == 2
+        assert hidden.complaint.replace("pay.md", "nothing.md") == missing.complaint
+    identity = parted("show", "pay.md", "--json").json["document_id"]
+    assert parted("show", identity, "--user", "ada").code == 2
