@@ -180,7 +180,7 @@ class SearchSettings(Section):
     )
     vector_weight: float = Field(0.3, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
     depth: int = Field(100, ge=1, le=10_000, description="Best chunks of each side that a hybrid search fuses.")
-    rrf_k: int = Field(60, ge=1, description="Of the fusion `rrf`: how little the first ranks stand out.")
+    rrf_k: int = Field(10, ge=1, description="Of the fusion `rrf`: how little the first ranks stand out.")
     rerank: str | None = Field(
         None,
         pattern=r"^(llm|onnx:.+)$",

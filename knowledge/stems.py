@@ -60,6 +60,7 @@ def stemmer(language: str) -> Stem:
     return stem
 
 
+@functools.cache
 def stop_words(language: str) -> frozenset[str]:
     """Words of a language that say nothing about a text's subject, question words included.
 

@@ -1,4 +1,4 @@
-"""What is told of each search, for monitoring: one JSON object on a line of a file."""
+"""What is told of each search, for monitoring: a line of JSON in a file, a row of the table `searches`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from knowledge.errors import StorageError
+from storage.lake import Lake
+
 _DIGITS = 6
+RECORDED_TOGETHER = 200
+"""events that one commit to the table `searches` holds at most"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,41 @@ class SearchLog:
             self._told = True
         reason = error.strerror or type(error).__name__
         sys.stderr.write(f"parquetry: searches are not logged: {self._file}: {reason}; correct search.log\n")
+
+
+class SearchRecord:
+    """Keeps events in the corpus's table `searches`, many in one commit. Safe to use from several threads.
+
+    Args:
+        lake: the corpus.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._lock = threading.Lock()
+        self._kept: list[SearchEvent] = []
+        self._told = False
+
+    def write(self, event: SearchEvent) -> None:
+        """Keep one event; those that came together are written when they are many."""
+        with self._lock:
+            self._kept.append(event)
+            full = len(self._kept) >= RECORDED_TOGETHER
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is kept. A search is never lost because it cannot be recorded: that is told once on stderr."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+            if not kept:
+                return
+            try:
+                self._lake.record_searches([event.as_row() for event in kept])
+            except StorageError as error:
+                if not self._told:
+                    sys.stderr.write(f"parquetry: {error}; turn off search.record_searches where nobody may write\n")
+                self._told = True
 
 
 def _rounded(number: float | None) -> float | None:

@@ -16,7 +16,7 @@ from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
 from serving.query_vectors import query_vectors
-from serving.search_events import SearchEvent, SearchLog, mean, now
+from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.second_look import SecondLook
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
@@ -134,6 +134,7 @@ class Reader:
         self._lock = threading.RLock()
         self._cache = AnswerCache[Ranking](settings.search.cache_entries) if cache is None else cache
         self._log = SearchLog(settings.search.log) if settings.search.log else None
+        self._record = SearchRecord(self._lake) if settings.search.record_searches else None
 
     @property
     def index(self) -> OpenIndex:
@@ -160,8 +161,10 @@ class Reader:
             return self._tables
 
     def close(self) -> None:
-        """Give the index's file free for later versions."""
+        """Record what was searched, and give the index's file free for later versions."""
         with self._lock:
+            if self._record is not None:
+                self._record.flush()
             for opened in (self._index, self._tables):
                 if opened is not None:
                     opened.close()
@@ -257,26 +260,25 @@ class Reader:
         return Ranking(tuple(hits), explanation)
 
     def _tell(self, response: SearchResponse) -> None:
-        """Log a search that was answered."""
-        if self._log is None:
-            return
+        """Log and record a search that was answered."""
         request, scores = response.request, [hit.score for hit in response.hits]
-        self._log.write(
-            SearchEvent(
-                searched_at=now(),
-                query=request.query,
-                mode=request.mode,
-                level=request.level,
-                k=request.k,
-                caller=request.filters.caller is not None,
-                version=response.version,
-                count=len(scores),
-                mean_score=mean(scores),
-                best_score=max(scores, default=None),
-                seconds=response.seconds,
-                cached=response.cached,
-            )
+        event = SearchEvent(
+            searched_at=now(),
+            query=request.query,
+            mode=request.mode,
+            level=request.level,
+            k=request.k,
+            caller=request.filters.caller is not None,
+            version=response.version,
+            count=len(scores),
+            mean_score=mean(scores),
+            best_score=max(scores, default=None),
+            seconds=response.seconds,
+            cached=response.cached,
         )
+        for place in (self._log, self._record):
+            if place is not None:
+                place.write(event)
 
     # --- inspect and look back
 

@@ -66,14 +66,14 @@ class Lake:
     def __init__(self, root: str, *, create: bool = False) -> None:
         self.layout = layout_of(root)
         with _translated(f"corpus {self.layout.root} cannot be opened"):
-            if not self.exists(root):
-                if not create:
-                    raise SettingsError(
-                        f"no corpus at {self.layout.root}; `parquetry refresh` makes one, --corpus names another"
-                    )
-                self._create()
-            self._check_version()
+            if self.exists(root):
+                self._check_version()
+            elif not create:
+                raise SettingsError(
+                    f"no corpus at {self.layout.root}; `parquetry refresh` makes one, --corpus names another"
+                )
             if create:
+                self._create()
                 self._check_writable()
 
     @staticmethod
@@ -83,7 +83,10 @@ class Lake:
             return bool(DeltaTable.is_deltatable(layout_of(root).table("documents")))
 
     def _create(self) -> None:
+        """Make the tables that are not there: all of a new corpus, and those that an older program did not know."""
         for table in TABLES:
+            if DeltaTable.is_deltatable(self.layout.table(table)):
+                continue
             description = {"parquetry_schema": schema.SCHEMA_VERSION}
             DeltaTable.create(
                 self.layout.table(table),
@@ -130,8 +133,17 @@ class Lake:
             files: dict[Table, tuple[str, ...]] = {"documents": _files(documents)}
             for table in TABLES:
                 if table not in files:
-                    files[table] = _files(DeltaTable(self.layout.table(table)))
+                    files[table] = self._files_of(table)
             return Snapshot(self.layout, documents.version(), files)
+
+    def _files_of(self, table: Table) -> tuple[str, ...]:
+        try:
+            return _files(DeltaTable(self.layout.table(table)))
+        except TableNotFoundError:
+            if table != "searches":
+                raise
+            # A corpus of before this table was known.
+            return ()
 
     def _documents(self, version: int | None) -> DeltaTable:
         path = self.layout.table("documents")
@@ -208,13 +220,28 @@ class Lake:
             table = schema.RUNS.empty_table().from_pylist([dict(run)], schema=schema.RUNS)
             self._append("runs", [write_shard(self.layout, "runs", name, table)], run_id)
 
-    def _append(self, table: Table, shards: Sequence[Shard], run_id: str) -> None:
+    def record_searches(self, searches: Sequence[Mapping[str, Any]]) -> None:
+        """Append searches that were answered, in one commit.
+
+        Args:
+            searches: rows of the table `searches`.
+
+        Raises:
+            StorageError: they could not be written.
+        """
+        with _translated(f"searches could not be recorded in {self.layout.root}"):
+            self._create()
+            table = schema.SEARCHES.empty_table().from_pylist([dict(row) for row in searches], schema=schema.SEARCHES)
+            name = f"searches-{time.time_ns():x}-{os.getpid():x}.parquet"
+            self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
+
+    def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
             DeltaTable(self.layout.table(table)).create_write_transaction(
                 [_add(shard) for shard in shards],
                 "append",
                 schema.SCHEMAS[table],
-                commit_properties=CommitProperties(custom_metadata={"run_id": run_id}),
+                commit_properties=CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}),
             )
 
     def history(self, limit: int | None = None) -> list[Publish]:

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from knowledge.errors import SettingsError
 
-Table = Literal["documents", "texts", "chunks", "runs", "failures"]
-TABLES: tuple[Table, ...] = ("texts", "chunks", "runs", "failures", "documents")
+Table = Literal["documents", "texts", "chunks", "runs", "failures", "searches"]
+TABLES: tuple[Table, ...] = ("texts", "chunks", "runs", "failures", "searches", "documents")
 """in the order of creation: a corpus exists once its `documents` table does"""
 
 INDEX = "index"

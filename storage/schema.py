@@ -129,12 +129,30 @@ FAILURES = pa.schema(
     ]
 )
 
+SEARCHES = pa.schema(
+    [
+        ("searched_at", _TIME),
+        ("query", pa.string()),
+        ("mode", pa.string()),
+        ("level", pa.string()),
+        ("k", pa.int32()),
+        ("caller", pa.bool_()),
+        ("version", pa.int64()),
+        ("count", pa.int32()),
+        ("mean_score", pa.float64()),
+        ("best_score", pa.float64()),
+        ("seconds", pa.float64()),
+        ("cached", pa.bool_()),
+    ]
+)
+
 SCHEMAS: dict[Table, pa.Schema] = {
     "documents": DOCUMENTS,
     "texts": TEXTS,
     "chunks": CHUNKS,
     "runs": RUNS,
     "failures": FAILURES,
+    "searches": SEARCHES,
 }
 
 DUCKDB_TYPES = {

@@ -67,6 +67,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
         "all_texts": "texts",
         "runs": "runs",
         "failures": "failures",
+        "searches": "searches",
     }
     scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
     texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
@@ -76,7 +77,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
 def _base_views(snapshot: Snapshot) -> list[str]:
     names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
     scans = [f"CREATE VIEW {name} AS {scan(table, snapshot.files[table])}" for table, name in names.items()]
-    copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures")]
+    copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
     return [*scans, *copies, _DOCUMENTS]
 
 

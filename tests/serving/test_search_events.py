@@ -1,11 +1,19 @@
 """One line for each search, and no search lost for the lack of a line."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from serving.search_events import SearchEvent, SearchLog, mean
+from knowledge.settings import override
+from serving import search_events
+from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean
+from serving.service import Reader, SearchRequest
+from storage.database import rows
+from storage.lake import Lake
+from storage.snapshot_views import connect_snapshot
 
 EVENT = SearchEvent(
     searched_at=datetime(2031, 3, 1, 9, 30, tzinfo=UTC),
@@ -68,3 +76,62 @@ def test_log_that_cannot_be_written_is_told_once(tmp_path, capsys):
 
 def test_mean_of_nothing_is_none():
     assert (mean([]), mean([0.5, 1.0])) == (None, 0.75)
+
+
+# --- the table
+
+
+def searches(lake):
+    with connect_snapshot(lake.snapshot()) as connection:
+        return rows(connection, "SELECT * FROM searches ORDER BY k")
+
+
+def test_recorded_searches_are_rows_of_the_corpus_in_few_commits(tmp_path, monkeypatch):
+    monkeypatch.setattr(search_events, "RECORDED_TOGETHER", 4)
+    lake = Lake(str(tmp_path / "corpus"), create=True)
+    record = SearchRecord(lake)
+    for number in range(6):
+        record.write(replace(EVENT, k=number))
+    record.flush()
+    record.flush()
+    found = searches(lake)
+    assert [row["k"] for row in found] == list(range(6))
+    assert found[5] == {**EVENT.as_row(), "k": 5}
+    assert len(lake.snapshot().files["searches"]) == 2
+
+
+def test_corpus_of_before_the_table_is_read_and_gets_it_with_the_first_record(tmp_path):
+    lake = Lake(str(tmp_path / "corpus"), create=True)
+    shutil.rmtree(lake.layout.table("searches"))
+    assert searches(lake) == []
+    record = SearchRecord(Lake(str(tmp_path / "corpus")))
+    record.write(EVENT)
+    record.flush()
+    assert len(searches(lake)) == 1
+
+
+def test_record_that_cannot_be_written_is_told_once(tmp_path, capsys):
+    lake = Lake(str(tmp_path / "corpus"), create=True)
+    shutil.rmtree(lake.layout.table("searches"))
+    (tmp_path / "corpus" / "searches").write_text("a file where a folder is needed")
+    record = SearchRecord(lake)
+    for _ in range(2):
+        record.write(EVENT)
+        record.flush()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "searches could not be recorded" in line
+
+
+def test_reader_records_what_the_settings_ask_for(workshop):
+    workshop.write("a.md", "The oak table has four legs.")
+    workshop.refresh()
+    settings = override(workshop.settings, {"search": {"record_searches": True}})
+    with closing(Reader(settings)) as reader:
+        reader.search(SearchRequest("oak table"))
+        reader.search(SearchRequest("oak table"))
+    found = searches(Lake(settings.corpus.root))
+    assert [(row["query"], row["count"], row["version"], row["caller"]) for row in found] == [
+        ("oak table", 1, 1, False),
+        ("oak table", 1, 1, False),
+    ]
+    assert sorted(row["cached"] for row in found) == [False, True]

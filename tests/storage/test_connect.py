@@ -11,7 +11,8 @@ from storage.layout import TABLES
 from storage.snapshot_views import script
 from tests.records import failed, row
 
-VIEWS = {"documents", "chunks", "texts", "runs", "failures", "document_history", *(f"all_{t}" for t in TABLES[:-1])}
+NAMES = ("documents", "chunks", "texts", "runs", "failures", "searches", "document_history")
+VIEWS = {*NAMES, *(f"all_{table}" for table in TABLES[:-1])}
 
 
 def all_of(connection, statement):
