@@ -17,8 +17,8 @@ VECTOR_WEIGHT = 0.3
 """of the vector side in a hybrid search with the bundled embedder; the rest is the keyword side's. The best of the
 weights tried on the Cranfield collection (nDCG@10 0.379 against 0.317 and 0.359 for the two sides alone)."""
 RRF_K = 10
-"""ranks that are added to each rank before it is inverted; the more, the less the first ranks stand out. Cormack, Clarke,
-Buettcher 2009 take 60; on the development sets 10 was better (`benchmarks/results/retrieval.json`)."""
+"""ranks that are added to each rank before it is inverted; the more, the less the first ranks stand out. Cormack,
+Clarke and Buettcher (2009) take 60; on the development sets 10 was better (`benchmarks/results/retrieval.json`)."""
 RELEVANCE_SHARE = 0.7
 """lambda of maximal marginal relevance: what relevance counts; the rest is difference from what was chosen before. The
 value that Carbonell and Goldstein give for a focused search; it costs 0.007 nDCG@10 on the Cranfield collection, 0.5

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 K1, B = 1.5, 0.5
-"""parameters of BM25: saturation of term frequency, share of length normalisation (Robertson and Zaragoza 2009). Chunks are
-cut to about one size, so their length says less than a document's; best of those tried (`benchmarks/results/retrieval.json`)"""
+"""parameters of BM25: saturation of term frequency, share of length normalisation (Robertson and Zaragoza 2009). Chunks
+are cut to about one size, so their length says less than a document's; the best of those tried, on average, with room
+around them (`benchmarks/results/retrieval.json`)"""
 K3 = 8.0
 """parameter of Okapi BM25: saturation of a word's frequency in the query, which matters where the query is a page"""
 SCALE = 1 << 20
