@@ -20,7 +20,7 @@ from storage.index import attach, attached, spaces_of
 from storage.index_build import advance, create_tables, read_state
 from storage.index_views import statements
 from storage.lake import Snapshot
-from storage.layout import Table
+from storage.layout import TABLES, Table
 from storage.snapshot_views import connect_snapshot
 
 EXPORT_FILE = "corpus.duckdb"
@@ -122,7 +122,7 @@ def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapsho
 
     Names and number of the files that an index was built from stand in it; so there is one file for each table.
     """
-    files: dict[Table, tuple[str, ...]] = {"runs": (), "failures": ()}
+    files: dict[Table, tuple[str, ...]] = dict.fromkeys(TABLES, ())
     with connect_snapshot(snapshot) as connection, reading():
         select_visible(connection, filters, "documents", [f'"{name}"' for name in schema.DOCUMENTS.names])
         scoped: dict[Table, str] = {

@@ -74,7 +74,6 @@ def test_deleting_without_agreement_is_refused(parted):
         (("export",), "Missing argument 'DIR'"),
         (("export", "out"), "say on whose behalf to export: --user, --org or both; or --public alone"),
         (("export", "out", "--public", "--user", "ada"), "say on whose behalf"),
-        (("export", "out", "--user", ""), "--user is empty"),
         (("export", "out", "--user", "ada", "--where", "SELECT 1"), "where 'SELECT 1'"),
         (("export", "docs/oak.txt", "--public"), "docs/oak.txt cannot be written: "),
         (("sql", "--user", "ada"), "--user and --org go with a statement"),
