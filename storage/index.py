@@ -31,7 +31,7 @@ from storage.layout import Layout
 
 KEPT = 2
 """files: the one that is read, and the one before it, which becomes the next"""
-BUILD_MEMORY = "2GB"
+BUILD_MEMORY = "1GB"
 """that DuckDB uses before it takes the disk to build an index"""
 _NAME = re.compile(r"index-(\d+)\.duckdb")
 _TRIES = 100

@@ -25,7 +25,7 @@ from storage.tokens import CHUNK_TOKENS, MACROS
 
 FORMAT = 3
 """raised when an older program would misread the file; an index of another format is built again"""
-SLICE = 20_000
+SLICE = 8_000
 """chunks whose words are counted at a time"""
 WORN_SHARE = 0.3
 """of dead or unsorted rows that make an index be built again"""
