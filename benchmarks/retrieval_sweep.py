@@ -23,7 +23,7 @@ from knowledge.settings import Settings
 from knowledge.stems import stop_words
 from serving.service import Reader
 from storage.database import tuples
-from storage.index_build import stems_of
+from storage.index_words import stems_of
 from storage.ranking import K1, K3, B
 from storage.tokens import CHUNK_TOKENS
 

@@ -14,19 +14,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from knowledge.stems import stemmer, stop_words
+from knowledge.stems import stop_words
 from storage import schema
 from storage.codes import bit_place, code_columns, codes_of, rotation
 from storage.database import Connection, sql_list, tuples
+from storage.index_words import count_of, count_words, learn_words, slices
 from storage.lake import Snapshot
 from storage.layout import Table
 from storage.snapshot_views import scan
-from storage.tokens import CHUNK_TOKENS, MACROS
+from storage.tokens import MACROS
 
 FORMAT = 3
 """raised when an older program would misread the file; an index of another format is built again"""
-SLICE = 8_000
-"""chunks whose words are counted at a time"""
 WORN_SHARE = 0.3
 """of dead or unsorted rows that make an index be built again"""
 WORN_ROWS = 50_000
@@ -76,7 +75,7 @@ def _create_tables(connection: Connection, language: str) -> None:
         connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
     _write_state(connection, IndexState(FORMAT, -1, language, {}))
     # Known from the start, so that a query can tell its stop words even if no text holds them.
-    _learn(connection, sorted(stop_words(language)), language)
+    learn_words(connection, sorted(stop_words(language)), language)
 
 
 def read_state(connection: Connection) -> IndexState:
@@ -98,7 +97,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> None:
         _documents(connection, snapshot, state)
         _retire(connection)
         _wanted(connection)
-        first = _one(connection, "SELECT count(*) FROM parts.chunks")
+        first = count_of(connection, "SELECT count(*) FROM parts.chunks")
         spaces = _spaces(connection)
         for space, dimension in spaces:
             _chunks(connection, snapshot, state, space, dimension)
@@ -106,7 +105,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> None:
     with transaction(connection):
         for space, _ in spaces:
             _codes(connection, space, first)
-        _postings(connection, first, state.language)
+        count_words(connection, first, state.language)
         _revisions(connection, first)
         for table in _COPIED:
             _copy(connection, snapshot, state, table)
@@ -190,7 +189,7 @@ def _retire(connection: Connection) -> None:
         """CREATE OR REPLACE TEMP TABLE retired AS
         SELECT doc FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
     )
-    if not _one(connection, "SELECT count(*) FROM retired"):
+    if not count_of(connection, "SELECT count(*) FROM retired"):
         return
     connection.execute("INSERT INTO parts.dead FROM retired")
     connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
@@ -262,7 +261,7 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
     older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
     for files in (fresh, older):
-        if not files or not _one(connection, "SELECT count(*) FROM missing"):
+        if not files or not count_of(connection, "SELECT count(*) FROM missing"):
             continue
         connection.execute(
             f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
@@ -279,7 +278,7 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
 
 def _codes(connection: Connection, space: int, first: int) -> None:
     """Sign bits of the new vectors, after the rotation of their space."""
-    for start, end in _slices(connection, first):
+    for start, end in slices(connection, first):
         rows: pa.Table = connection.sql(
             f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
             WHERE rowid >= {start} AND rowid < {end} AND vector_{space} IS NOT NULL"""
@@ -294,74 +293,6 @@ def _codes(connection: Connection, space: int, first: int) -> None:
         connection.register("batch", batch)
         connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
         connection.unregister("batch")
-
-
-# --- words
-
-
-def _postings(connection: Connection, first: int, language: str) -> None:
-    """Count the words of the new chunks."""
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE counted (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)"
-    )
-    connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
-    for start, end in _slices(connection, first):
-        connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE tokenised AS SELECT rowid::INTEGER AS chunk, doc, {CHUNK_TOKENS} AS tokens
-            FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}"""
-        )
-        connection.execute(
-            """CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, count(*) AS tf
-            FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
-        )
-        _learn_words(connection, language)
-        # Without the lists: they would be dragged through every join.
-        connection.execute(
-            """CREATE OR REPLACE TEMP TABLE sizes AS
-            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised"""
-        )
-        connection.execute(
-            """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
-                SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
-                FROM occurrences AS o JOIN parts.words AS w USING (word) GROUP BY ALL
-            ) JOIN sizes USING (chunk)"""
-        )
-        connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
-    initial = _one(connection, "SELECT count(*) FROM parts.postings") == 0
-    connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
-    if initial:
-        connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM parts.postings")
-
-
-def _learn_words(connection: Connection, language: str) -> None:
-    """Give every word that was never seen its term: words of one stem are one term."""
-    found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
-    _learn(connection, [word for (word,) in found], language)
-
-
-def _learn(connection: Connection, words: Sequence[str], language: str) -> None:
-    if not words:
-        return
-    stems = stems_of(words, language)
-    stops = stop_words(language)
-    learned = {"word": words, "stem": stems, "stop": [word in stops for word in words]}
-    connection.register("learned", pa.table(learned))
-    connection.execute(
-        """INSERT INTO parts.terms
-        SELECT (row_number() OVER (ORDER BY stem) + (SELECT count(*) FROM parts.terms) - 1)::INTEGER, stem
-        FROM (SELECT DISTINCT stem FROM learned) ANTI JOIN parts.terms USING (stem)"""
-    )
-    connection.execute(
-        "INSERT INTO parts.words SELECT l.word, t.term, l.stop FROM learned AS l JOIN parts.terms AS t USING (stem)"
-    )
-    connection.unregister("learned")
-
-
-def stems_of(words: Sequence[str], language: str) -> list[str]:
-    """The stem of each token; identifiers and numbers are their own."""
-    stem = stemmer(language)
-    stemmed = stem(words)
-    return [reduced if word.isalpha() else word for word, reduced in zip(words, stemmed, strict=True)]
 
 
 # --- files
@@ -389,15 +320,3 @@ def _scan(table: Table, files: Sequence[str]) -> str:
 
 def file_name(file: str) -> str:
     return file.rpartition("/")[2]
-
-
-def _slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
-    """Ranges of chunk numbers from `first` to the last."""
-    count = _one(connection, "SELECT count(*) FROM parts.chunks")
-    for start in range(first, count, SLICE):
-        yield start, min(start + SLICE, count)
-
-
-def _one(connection: Connection, sql: str) -> int:
-    ((value,),) = tuples(connection, sql)
-    return int(value)

@@ -13,8 +13,8 @@ from storage import schema
 from storage.codes import are_codes_of, code_columns
 from storage.database import Connection, rows, tuples
 from storage.index import IndexFolder, spaces_of
-from storage.index_build import stems_of
 from storage.index_views import Space
+from storage.index_words import stems_of
 from storage.lake import Snapshot
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS

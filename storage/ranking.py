@@ -15,7 +15,7 @@ are cut to about one size, so their length says less than a document's; the best
 around them (`benchmarks/results/retrieval.json`)"""
 K3 = 8.0
 """parameter of Okapi BM25: saturation of a word's frequency in the query, which matters where the query is a page"""
-SCALE = 1 << 20
+SCALE = 1 << 32
 """BM25 sums are kept as whole numbers of this fraction: the order of addition cannot change them"""
 LARGE_WEIGHT = 2
 """how much more a bit counts where the query's coordinate is large"""
@@ -111,7 +111,7 @@ def text_scores(weights: str, mean: str, visible: str | None) -> str:
     join = f" JOIN {visible} USING (doc)" if visible else ""
     norm = f"tf + {K1 * (1 - B)}::FLOAT + ({K1 * B} / {mean})::FLOAT * length"
     return f"""SELECT chunk, any_value(doc) AS doc,
-            sum((weight::FLOAT * {SCALE * (K1 + 1)}::FLOAT * tf / ({norm}))::INTEGER)::DOUBLE / {SCALE} AS score
+            sum((weight::FLOAT * {SCALE * (K1 + 1)}::FLOAT * tf / ({norm}))::BIGINT)::DOUBLE / {SCALE} AS score
         FROM parts.postings JOIN {weights} USING (term){join} GROUP BY chunk"""
 
 

@@ -19,7 +19,8 @@ from knowledge.stems import stop_words
 from storage.codes import code_columns, query_code
 from storage.database import Connection, reading, rows, tuples
 from storage.filters import Filters, select_visible
-from storage.index_build import read_state, stems_of
+from storage.index_build import read_state
+from storage.index_words import stems_of
 from storage.ranking import (
     K3,
     best,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowledge.model import Access
 from knowledge.settings import SearchSettings
-from storage import index_build
+from storage import index_build, index_words
 from storage.filters import Filters
 from storage.index import KEPT, IndexFolder, attached, in_memory
 from storage.index_check import disagreements
@@ -94,13 +94,13 @@ def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
     shelf.publish({f"{number}.md": texts(number) for number in range(20)})
     refresh(shelf)
     counted = []
-    learn = index_build._learn_words
+    learn = index_words._learn_new
 
     def noting(connection, language):
         counted.append(connection.execute("SELECT count(*) FROM tokenised").fetchall()[0][0])
         learn(connection, language)
 
-    monkeypatch.setattr(index_build, "_learn_words", noting)
+    monkeypatch.setattr(index_words, "_learn_new", noting)
     shelf.publish({"new.md": ["one", "two"]})
     refresh(shelf)
     assert counted == [2]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.database import open_duckdb
-from storage.index_build import stems_of
+from storage.index_words import stems_of
 from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens
 
 
