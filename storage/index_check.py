@@ -11,7 +11,7 @@ from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
 from storage import schema
 from storage.codes import are_codes_of, code_columns
-from storage.database import Connection, rows, tuples
+from storage.database import Connection, reading, rows, tuples
 from storage.index import IndexFolder, spaces_of
 from storage.index_views import Space
 from storage.index_words import stems_of
@@ -50,7 +50,10 @@ def disagreements(snapshot: Snapshot, settings: SearchSettings) -> tuple[int | N
     except StorageError as error:
         return newest.version, [Disagreement("the index cannot be read", (str(error),))]
     try:
-        return opened.version, list(_compared(opened.connection, snapshot))
+        with reading():
+            return opened.version, list(_compared(opened.connection, snapshot))
+    except StorageError as error:
+        return opened.version, [Disagreement("the index cannot be compared", (str(error),))]
     finally:
         opened.close()
 

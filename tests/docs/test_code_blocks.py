@@ -28,7 +28,8 @@ def test_shell_and_python_of_a_page_run_in_order(page, copy):
 
 @pytest.mark.parametrize(
     "block",
-    [block for page in RUN for block in blocks_of(page) if block.language == "sql"],
+    # Those of the SQL recipes need a corpus of their own and run in three ways.
+    [block for page in RUN if page != "docs/sql.md" for block in blocks_of(page) if block.language == "sql"],
     ids=lambda block: block.name,
 )
 def test_query_gives_rows(block, original):

@@ -7,6 +7,7 @@ import pytest
 
 from serving.cli import COMMANDS, app
 from storage.database import open_duckdb
+from storage.layout import TABLES
 
 NAMES = sorted(command.__name__ for command in COMMANDS)
 
@@ -175,7 +176,7 @@ def test_sql_without_a_statement_tells_how_to_open_the_corpus(desk):
 
 def test_sql_without_a_statement_lists_the_files_as_json(desk):
     files = desk("sql", "--json").json["files"]
-    assert set(files) == {"documents", "texts", "chunks", "runs", "failures"}
+    assert set(files) == set(TABLES)
     assert all(file.startswith(str(desk.folder)) for paths in files.values() for file in paths)
 
 

@@ -1,5 +1,6 @@
 """Commands that write: what they report, their exit codes, and that nothing is lost when they cannot finish."""
 
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -178,5 +179,7 @@ def test_doctor_ends_with_1_where_something_is_broken(desk):
     assert "is damaged" in broken.stdout
     told = desk("doctor", "--json")
     assert (told.code, told.json["healthy"]) == (1, False)
+    assert desk("search", "oak").code == 0, "the index holds all that a search needs"
+    shutil.rmtree(desk.folder / "corpus" / "index")
     search = desk("search", "oak")
     assert (search.code, "`parquetry doctor` tells what is damaged" in search.complaint) == (4, True)
