@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from flows.composition import Observer, Request, check_request
 from flows.server import ENVIRONMENT, own_server
@@ -60,16 +63,40 @@ def api_is_configured() -> bool:
 
 
 @contextmanager
+def _heeding_interrupts() -> Iterator[None]:
+    """Raise at the end what an import swallowed: libraries catch everything while they try what is installed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    previous = signal.getsignal(signal.SIGINT)
+
+    def heed(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        if callable(previous):
+            previous(number, frame)
+
+    signal.signal(signal.SIGINT, heed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def _api() -> Iterator[bool]:
     """Work with the configured API, or one of our own: yields whether it serves this run alone."""
     if api_is_configured():
         yield False
         return
     with own_server() as server:
-        # The server takes seconds to start; importing Prefect takes two of them.
-        from prefect.settings import PREFECT_API_URL, temporary_settings
+        with _heeding_interrupts():
+            # The server takes seconds to start; importing Prefect takes two of them.
+            from prefect.settings import PREFECT_API_URL, temporary_settings
 
-        import flows.refresh  # noqa: F401
+            import flows.refresh  # noqa: F401
 
         server.wait()
         with temporary_settings({PREFECT_API_URL: server.api_url}):

@@ -27,6 +27,11 @@ def reading() -> Iterator[None]:
         raise StorageError(
             f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
         ) from error
+    except RuntimeError as error:
+        # What DuckDB makes of Ctrl-C.
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
 
 
 def open_duckdb() -> Connection:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, Literal
 
@@ -17,13 +18,12 @@ from knowledge.rank import by_rank, convex, reciprocal_rank
 from knowledge.settings import SearchSettings
 from knowledge.stems import stop_words
 from storage.codes import code_columns, query_code
-from storage.database import Connection, reading, rows, tuples
+from storage.database import Connection, reading, rows, sql_string, tuples
 from storage.filters import Filters, select_visible
 from storage.index_build import read_state
 from storage.index_words import stems_of
 from storage.ranking import (
     K3,
-    best,
     candidates,
     distance,
     frequencies,
@@ -204,16 +204,15 @@ class Searcher:
         query = f"$1::FLOAT[{space.dimension}]"
         if space.chunks <= EXACT_CHUNKS:
             self._explain_vectors("exact", space.chunks)
-            return self._ranked(
-                best(vector_scores(space.number, query, "visible", None), str(depth)), [vector.tolist()]
-            )
+            scores = vector_scores(space.number, query, "visible", None)
+            return self._best(scores, [vector.tolist()], depth)
         keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
         self._explain_vectors("two-stage", keep)
         signs, large = ([f"({word})::BIGINT" for word in words] for words in query_code(vector))
         apart = distance(code_columns(space.dimension), signs, large)
         nearest = candidates(space.number, apart, str(keep), None if self._everything else "visible")
-        scores = best(vector_scores(space.number, query, None, "nearest"), str(depth))
-        return self._ranked(f"WITH nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})", [vector.tolist()])
+        scores = vector_scores(space.number, query, None, "nearest")
+        return self._best(f"WITH nearest AS MATERIALIZED ({nearest}) {scores}", [vector.tolist()], depth)
 
     def _explain_vectors(self, way: str, compared: int) -> None:
         known = self.explanation.vectors
@@ -235,7 +234,7 @@ class Searcher:
         )
         mean = str(self._length / self._chunks)
         scores = text_scores(f"(VALUES {weights}) AS weights(term, weight)", mean, visible)
-        return self._ranked(best(scores, str(depth)))
+        return self._best(scores, [], depth)
 
     def _terms(self, query: str) -> dict[int, tuple[str, float]]:
         """The terms that a query asks for, with stem and weight: its stop words only if it has nothing else."""
@@ -246,22 +245,37 @@ class Searcher:
         times: Counter[str] = Counter()
         for word, stem in zip(asked, stems_of(asked, self._language), strict=True):
             times[stem] += words[word]
-        found = tuples(
-            self._connection,
-            "SELECT term, stem FROM parts.terms WHERE stem IN (SELECT unnest($1::VARCHAR[]))",
-            [sorted(times)],
-        )
+        if not times:
+            return {}
+        stems = ", ".join(map(sql_string, sorted(times)))
+        found = tuples(self._connection, f"SELECT term, stem FROM parts.terms WHERE stem IN ({stems})")
         return {term: (stem, times[stem] * (K3 + 1) / (times[stem] + K3)) for term, stem in found}
 
-    def _ranked(self, sql: str, parameters: Sequence[Any] = ()) -> list[_Ranked]:
-        """The list of a side, best first. What ties stands in an order that the rest of the corpus does not change."""
-        found = tuples(
-            self._connection,
-            f"""SELECT chunk, doc, score FROM ({sql}) JOIN visible USING (doc)
-            ORDER BY score DESC, first, chunk""",
-            parameters,
-        )
-        return [_Ranked(*values) for values in found]
+    def _best(self, scores: str, parameters: Sequence[Any], depth: int) -> list[_Ranked]:
+        """The list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
+
+        Ties are told here and not in SQL, which would take longer to plan that than to do the rest.
+        """
+        with reading():
+            found = self._connection.execute(scores, list(parameters)).fetchnumpy()
+        chunk, doc, score = (np.asarray(found[name]) for name in ("chunk", "doc", "score"))
+        if len(score) > depth:
+            kept = score >= np.partition(score, -depth)[-depth]
+            chunk, doc, score = chunk[kept], doc[kept], score[kept]
+        order = np.argsort(-score, kind="stable")
+        ranked = [
+            _Ranked(*values) for values in zip(*(each[order].tolist() for each in (chunk, doc, score)), strict=True)
+        ]
+        tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
+        # What ties stands in an order that the rest of the corpus does not change.
+        first = self._first_documents(tied)
+        return sorted(ranked, key=lambda each: (-each.score, first.get(each.doc, ""), each.chunk))
+
+    def _first_documents(self, docs: Collection[int]) -> dict[int, str]:
+        if not docs:
+            return {}
+        numbers = ", ".join(map(str, sorted(docs)))
+        return dict(tuples(self._connection, f"SELECT doc, first FROM visible WHERE doc IN ({numbers})"))
 
     # --- what is shown
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from flows.local import _heeding_interrupts
+
 PATIENCE = 120
 """seconds that anything may take on a busy machine"""
 
@@ -139,3 +141,14 @@ def test_corpus_that_cannot_be_written_is_refused_with_4(library, environment, p
     assert done.returncode == 4
     assert done.stderr.startswith("parquetry: ")
     assert "Traceback" not in done.stderr
+
+
+def test_interrupt_that_an_import_swallows_is_heeded():
+    """Libraries catch everything while they try what is installed."""
+    with pytest.raises(KeyboardInterrupt), _heeding_interrupts():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except BaseException:
+            pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

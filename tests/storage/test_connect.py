@@ -1,5 +1,8 @@
 """The views that analysts, searches and runs read through."""
 
+import os
+import signal
+import threading
 from dataclasses import replace
 
 import pytest
@@ -187,3 +190,11 @@ def test_damaged_file_is_one_line_that_names_the_doctor(shelf, table, damage):
 def test_strings_stay_strings_in_sql(value):
     with open_duckdb() as connection, reading():
         assert all_of(connection, f"SELECT {sql_list([value, value])}") == [([value, value],)]
+
+
+def test_interrupt_during_a_query_is_one_of_the_program():
+    """DuckDB turns it into an error of its own, which nobody would take for Ctrl-C."""
+    with open_duckdb() as connection, pytest.raises(KeyboardInterrupt), reading():
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        connection.execute("SELECT sum(a.i * b.i) FROM range(1000000) AS a(i), range(1000000) AS b(i)").fetchall()
