@@ -94,7 +94,8 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
         _record(run, request, report)
-        report = engine.step("index", lambda: _with_index(run, report))
+        # No step of the engine: a run that has published cannot be cancelled any more.
+        report = _with_index(run, report)
     observer.published(report)
     return report
 

@@ -53,6 +53,11 @@ def text_hashes(texts: Iterable[str]) -> list[str]:
     return [text_hash(text) for text in texts]
 
 
+def place_hash(root: str) -> str:
+    """Sixteen hex digits of a corpus's place, to name what is kept of it elsewhere."""
+    return hashlib.blake2b(root.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
 def settings_hash(settings: Mapping[str, object]) -> str:
     """Eight hex digits over a JSON-able mapping; the order of keys does not matter."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

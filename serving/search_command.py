@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -31,7 +30,6 @@ from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
 from serving.second_look import SecondLook
 from serving.service import Level, Reader, SearchRequest
-from storage.filters import Caller
 from storage.search import Mode
 
 
@@ -94,9 +92,9 @@ def search(
         until=until,
         metadata=metadata,
         where=where,
+        user=user,
+        org=org,
     )
-    # An empty name, as of a variable that is not set, is nobody's and not the operator's.
-    filters = replace(filters, caller=None if user is None and org is None else Caller(user, org))
     settings = settings_for(config, corpus)
     shown = Shown(citations, context, full, explain)
     look = SecondLook(rerank, diversify)

@@ -16,9 +16,8 @@ from knowledge.errors import SettingsError, StorageError, first_line
 from storage import schema
 from storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
 from storage.filters import Filters, select_visible
-from storage.index import attach, attached, spaces_of
-from storage.index_build import advance, create_tables, read_state
-from storage.index_views import statements
+from storage.index import attach, attached, fill
+from storage.index_build import read_state
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
 from storage.snapshot_views import connect_snapshot
@@ -106,10 +105,7 @@ def _build(connection: Connection, snapshot: Snapshot, filters: Filters, languag
     with tempfile.TemporaryDirectory(prefix="parquetry-export-") as folder:
         visible = _visible_alone(snapshot, filters, folder)
         with reading():
-            create_tables(connection, language)
-            advance(connection, visible)
-            for statement in statements(spaces_of(connection)):
-                connection.execute(statement)
+            fill(connection, visible, language)
             connection.execute(
                 f"""CREATE TABLE parts.texts AS
                 SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""

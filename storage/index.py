@@ -9,18 +9,19 @@ file without a lease may be taken. Deleting any of it loses nothing.
 from __future__ import annotations
 
 import fcntl
-import hashlib
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
 import duckdb
 
+from knowledge import ids
 from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
@@ -38,6 +39,8 @@ _TRIES = 100
 """openings of a file that others are just replacing"""
 _PAUSE = 0.02
 """seconds between them"""
+_UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError)
+"""what reading something that is no index of this program raises"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +104,29 @@ class IndexFolder:
                 return present or self._switch(snapshot)
 
     def _usable(self, snapshot: Snapshot) -> IndexFile | None:
-        newest = self.newest()
-        if newest is None or newest.version < snapshot.version:
+        """The newest file, if it is of this version or a later one and can be read."""
+        opened = self._open_newest(snapshot.version)
+        if opened is None:
             return None
-        state = self._state(newest)
-        return newest if state is not None and self._fits(state) else None
+        opened.close()
+        return self._file(opened.version)
 
-    def _state(self, file: IndexFile) -> IndexState | None:
-        """What a file says of itself; None if it is no index that can be read, or is gone."""
-        try:
-            with attached(file.path, read_only=True) as connection:
-                return read_state(connection)
-        except (duckdb.Error, StorageError, KeyError, ValueError):
+    def _open_newest(self, version: int) -> OpenIndex | None:
+        newest = self.newest()
+        return self._opened(newest) if newest is not None and newest.version >= version else None
+
+    def _opened(self, file: IndexFile) -> OpenIndex | None:
+        """Open a file; None if it is gone, is being replaced, or is no index that this program can use."""
+        opened = _open(file)
+        if opened is None:
             return None
+        try:
+            if self._fits(read_state(opened.connection)):
+                return opened
+        except _UNUSABLE:
+            pass
+        opened.close()
+        return None
 
     def _fits(self, state: IndexState) -> bool:
         return state.format == FORMAT and (self._any_language or state.language == self._language)
@@ -123,11 +136,11 @@ class IndexFolder:
         for left in (*self.path.glob("building-*"), *self.path.glob("*.tmp")):
             _delete(left)
         building = self.path / f"building-{os.getpid()}.duckdb"
+        language = self._present_language() or self._language
         if not (self._take_over(building) and self._advance(building, snapshot)):
             _delete(building)
             with attached(building, read_only=False) as connection:
-                create_tables(connection, self._present_language() or self._language)
-                _bring(connection, snapshot)
+                fill(connection, snapshot, language)
         made = self._file(snapshot.version)
         made.lease.touch()
         building.replace(made.path)
@@ -138,9 +151,13 @@ class IndexFolder:
 
     def _present_language(self) -> str | None:
         """Of the index that is there, for who names none."""
-        newest = self.newest()
-        state = self._state(newest) if newest and self._any_language else None
-        return state.language if state else None
+        newest = self.newest() if self._any_language else None
+        opened = self._opened(newest) if newest else None
+        if opened is None:
+            return None
+        language = read_state(opened.connection).language
+        opened.close()
+        return language
 
     def _take_over(self, building: Path) -> bool:
         """Have a file to work on that holds an earlier version."""
@@ -151,9 +168,12 @@ class IndexFolder:
                     spare.path.replace(building)
                     spare.lease.unlink(missing_ok=True)
                     return True
-        if not files or self._state(files[0]) is None:
+        opened = self._opened(files[0]) if files else None
+        if opened is None:
             return False
+        # Held open, so that nobody takes it while it is copied.
         shutil.copyfile(files[0].path, building)
+        opened.close()
         return True
 
     def _advance(self, building: Path, snapshot: Snapshot) -> bool:
@@ -163,17 +183,15 @@ class IndexFolder:
                 state = read_state(connection)
                 if not self._fits(state) or state.version > snapshot.version or is_worn(connection):
                     return False
-                _bring(connection, snapshot)
+                bring(connection, snapshot)
                 return True
-        except (duckdb.Error, StorageError, KeyError, ValueError):
+        except _UNUSABLE:
             # Whatever is wrong with a derived file is cured by building it from the corpus.
             return False
 
     def open_version(self, version: int) -> OpenIndex | None:
         """Open the index of just this version of the corpus; None if its file is not kept."""
-        file = self._file(version)
-        state = self._state(file) if file.path.exists() else None
-        return _open(file) if state is not None and self._fits(state) else None
+        return self._opened(self._file(version))
 
     def open(self, snapshot: Snapshot) -> OpenIndex:
         """Open the index of a version of the corpus or a later one, brought up to date first where needed.
@@ -185,11 +203,11 @@ class IndexFolder:
             StorageError: it cannot be built or read.
         """
         for _ in range(_TRIES):
-            file = self.refresh(snapshot)
-            opened = _open(file)
+            opened = self._open_newest(snapshot.version)
             if opened is not None:
                 return opened
-            # Others switched twice between looking and opening.
+            self.refresh(snapshot)
+            # Opened at the next turn, unless others have switched twice by then.
             sleep(_PAUSE)
         raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
 
@@ -220,32 +238,42 @@ class OpenIndex:
 
 
 def _open(file: IndexFile) -> OpenIndex | None:
-    """Open a finished index; None if it was taken away meanwhile."""
-    try:
+    """Open a finished index; None if it was taken away meanwhile or is no database that can be opened."""
+    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
         lease = os.open(file.lease, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
+        unfinished.callback(os.close, lease)
         fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
         # The lease may have been for a file of this name that was taken away before it was locked.
         if os.fstat(lease).st_ino == file.lease.stat().st_ino:
-            return OpenIndex(attach(file.path, read_only=True), file.version, lease)
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except duckdb.IOException as error:
-        if file.path.exists():
-            os.close(lease)
-            raise StorageError(f"the search index {file.path} cannot be opened: {first_line(error)}") from error
-    os.close(lease)
+            opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
+            unfinished.pop_all()
+            return opened
     return None
 
 
-def _bring(connection: Connection, snapshot: Snapshot) -> None:
+def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
+    """Make an index of a version in the current database of a connection, which is empty.
+
+    Args:
+        connection: to write with.
+        snapshot: of the version.
+        language: that words are of.
+    """
+    create_tables(connection, language)
+    bring(connection, snapshot)
+
+
+def bring(connection: Connection, snapshot: Snapshot) -> None:
+    """Bring the index in the current database of a connection to a version of the corpus, with its views and macros."""
     advance(connection, snapshot)
-    spaces = spaces_of(connection)
-    with transaction(connection):
-        for statement in statements(spaces):
-            connection.execute(statement)
+    wanted = statements(spaces_of(connection))
+    made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
+    if made != [(json.dumps(wanted),)]:
+        with transaction(connection):
+            for statement in wanted:
+                connection.execute(statement)
+            connection.execute("DELETE FROM parts.meta WHERE key = 'views'")
+            connection.execute("INSERT INTO parts.meta VALUES ('views', $1)", [json.dumps(wanted)])
     connection.execute("CHECKPOINT ix")
 
 
@@ -269,15 +297,15 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
     with reading():
         connection.execute("ATTACH ':memory:' AS ix")
         connection.execute("USE ix")
-        create_tables(connection, language)
-        _bring(connection, snapshot)
+        fill(connection, snapshot, language)
     return OpenIndex(connection, snapshot.version, None)
 
 
 def attach(path: Path, *, read_only: bool) -> Connection:
     """A connection whose current database is an index file."""
     connection = open_duckdb()
-    try:
+    with ExitStack() as unfinished:
+        unfinished.callback(connection.close)
         if read_only:
             options = "READ_ONLY"
         else:
@@ -287,9 +315,7 @@ def attach(path: Path, *, read_only: bool) -> Connection:
             connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
         connection.execute(f"ATTACH {sql_string(str(path))} AS ix ({options})")
         connection.execute("USE ix")
-    except BaseException:
-        connection.close()
-        raise
+        unfinished.pop_all()
     return connection
 
 
@@ -306,7 +332,7 @@ def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
 
 def _folder(layout: Layout, settings: SearchSettings) -> Path:
     """Beside the corpus if it can be written, else in a cache."""
-    mark = hashlib.blake2b(layout.root.encode(), digest_size=8).hexdigest()
+    mark = ids.place_hash(layout.root)
     if settings.index_folder is not None:
         return Path(settings.index_folder) / mark
     beside = Path(layout.index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, TypeVar, cast
@@ -53,22 +54,20 @@ class PrefectEngine:
             return
         by_number = {batch.number: batch for batch in batches}
         runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=run.settings.refresh.workers)
-        with runner as threads:
-            try:
-                mapped = threads.map(_batch_task(by_number, run), {"number": list(by_number)})
-                futures = cast(list[_Future], list(mapped))
-                numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
-                for future in self._finished(futures):
-                    number = numbers[future.task_run_id]
-                    try:
-                        report = future.result()
-                    except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
-                        report = failed_batch(by_number[number], error, run)
-                    yield report
-            except BaseException:
-                # Leaving the runner waits for its threads; they stop before their next document.
-                run.cancelled.set()
-                raise
+        with runner as threads, ExitStack() as unfinished:
+            # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
+            unfinished.callback(run.cancelled.set)
+            mapped = threads.map(_batch_task(by_number, run), {"number": list(by_number)})
+            futures = cast(list[_Future], list(mapped))
+            numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
+            for future in self._finished(futures):
+                number = numbers[future.task_run_id]
+                try:
+                    report = future.result()
+                except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
+                    report = failed_batch(by_number[number], error, run)
+                yield report
+            unfinished.pop_all()
 
     def _finished(self, futures: Sequence[_Future]) -> Iterator[_Future]:
         """The futures as they finish; raises Cancelled soon after somebody cancelled the flow run."""

@@ -6,6 +6,7 @@ Ends when the file `stop` stands beside the corpus; prints one JSON object about
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from knowledge.settings import SearchSettings
@@ -29,6 +30,8 @@ def main(root):
         seen.append(opened.version)
         opened.close()
         handles.append(len(list(Path(f"/proc/{os.getpid()}/fd").iterdir())) if Path("/proc").is_dir() else 0)
+        # Eight that never rest would leave the publishing process no time.
+        time.sleep(0.25)
         if last:
             print(json.dumps({"seen": seen, "mixed": mixed, "handles": handles}))
             return
