@@ -1,0 +1,50 @@
+"""A refresh and the search index: brought up to date after the publish, and never in its way."""
+
+from __future__ import annotations
+
+from flows.composition import Request, run_refresh
+from serving.progress import Silent
+from storage.index import IndexFolder
+from tasks.engine import DirectEngine
+
+
+class NotingEngine(DirectEngine):
+    """Notes the steps that it could have been cancelled before."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def step(self, name, function):
+        self.steps.append(name)
+        return super().step(name, function)
+
+
+def test_refresh_leaves_the_index_at_what_it_published(workshop):
+    workshop.write("a.md", "The oak table has four legs.")
+    report = workshop.refresh()
+    newest = IndexFolder(workshop.lake.layout, workshop.settings.search).newest()
+    assert newest is not None
+    assert newest.version == report.version == 1
+    assert report.seconds_by_stage["index"] > 0
+
+
+def test_index_that_cannot_be_written_is_told_and_the_publish_stands(workshop):
+    workshop.write("a.md", "The oak table has four legs.")
+    blocked = workshop.root / "blocked"
+    blocked.write_text("a file where a folder is needed")
+    workshop.sections["search"] = {"index_folder": str(blocked)}
+    report = workshop.refresh()
+    assert report.version == 1
+    (warning,) = report.warnings
+    assert warning.startswith("search index: ")
+    assert warning.endswith("the next search tries again")
+    del workshop.sections["search"]
+    assert [hit.row["filename"] for hit in workshop.search("oak").hits] == ["a.md"]
+
+
+def test_run_that_has_published_can_not_be_cancelled_any_more(workshop):
+    """Cancelling it says that nothing was published."""
+    workshop.write("a.md", "The oak table has four legs.")
+    engine = NotingEngine()
+    run_refresh(Request(workshop.settings), engine, Silent())
+    assert engine.steps[-1] == "publish"
