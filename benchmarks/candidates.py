@@ -1,4 +1,4 @@
-"""How many candidates the first of two search stages has to keep: plain and weighted Hamming distances, and a rotation.
+"""How many candidates the first of two search stages has to keep: Hamming distances that count bits differently.
 
     python -m benchmarks.candidates [FOLDER]
 
@@ -20,9 +20,8 @@ from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.embedder import chunks_of
 from benchmarks.search_synthetic import clusters
 from storage.codes import rotation
-from storage.ranking import LARGE_WEIGHT
 
-KEPT = (100, 300, 500, 1000, 2000)
+KEPT = (100, 300, 400, 500, 1000, 2000)
 TRUE = (10, 100)
 QUERIES = 100
 PACKAGES = ("parquetry", "numpy", "wordllama")
@@ -36,24 +35,32 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     scores = queries @ vectors.T
     turn = rotation(vectors.shape[1]).T
     ways = {
-        "plain, not rotated": _nearness(vectors, queries, 0),
-        "plain": _nearness(vectors @ turn, queries @ turn, 0),
-        **{f"weighted {weight}": _nearness(vectors @ turn, queries @ turn, weight) for weight in (1, LARGE_WEIGHT, 3)},
+        "all bits, not rotated": _nearness(vectors, queries, 1, 1),
+        "all bits": _nearness(vectors @ turn, queries @ turn, 1, 1),
+        "large ones threefold": _nearness(vectors @ turn, queries @ turn, 1, 3),
+        "large ones only": _nearness(vectors @ turn, queries @ turn, 0, 1),
     }
     recall = {name: {kept: _recall(nearness, scores, kept) for kept in KEPT} for name, nearness in ways.items()}
     for name, found in recall.items():
-        print(f"{name:<20}", "  ".join(f"{kept}: {' '.join(map(str, each.values()))}" for kept, each in found.items()))
+        print(f"{name:<22}", "  ".join(f"{kept}: {' '.join(map(str, each.values()))}" for kept, each in found.items()))
     corpus = "synthetic" if options.folder is None else options.folder.name
     result = {"conditions": conditions(PACKAGES), "corpus": corpus, "chunks": len(vectors), "recall": recall}
     print(f"written to {write_result(f'candidates-{corpus}', result, options.results)}")
     return result
 
 
-def _nearness(vectors: Matrix, queries: Matrix, weight: float) -> Matrix:
-    """The negative weighted distance of `storage.ranking.distance`, up to a constant: float32[queries, vectors]."""
+def _nearness(vectors: Matrix, queries: Matrix, small: float, large: float) -> Matrix:
+    """The negative distance of sign bits, up to a constant: float32[queries, vectors].
+
+    Args:
+        vectors: float32[n, dimension].
+        queries: float32[m, dimension].
+        small: weight of a bit where the query's magnitude is below its median.
+        large: weight of the others.
+    """
     magnitude = np.abs(queries)
-    large = magnitude > np.median(magnitude, axis=1, keepdims=True)
-    asked = np.where(queries > 0, 1, -1) * (1 + weight * large)
+    weights = np.where(magnitude >= np.median(magnitude, axis=1, keepdims=True), large, small)
+    asked = np.where(queries > 0, weights, -weights)
     return (asked.astype(np.float32) @ np.where(vectors > 0, np.float32(1), np.float32(-1)).T).astype(np.float32)
 
 

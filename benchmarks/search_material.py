@@ -29,7 +29,7 @@ from storage.lake import Lake, Snapshot
 Vectors = npt.NDArray[np.float32]
 QUERIES = 50
 """that are timed"""
-WARM_UP = 5
+WARM_UP = 50
 """queries before them"""
 NEAREST = 10
 CALLERS = {"40 %": Caller(org_id="forty"), "1 %": Caller(user_id="one")}

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.peers.search_rows import Asked
@@ -73,7 +74,7 @@ def _query(material: Material) -> None:
             questions.ask(mode, Filters(), mode, None)
             for share, caller in CALLERS.items():
                 questions.ask(f"{mode}, {share} visible", Filters(caller=caller), mode, None)
-        asked.report(threads=os.cpu_count(), prepare_ms=questions.prepare)
+        asked.report(threads=os.cpu_count(), prepare_ms=questions.prepare, stages_p50_ms=questions.stages)
     finally:
         opened.close()
 
@@ -88,6 +89,8 @@ class _Questions:
         self._firsts: dict[str, int] = json.loads((material.folder / "documents.json").read_text("utf-8"))
         self.prepare: dict[str, float] = {}
         """milliseconds before a caller's first search: which documents the caller may see"""
+        self.stages: dict[str, dict[str, float]] = {}
+        """milliseconds of each stage of the searches that were timed, their medians"""
 
     def ask(self, what: str, filters: Filters, mode: Mode, truth: str | None) -> None:
         session = self._opened.session()
@@ -95,13 +98,19 @@ class _Questions:
         searcher = Searcher(session, filters, SearchSettings())
         self.prepare[what] = round(1000 * (time.perf_counter() - started), 2)
 
+        seconds: list[dict[str, float]] = []
+
         def search(query: Any) -> list[Hit]:
-            return searcher.search(self._texts[query.tobytes()], {self._embedder: query}, mode, NEAREST)
+            found = searcher.search(self._texts[query.tobytes()], {self._embedder: query}, mode, NEAREST)
+            seconds.append(searcher.explanation.seconds)
+            return found
 
         if truth is None:
             self._time(what, search)
         else:
             self._asked.time(what, self._setting(searcher, search), truth, lambda query: self._numbers(search(query)))
+        timed = seconds[-self._asked.facts["queries"] :]
+        self.stages[what] = {stage: round(1000 * median(each[stage] for each in timed), 2) for stage in timed[0]}
         session.close()
 
     def exact(self, what: str) -> None:

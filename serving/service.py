@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from time import perf_counter
@@ -17,6 +17,7 @@ from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
 from serving.query_vectors import query_vectors
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
+from serving.searchers import Searchers
 from serving.second_look import SecondLook
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
@@ -132,6 +133,7 @@ class Reader:
         self._index: OpenIndex | None = None
         self._tables: Connection | None = None
         self._lock = threading.RLock()
+        self._searchers = Searchers(settings.search)
         self._cache = AnswerCache[Ranking](settings.search.cache_entries) if cache is None else cache
         self._log = SearchLog(settings.search.log) if settings.search.log else None
         self._record = SearchRecord(self._lake) if settings.search.record_searches else None
@@ -165,6 +167,7 @@ class Reader:
         with self._lock:
             if self._record is not None:
                 self._record.flush()
+            self._searchers.close()
             for opened in (self._index, self._tables):
                 if opened is not None:
                     opened.close()
@@ -192,12 +195,13 @@ class Reader:
 
     def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
         watch = _Watch()
-        with closing(self.index.session()) as session:
+        with ExitStack() as held:
+            index = self.index
             watch.stage("open")
             known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
             unknown = [request for request in requests if request not in known]
             if unknown:
-                searcher = Searcher(session, filters, self._settings.search)
+                searcher = held.enter_context(self._searchers.lent(index, filters))
                 watch.stage("filter")
                 vectors = self._vectors(searcher, unknown)
                 watch.stage("embed")
@@ -207,7 +211,7 @@ class Reader:
                 ranking = known.get(request)
                 cached = ranking is not None
                 if ranking is None:
-                    ranking = self._rank(searcher, session, request, vectors.get(request.query, {}), shared)
+                    ranking = self._rank(searcher, request, vectors.get(request.query, {}), shared)
                     self._cache.put(self._key(request), ranking)
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
@@ -229,7 +233,6 @@ class Reader:
     def _rank(
         self,
         searcher: Searcher,
-        session: Connection,
         request: SearchRequest,
         vectors: Mapping[str, Vectors],
         before: Mapping[str, float],
@@ -238,7 +241,6 @@ class Reader:
 
         Args:
             searcher: with the request's filters.
-            session: that the searcher uses.
             request: what is asked.
             vectors: id of an embedder -> float32[dimension] of the query.
             before: seconds of the stages before, by stage.
@@ -252,7 +254,7 @@ class Reader:
         explanation["seconds"] = {**before, **explanation["seconds"]}
         watch = _Watch()
         if request.look != SecondLook():
-            hits = request.look.apply(hits, request.query, request.k, session, self._settings)
+            hits = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             watch.stage("second look")
         if request.min_score is not None:
             hits = [hit for hit in hits if hit.score >= request.min_score]

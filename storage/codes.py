@@ -52,11 +52,12 @@ def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
         vector: float32[dimension].
 
     Returns:
-        int64 words of the signs, and words whose bits are set where the rotated query's magnitude is above its median.
+        int64 words of the signs, and words whose bits are set where the rotated query's magnitude is its median
+        or more.
     """
     turned = rotation(len(vector)) @ vector
     magnitude = np.abs(turned)
-    return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] > np.median(magnitude))[0].tolist()
+    return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] >= np.median(magnitude))[0].tolist()
 
 
 def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:

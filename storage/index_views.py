@@ -98,7 +98,7 @@ def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
     signs, large = ([f"(SELECT {kind}_{column} FROM code)" for column in columns] for kind in ("sign", "large"))
     packed = ", ".join(
         f"coalesce(bit_or(mask) FILTER (word = {i} AND {condition}), 0) AS {kind}_{column}"
-        for kind, condition in (("sign", "turned > 0"), ("large", "abs(turned) > middle"))
+        for kind, condition in (("sign", "turned > 0"), ("large", "abs(turned) >= middle"))
         for i, column in enumerate(columns)
     )
     code = f"""turned AS MATERIALIZED (

@@ -17,28 +17,24 @@ K3 = 8.0
 """parameter of Okapi BM25: saturation of a word's frequency in the query, which matters where the query is a page"""
 SCALE = 1 << 32
 """BM25 sums are kept as whole numbers of this fraction: the order of addition cannot change them"""
-LARGE_WEIGHT = 2
-"""how much more a bit counts where the query's coordinate is large"""
 
 
 def distance(columns: Sequence[str], signs: Sequence[str], large: Sequence[str]) -> str:
-    """SQL of the weighted Hamming distance of the codes to a query's.
+    """SQL of the Hamming distance of the codes to a query's, over the half of its bits that say most.
 
-    A coordinate of the query that is near zero tells little by its sign, so bits where it is larger than its median
-    count three times as much. That finds with 500 candidates what plain distances find with 1,000 to 2,000, for no
-    storage (`benchmarks/README.md`).
+    A coordinate of the query that is near zero tells little by its sign. Leaving these out finds with 500 candidates
+    what all bits find with 1,000 to 2,000, for no storage (`benchmarks/README.md`).
 
     Args:
         columns: of the codes table.
         signs: SQL of the words of the query's code.
         large: SQL of the words that mark its large coordinates.
     """
-    terms = []
-    for column, sign, mark in zip(columns, signs, large, strict=True):
-        # As FLOAT: bit_count gives a TINYINT, whose sums overflow, and sums of integers are checked one by one.
-        terms.append(f"bit_count(xor({column}, {sign}))::FLOAT")
-        terms.append(f"{LARGE_WEIGHT}::FLOAT * bit_count(xor({column}, {sign}) & {mark})::FLOAT")
-    return " + ".join(terms)
+    # As FLOAT: bit_count gives a TINYINT, whose sums overflow, and sums of integers are checked one by one.
+    return " + ".join(
+        f"bit_count(xor({column}, {sign}) & {mark})::FLOAT"
+        for column, sign, mark in zip(columns, signs, large, strict=True)
+    )
 
 
 def candidates(space: int, apart: str, limit: str, visible: str | None) -> str:

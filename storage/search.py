@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,7 +19,7 @@ from knowledge.settings import SearchSettings
 from knowledge.stems import stop_words
 from storage.codes import code_columns, query_code
 from storage.database import Connection, reading, rows, sql_string, tuples
-from storage.filters import Filters, select_visible
+from storage.filters import Filters
 from storage.index_build import read_state
 from storage.index_words import stems_of
 from storage.ranking import (
@@ -31,6 +31,7 @@ from storage.ranking import (
     vector_scores,
 )
 from storage.tokens import query_tokens
+from storage.visible import RELATION, Visible
 
 Mode = Literal["hybrid", "vector", "text"]
 Vector = npt.NDArray[np.float32]
@@ -98,55 +99,20 @@ class Searcher:
     def __init__(
         self, connection: Connection, filters: Filters | None = None, settings: SearchSettings | None = None
     ) -> None:
-        self._connection = connection
+        self.connection = connection
+        """that the searcher alone uses"""
         self._settings = settings or SearchSettings()
-        filters = filters or Filters()
-        self._everything = filters == Filters()
         self._language = read_state(connection).language
-        select_visible(connection, filters, "parts.documents", ("doc", "document_id"), "visible_documents")
-        with reading():
-            connection.execute(
-                """CREATE OR REPLACE TEMP TABLE visible AS
-                SELECT doc, count(*)::INTEGER AS copies, min(document_id) AS first
-                FROM visible_documents GROUP BY doc"""
-            )
-        self._spaces = {
-            embedder: _Space(*numbers)
-            for embedder, *numbers in tuples(
-                connection,
-                """SELECT s.embedder, s.space, s.dimension, sum(r.chunks)::BIGINT
-                FROM visible JOIN parts.revisions AS r USING (doc) JOIN parts.spaces AS s USING (space)
-                GROUP BY ALL ORDER BY s.embedder""",
-            )
-        }
-        ((self._documents, self._chunks, self._length),) = tuples(
-            connection,
-            """SELECT coalesce(sum(v.copies), 0)::BIGINT, coalesce(sum(v.copies * r.chunks), 0)::BIGINT,
-                coalesce(sum(v.copies * r.length), 0)::BIGINT
-            FROM visible AS v JOIN parts.revisions AS r USING (doc)""",
-        )
-        ((whole,),) = tuples(
-            connection,
-            """SELECT NOT EXISTS (FROM parts.dead) AND NOT EXISTS (FROM visible WHERE copies > 1)
-                AND (SELECT count(*) FROM visible) = (SELECT count(*) FROM parts.revisions)""",
-        )
-        # Then every posting is of one visible document, and nothing has to be joined to know it.
-        self._complete = bool(whole)
-        self.explanation = Explanation(self._documents, self._chunks)
+        self._visible = Visible(connection, filters or Filters())
+        self.explanation = Explanation(self._visible.documents, self._visible.chunks)
 
     def embedders(self) -> list[str]:
         """Ids of the models behind the visible documents."""
-        return list(self._spaces)
+        return list(self._visible.spaces)
 
     def namespaces_of(self, embedder: str) -> list[str]:
         """Namespaces of the visible documents that a model embedded."""
-        found = tuples(
-            self._connection,
-            """SELECT DISTINCT namespace FROM visible_documents JOIN parts.documents USING (document_id)
-            WHERE embedder = $1 ORDER BY namespace""",
-            [embedder],
-        )
-        return [namespace for (namespace,) in found]
+        return self._visible.namespaces_of(embedder)
 
     def search(self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int) -> list[Hit]:
         """The `k` best chunks.
@@ -159,7 +125,7 @@ class Searcher:
             mode: which sides rank.
             k: most hits to return.
         """
-        self.explanation = Explanation(self._documents, self._chunks)
+        self.explanation = Explanation(self._visible.documents, self._visible.chunks)
         depth = max(k, self._settings.depth) if mode == "hybrid" else k
         sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
         if mode != "text":
@@ -190,7 +156,9 @@ class Searcher:
     # --- the two sides
 
     def _vectors(self, vectors: Mapping[str, Vector], depth: int) -> list[_Ranked]:
-        lists = [self._vector(vectors[embedder], embedder, depth) for embedder in self._spaces if embedder in vectors]
+        lists = [
+            self._vector(vectors[embedder], embedder, depth) for embedder in self._visible.spaces if embedder in vectors
+        ]
         if len(lists) < 2:
             return lists[0] if lists else []
         docs = {each.chunk: each.doc for side in lists for each in side}
@@ -198,19 +166,19 @@ class Searcher:
         return [_Ranked(chunk, docs[chunk], score) for chunk, score in fused[:depth]]
 
     def _vector(self, vector: Vector, embedder: str, depth: int) -> list[_Ranked]:
-        space = self._spaces.get(embedder)
+        space = self._visible.spaces.get(embedder)
         if space is None or not vector.any():
             return []
         query = f"$1::FLOAT[{space.dimension}]"
         if space.chunks <= EXACT_CHUNKS:
             self._explain_vectors("exact", space.chunks)
-            scores = vector_scores(space.number, query, "visible", None)
+            scores = vector_scores(space.number, query, RELATION, None)
             return self._best(scores, [vector.tolist()], depth)
         keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
         self._explain_vectors("two-stage", keep)
         signs, large = ([f"({word})::BIGINT" for word in words] for words in query_code(vector))
         apart = distance(code_columns(space.dimension), signs, large)
-        nearest = candidates(space.number, apart, str(keep), None if self._everything else "visible")
+        nearest = candidates(space.number, apart, str(keep), None if self._visible.everything else RELATION)
         scores = vector_scores(space.number, query, None, "nearest")
         return self._best(f"WITH nearest AS MATERIALIZED ({nearest}) {scores}", [vector.tolist()], depth)
 
@@ -221,24 +189,24 @@ class Searcher:
 
     def _text(self, query: str, depth: int) -> list[_Ranked]:
         terms = self._terms(query)
-        if not terms or not self._chunks:
+        if not terms or not self._visible.chunks:
             return []
-        visible = None if self._complete else "visible"
-        holding = dict(tuples(self._connection, frequencies(", ".join(str(term) for term in terms), visible)))
+        chunks, visible = self._visible.chunks, None if self._visible.whole else RELATION
+        holding = dict(tuples(self.connection, frequencies(", ".join(str(term) for term in terms), visible)))
         if not holding:
             return []
         self.explanation.terms = {terms[term][0]: count for term, count in holding.items()}
         weights = ", ".join(
-            f"({term}, {math.log(1 + (self._chunks - count + 0.5) / (count + 0.5)) * terms[term][1]!r})"
+            f"({term}, {math.log(1 + (chunks - count + 0.5) / (count + 0.5)) * terms[term][1]!r})"
             for term, count in sorted(holding.items())
         )
-        mean = str(self._length / self._chunks)
+        mean = str(self._visible.length / chunks)
         scores = text_scores(f"(VALUES {weights}) AS weights(term, weight)", mean, visible)
         return self._best(scores, [], depth)
 
     def _terms(self, query: str) -> dict[int, tuple[str, float]]:
         """The terms that a query asks for, with stem and weight: its stop words only if it has nothing else."""
-        words = Counter(word for (word,) in tuples(self._connection, f"SELECT unnest({query_tokens(query)})", [query]))
+        words = Counter(word for (word,) in tuples(self.connection, f"SELECT unnest({query_tokens(query)})", [query]))
         stops = stop_words(self._language).intersection(words)
         asked = sorted(set(words) - stops) or sorted(words)
         self.explanation.ignored = tuple(sorted(set(words).difference(asked)))
@@ -248,7 +216,7 @@ class Searcher:
         if not times:
             return {}
         stems = ", ".join(map(sql_string, sorted(times)))
-        found = tuples(self._connection, f"SELECT term, stem FROM parts.terms WHERE stem IN ({stems})")
+        found = tuples(self.connection, f"SELECT term, stem FROM parts.terms WHERE stem IN ({stems})")
         return {term: (stem, times[stem] * (K3 + 1) / (times[stem] + K3)) for term, stem in found}
 
     def _best(self, scores: str, parameters: Sequence[Any], depth: int) -> list[_Ranked]:
@@ -257,7 +225,7 @@ class Searcher:
         Ties are told here and not in SQL, which would take longer to plan that than to do the rest.
         """
         with reading():
-            found = self._connection.execute(scores, list(parameters)).fetchnumpy()
+            found = self.connection.execute(scores, list(parameters)).fetchnumpy()
         chunk, doc, score = (np.asarray(found[name]) for name in ("chunk", "doc", "score"))
         if len(score) > depth:
             kept = score >= np.partition(score, -depth)[-depth]
@@ -268,14 +236,8 @@ class Searcher:
         ]
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
         # What ties stands in an order that the rest of the corpus does not change.
-        first = self._first_documents(tied)
+        first = self._visible.first_documents(tied)
         return sorted(ranked, key=lambda each: (-each.score, first.get(each.doc, ""), each.chunk))
-
-    def _first_documents(self, docs: Collection[int]) -> dict[int, str]:
-        if not docs:
-            return {}
-        numbers = ", ".join(map(str, sorted(docs)))
-        return dict(tuples(self._connection, f"SELECT doc, first FROM visible WHERE doc IN ({numbers})"))
 
     # --- what is shown
 
@@ -310,33 +272,13 @@ class Searcher:
         Two plain statements: one that joins takes longer to plan than both to run.
         """
         found = rows(
-            self._connection,
+            self.connection,
             """SELECT rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision
             FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))""",
             [list(chunks)],
         )
-        documents: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for document in self._documents_of({row["doc"] for row in found}):
-            documents[document.pop("doc")].append(document)
+        documents = self._visible.documents_of({row["doc"] for row in found})
         for row in found:
             for document in documents[row["doc"]]:
                 identity = {"chunk_id": f"{document['document_id']}-chunk-{row['chunk_index']}"}
                 yield {name: value for name, value in (identity | document | row).items() if name != "doc"}
-
-    def _documents_of(self, docs: Collection[int]) -> list[dict[str, Any]]:
-        numbers = ", ".join(map(str, sorted(docs)))
-        permitted = f" AND document_id IN (SELECT document_id FROM visible_documents WHERE doc IN ({numbers}))"
-        return rows(
-            self._connection,
-            f"""SELECT doc, document_id, uri, filename, title, namespace, source, media_type, tags, metadata
-            FROM parts.documents WHERE doc IN ({numbers}){"" if self._everything else permitted}""",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """A vector space, and how much of it is visible."""
-
-    number: int
-    dimension: int
-    chunks: int

@@ -1,0 +1,72 @@
+"""Searchers that are kept for the next search with the same filters: preparing one costs as much as searching."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from knowledge.settings import SearchSettings
+from storage.filters import Filters
+from storage.index import OpenIndex
+from storage.search import Searcher
+
+KEPT = 8
+"""idle searchers; each holds two numbers for every document that its caller may see"""
+
+
+class Searchers:
+    """Lends searchers of one index. Safe to use from several threads.
+
+    Args:
+        settings: of the searchers.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._settings = settings
+        self._idle: list[tuple[Filters, Searcher]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lent(self, index: OpenIndex, filters: Filters) -> Iterator[Searcher]:
+        """A searcher with a session that nobody else uses; after an error it is not used again.
+
+        Raises:
+            SettingsError: a filter is not what it may be.
+        """
+        searcher = self._take(filters)
+        if searcher is None:
+            session = index.session()
+            try:
+                searcher = Searcher(session, filters, self._settings)
+            except BaseException:
+                session.close()
+                raise
+        try:
+            yield searcher
+        except BaseException:
+            searcher.connection.close()
+            raise
+        self._put(filters, searcher)
+
+    def _take(self, filters: Filters) -> Searcher | None:
+        with self._lock:
+            for place in reversed(range(len(self._idle))):
+                if self._idle[place][0] == filters:
+                    return self._idle.pop(place)[1]
+        return None
+
+    def _put(self, filters: Filters, searcher: Searcher) -> None:
+        with self._lock:
+            self._idle.append((filters, searcher))
+            surplus = self._idle[:-KEPT]
+            del self._idle[:-KEPT]
+        for _, each in surplus:
+            each.connection.close()
+
+    def close(self) -> None:
+        """Close those that are idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, searcher in idle:
+            searcher.connection.close()
