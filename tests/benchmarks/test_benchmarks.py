@@ -143,4 +143,5 @@ def test_more_candidates_hold_more_of_the_truth_and_all_of_them_hold_all(tmp_pat
         at_hundred = [found[kept]["@100"] for kept in candidates.KEPT]
         assert at_hundred == sorted(at_hundred)
         assert (found[2000]["@10"], found[2000]["@100"]) == (1.0, 1.0)
-    assert recall["weighted 2"][100]["@100"] > recall["plain"][100]["@100"]
+    assert recall["large ones threefold"][100]["@100"] > recall["all bits"][100]["@100"]
+    assert recall["large ones only"][100]["@100"] > recall["all bits, not rotated"][100]["@100"]
