@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/parquetry && $(BIN)/parquetry --version >/dev/null 2>&1 && $(BIN)/python -c '$(NEW_ENOUGH)' \
 		&& $(BIN)/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,onnx]'
+	@$(PIP) install --constraint constraints.txt --group dev --editable '.[ocr,onnx,azure,gcs]'
 	@$(BIN)/python -c 'import sys; print("$(CURDIR)", sys.version)' > $@
 
 test: lint types imports unit

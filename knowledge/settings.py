@@ -235,6 +235,11 @@ class SourceSettings(Section):
     org_id: str | None = Field(None, examples=["acme"], description="Needed for visibility `organization`.")
     user_id: str | None = Field(None, examples=["ada"], description="Needed for visibility `individual`.")
     tags: tuple[str, ...] = Field((), examples=[["policy"]], description="Labels to filter by.")
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        examples=[{"profile": "backup"}],
+        description="What only this kind of source knows: see the guide of its kind.",
+    )
     schedule: str | None = Field(None, examples=["0 * * * *"], description="Cron expression for the scheduled refresh.")
 
     @model_validator(mode="after")

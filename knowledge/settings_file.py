@@ -111,7 +111,8 @@ def _section_model(annotation: Any) -> tuple[type[BaseModel], bool]:
 def _keys(model: type[BaseModel]) -> Iterator[Key]:
     for name, field in model.model_fields.items():
         required = field.is_required()
-        default = None if required or field.default is None else toml_value(field.default)
+        value = field.get_default(call_default_factory=True)
+        default = None if required or value is None else toml_value(value)
         example = toml_value(field.examples[0]) if field.examples else default
         if example is None:
             raise TypeError(f"{model.__name__}.{name} has neither a default nor an example")
@@ -125,6 +126,8 @@ def _kind(annotation: Any, *, plural: bool = False) -> str:
         return "one of"
     if get_origin(annotation) is tuple:
         return f"list of {_kind(get_args(annotation)[0], plural=True)}"
+    if get_origin(annotation) is dict:
+        return "table"
     return _NAMES[annotation][plural]
 
 
@@ -168,5 +171,11 @@ def toml_value(value: Any) -> str:
             return f"{value:_}" if abs(value) >= 10_000 else str(value)
         case tuple() | list():
             return "[" + ", ".join(toml_value(entry) for entry in value) + "]"
+        case dict():
+            return (
+                "{ " + ", ".join(f"{key} = {toml_value(entry)}" for key, entry in value.items()) + " }"
+                if value
+                else "{}"
+            )
         case _:
             raise TypeError(f"{value!r} has no form in TOML")

@@ -11,7 +11,7 @@ from knowledge.errors import RefusedError
 from knowledge.estimate import Estimate, estimate
 from knowledge.model import DocumentRow, Item, Listing, Unlisted
 from knowledge.settings import Settings
-from knowledge.sources.base import Source
+from knowledge.sources.base import Hashing, Source
 from knowledge.sources.registry import Scope
 from tasks.models import Model
 
@@ -107,7 +107,7 @@ def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
 
 def _hasher(source: Source) -> Callable[[str], str | None]:
     def hash_of(path: str) -> str | None:
-        if not source.cheap_reads:
+        if not isinstance(source, Hashing):
             return None
         try:
             return source.hash(path)

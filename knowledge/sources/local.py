@@ -9,31 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-import pathspec
+from urllib.parse import unquote, urlsplit
 
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
+from knowledge.settings import Section
+from knowledge.sources.base import Place
 from knowledge.sources.names import native, printable
-
-DEFAULT_EXCLUDES = (
-    ".*",
-    "__pycache__/",
-    "node_modules/",
-    "venv/",
-    "*.egg-info/",
-    "Thumbs.db",
-    "desktop.ini",
-    "~$*",
-    "*~",
-    "*.swp",
-    "*.tmp",
-    "*.part",
-    "*.crdownload",
-)
-"""What a folder holds that nobody means as a document: hidden files and folders, version control, caches, virtual
-environments, lock and backup files of editors, litter of operating systems."""
+from knowledge.sources.options import options_of
+from knowledge.sources.selection import Selection
 
 _READS = 3
 _NO_TIME = datetime.fromtimestamp(0, UTC)
@@ -47,12 +32,10 @@ class LocalSource:
     Args:
         root: the folder.
         include: gitignore-style globs; empty for everything.
-        exclude: gitignore-style globs, besides `DEFAULT_EXCLUDES`; `!glob` takes one of those back.
+        exclude: gitignore-style globs, besides `selection.DEFAULT_EXCLUDES`; `!glob` takes one of those back.
         access: who may see the documents.
         skip: a folder never entered: the corpus itself, when it stands inside the source.
     """
-
-    cheap_reads = True
 
     def __init__(
         self,
@@ -63,8 +46,7 @@ class LocalSource:
         skip: Path | None = None,
     ) -> None:
         self._root = Path(os.path.realpath(root))
-        self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = pathspec.GitIgnoreSpec.from_lines([*DEFAULT_EXCLUDES, *exclude])
+        self._selection = Selection(include, exclude)
         self._access = access or Access()
         self._skip = Path(os.path.realpath(skip)) if skip else None
 
@@ -80,7 +62,7 @@ class LocalSource:
             yield Unlisted(prefix, f"cannot read the properties of {printable(start)}: {error.strerror}")
             return
         folder = stat.S_ISDIR(mode)
-        if prefix and self._left_out(prefix, folder=folder):
+        if prefix and self._selection.leaves_out(prefix, folder=folder):
             raise SettingsError(
                 f"{printable(start)} is left out of source {printable(str(self._root))}: its include or exclude globs, "
                 "or the default excludes (hidden files and caches), do not let it in"
@@ -100,15 +82,6 @@ class LocalSource:
         if self._skip is not None and self._root.is_relative_to(self._skip):
             raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
 
-    def _left_out(self, path: str, *, folder: bool) -> bool:
-        """Whether a listing of the whole source passes over this path."""
-        parts = path.split("/")
-        parents = ["/".join(parts[:depth]) + "/" for depth in range(1, len(parts) + folder)]
-        return any(map(self._exclude.match_file, parents)) or not (folder or self._wanted(path))
-
-    def _wanted(self, path: str) -> bool:
-        return not self._exclude.match_file(path) and (self._include is None or self._include.match_file(path))
-
     def _walk(self, relative: str, folder: str) -> Iterator[Item | Unlisted]:
         pending = [(relative, folder)]
         while pending:
@@ -125,9 +98,9 @@ class LocalSource:
                 name = printable(entry.name)
                 path = f"{relative}/{name}" if relative else name
                 if entry.is_dir(follow_symlinks=False):
-                    if not self._exclude.match_file(path + "/") and entry.path != str(self._skip):
+                    if self._selection.enters(path) and entry.path != str(self._skip):
                         pending.append((path, entry.path))
-                elif self._wanted(path):
+                elif self._selection.wants(path):
                     yield from self._listed(path, entry.path)
 
     def _listed(self, path: str, file: str) -> Iterator[Item | Unlisted]:
@@ -178,6 +151,30 @@ class LocalSource:
         if not Path(os.path.realpath(file)).is_relative_to(self._root):
             raise FileNotFoundError(errno.ENOENT, "now leads out of the source", path)
         return file
+
+
+def open_local(place: Place) -> LocalSource:
+    """The folder at a path or `file://` URL.
+
+    Raises:
+        SettingsError: it has options, which a folder does not know.
+    """
+    options_of(place, Section)
+    return LocalSource(local_path(place.uri), place.include, place.exclude, place.access, place.corpus)
+
+
+def is_local(uri: str) -> bool:
+    """Whether this is a path or `file://` URL."""
+    return "://" not in uri or uri.startswith("file://")
+
+
+def local_path(uri: str) -> Path:
+    """The path of a local folder or file given as a path or `file://` URL."""
+    return (
+        Path(unquote(urlsplit(uri).path, errors="surrogateescape"))
+        if uri.startswith("file://")
+        else Path(uri).expanduser()
+    )
 
 
 def _etag(status: os.stat_result) -> str:

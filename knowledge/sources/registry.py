@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from knowledge.changes import within
 from knowledge.errors import SettingsError
 from knowledge.model import Access
 from knowledge.settings import Settings, SourceSettings
-from knowledge.sources.base import Source
-from knowledge.sources.local import LocalSource
+from knowledge.sources.base import Place, Source
+from knowledge.sources.local import is_local, local_path
 from knowledge.sources.names import printable
+from knowledge.sources.providers import open_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def _scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
     for scope in configured:
         if scope.name == target:
             return scope
+    if not is_local(target):
+        return _remote_scope(target, configured, namespace)
     path = local_path(target)
     if not _exists(path):
         names = ", ".join(scope.name for scope in configured) or "none configured"
@@ -87,6 +89,17 @@ def _scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
                 return Scope(scope.settings, scope.namespace, "/".join(map(printable, path.relative_to(root).parts)))
     root, prefix = (path, "") if path.is_dir() else (path.parent, printable(path.name))
     return Scope(SourceSettings(name=root.as_uri(), uri=root.as_uri()), namespace, prefix)
+
+
+def _remote_scope(target: str, configured: Sequence[Scope], namespace: str) -> Scope:
+    """The part of a configured source that a URL is, else a source of its own, named by its URL."""
+    for scope in configured:
+        root = scope.settings.uri.rstrip("/") + "/"
+        if not is_local(root) and f"{target.rstrip('/')}/".startswith(root):
+            return Scope(
+                scope.settings, scope.namespace, target.removeprefix(root).rstrip("/") if target + "/" != root else ""
+            )
+    return Scope(SourceSettings(name=target, uri=target), namespace, "")
 
 
 def _exists(path: Path) -> bool:
@@ -117,25 +130,17 @@ def open_source(scope: Scope, corpus_root: str) -> Source:
     """The provider of a source.
 
     Raises:
-        SettingsError: no provider for this kind of place.
+        SettingsError: no provider for this kind of place, or its settings are unusable.
     """
     settings = scope.settings
-    if not is_local(settings.uri):
-        kind = urlsplit(settings.uri).scheme
-        raise SettingsError(f"source {settings.name}: {kind}:// is not supported; use a local folder")
-    access = Access(settings.visibility, settings.org_id, settings.user_id, settings.tags)
-    skip = local_path(corpus_root) if is_local(corpus_root) else None
-    return LocalSource(local_path(settings.uri), settings.include, settings.exclude, access, skip)
-
-
-def is_local(uri: str) -> bool:
-    return "://" not in uri or uri.startswith("file://")
-
-
-def local_path(uri: str) -> Path:
-    """The path of a local folder or file given as a path or `file://` URL."""
-    return (
-        Path(unquote(urlsplit(uri).path, errors="surrogateescape"))
-        if uri.startswith("file://")
-        else Path(uri).expanduser()
+    return open_place(
+        Place(
+            name=settings.name,
+            uri=settings.uri,
+            access=Access(settings.visibility, settings.org_id, settings.user_id, settings.tags),
+            include=settings.include,
+            exclude=settings.exclude,
+            options=settings.options,
+            corpus=local_path(corpus_root) if is_local(corpus_root) else None,
+        )
     )

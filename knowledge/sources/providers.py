@@ -1,0 +1,69 @@
+"""Which provider reads which kind of place. A kind of one's own is registered by an entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import entry_points
+from urllib.parse import urlsplit
+
+from fsspec.registry import known_implementations
+
+from knowledge.errors import SettingsError
+from knowledge.sources.base import Place, Source
+from knowledge.sources.selection import SelectedSource, Selection
+
+Provider = Callable[[Place], Source]
+ENTRY_POINTS = "parquetry.sources"
+"""group of the entry points that register more: the scheme of its URLs -> a provider"""
+BUILT_IN = {
+    "file": "knowledge.sources.local:open_local",
+    "s3": "knowledge.sources.s3:open_s3",
+    "http": "knowledge.sources.web:open_web",
+    "https": "knowledge.sources.web:open_web",
+    "youtube": "knowledge.sources.youtube:open_youtube",
+    "vercel-blob": "knowledge.sources.vercel_blob:open_vercel_blob",
+}
+"""kind of place -> module and function; imported when first needed"""
+_OTHERS = "knowledge.sources.filesystem:open_filesystem"
+"""for every scheme that fsspec knows"""
+_YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "youtu.be"})
+"""hosts whose pages are videos"""
+_SELECTS = frozenset({"file"})
+"""kinds whose provider applies the globs itself"""
+
+
+def open_place(place: Place) -> Source:
+    """The source at a place.
+
+    Raises:
+        SettingsError: no provider for this kind of place, or its settings are unusable.
+    """
+    kind = kind_of(place.uri)
+    source = _provider(kind, place.name)(place)
+    return source if kind in _SELECTS else SelectedSource(source, Selection(place.include, place.exclude))
+
+
+def kind_of(uri: str) -> str:
+    """The scheme of a URL; `file` for a path, `youtube` for a page of that site."""
+    if "://" not in uri:
+        return "file"
+    parts = urlsplit(uri)
+    kind = parts.scheme.lower()
+    return "youtube" if kind in ("http", "https") and (parts.hostname or "") in _YOUTUBE else kind
+
+
+def _provider(kind: str, name: str) -> Provider:
+    for entry in entry_points(group=ENTRY_POINTS, name=kind):
+        registered: Provider = entry.load()
+        return registered
+    place = BUILT_IN.get(kind) or (_OTHERS if kind in known_implementations else None)
+    if place is None:
+        built_in = ", ".join(sorted({*BUILT_IN} - {"file"}))
+        raise SettingsError(
+            f"source {name}: {kind}:// is not supported; use a local folder, {built_in}, a scheme of fsspec, or "
+            f"register a provider (entry point {ENTRY_POINTS})"
+        )
+    module, _, function = place.partition(":")
+    found: Provider = getattr(import_module(module), function)
+    return found
