@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from servers.seaweed import S3Server, seaweed
 from workshop import Workshop
 
 
@@ -15,6 +16,13 @@ from workshop import Workshop
 def workshop(tmp_path: Path) -> Workshop:
     """An empty source folder with settings for a corpus beside it."""
     return Workshop(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server; every test takes a bucket of its own."""
+    with seaweed() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
