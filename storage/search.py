@@ -37,7 +37,7 @@ Mode = Literal["hybrid", "vector", "text"]
 Vector = npt.NDArray[np.float32]
 EXACT_CHUNKS = 20_000
 """visible chunks up to which every vector is compared"""
-CANDIDATES = 500
+CANDIDATES = 700
 """chunks that the first of two stages keeps, at least"""
 CANDIDATES_PER_HIT = 10
 """of the first stage for each hit that is asked for"""

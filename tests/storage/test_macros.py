@@ -7,7 +7,7 @@ from knowledge.settings import SearchSettings
 from storage import index_views, search
 from storage.connect import connect
 from storage.index import IndexFolder, in_memory
-from storage.search import Searcher
+from storage.search import CANDIDATES, Searcher
 
 QUERIES = [
     "oak",
@@ -94,5 +94,5 @@ def test_two_stages_find_the_nearest(shelf, monkeypatch):
             expected = {f"chunk {each}" for each in np.argsort(-cosines)[:10]}
             recall.append(len(expected & {hit.row["text"] for hit in hits}) / 10)
         assert searcher.explanation.vectors == "two-stage"
-        assert searcher.explanation.vector_candidates == 500
+        assert searcher.explanation.vector_candidates == CANDIDATES
     assert np.mean(recall) >= 0.95
