@@ -1,0 +1,139 @@
+"""A small HTTP server on loopback that lists a bucket as S3 does, or as a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+BUCKET = "library"
+_TIME = "2031-05-06T07:08:09.000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server says."""
+
+    body: str
+    status: int = 200
+    missing: int = 0
+    """bytes at the end that are promised and not sent"""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Answer = Callable[[Mapping[str, str]], Reply]
+"""parameters of a listing -> what is said to it"""
+
+
+def page(
+    keys: Iterable[str],
+    folders: Iterable[str] = (),
+    token: str | None = None,
+    *,
+    truncated: bool | None = None,
+    count: int | None = None,
+) -> Reply:
+    """A page of a listing.
+
+    Args:
+        keys: of the objects.
+        folders: common prefixes.
+        token: of the next page.
+        truncated: what is said about further pages, if that is not what the token says.
+        count: of keys and folders, if it is not what is sent.
+    """
+    keys, folders = list(keys), list(folders)
+    more = token is not None if truncated is None else truncated
+    parts = [
+        "<EncodingType>url</EncodingType>",
+        f"<IsTruncated>{str(more).lower()}</IsTruncated>",
+        f"<KeyCount>{len(keys) + len(folders) if count is None else count}</KeyCount>",
+        *(f"<NextContinuationToken>{token}</NextContinuationToken>" for _ in range(token is not None)),
+        *(f"<Contents>{_object(key)}</Contents>" for key in keys),
+        *(f"<CommonPrefixes><Prefix>{quote(folder)}</Prefix></CommonPrefixes>" for folder in folders),
+    ]
+    return Reply(f"<ListBucketResult>{''.join(parts)}</ListBucketResult>")
+
+
+def refusal(status: int, code: str) -> Reply:
+    return Reply(f"<Error><Code>{code}</Code><Message>because</Message></Error>", status)
+
+
+def listing_of(keys: Iterable[str]) -> Answer:
+    """The answers of a bucket with these objects, by the rules of S3."""
+    ordered = sorted(set(keys), key=str.encode)
+
+    def answer(query: Mapping[str, str]) -> Reply:
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        entries: dict[str, bool] = {}
+        for key in ordered:
+            if key.startswith(prefix):
+                head, cut, _ = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
+                entries[prefix + head + cut if cut else key] = bool(cut)
+        names = list(entries)
+        start = int(query.get("continuation-token", 0))
+        end = start + int(query.get("max-keys", 1000))
+        shown = names[start:end]
+        token = str(end) if end < len(names) else None
+        return page([name for name in shown if not entries[name]], [name for name in shown if entries[name]], token)
+
+    return answer
+
+
+class ListingServer:
+    """Answers requests for the listing of `BUCKET` while the `with` block lasts; `answer` may be replaced meanwhile."""
+
+    def __init__(self) -> None:
+        self.queries: list[Mapping[str, str]] = []
+        self.answer: Answer = listing_of([])
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_GET(self) -> None:
+                query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+                owner.queries.append(query)
+                reply = owner.answer(query)
+                body = reply.body.encode()
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "application/xml", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: len(body) - reply.missing])
+                self.close_connection = reply.missing > 0
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> ListingServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def _object(key: str) -> str:
+    return (
+        f"<Key>{quote(key)}</Key><Size>3</Size><ETag>&quot;{hash(key):x}&quot;</ETag>"
+        f"<LastModified>{_TIME}</LastModified>"
+    )
