@@ -1,0 +1,56 @@
+"""How fast hosts are asked, and how long they are left alone when they ask for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from knowledge.errors import TransientError
+from knowledge.rate import TURNS, Turns, host_of
+
+LONGEST_WAIT_SECONDS = 60.0
+"""who wants to be left alone for longer is asked by a later try"""
+_DAY_SECONDS = 86_400.0
+
+
+class Pace:
+    """Waits for the turn at a host; one for the whole process, whichever sources ask.
+
+    Args:
+        turns: of all who ask anything in this process.
+        sleep: waits.
+    """
+
+    def __init__(self, turns: Turns = TURNS, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._turns, self._sleep = turns, sleep
+        self._lock = Lock()
+        self._rests_until: dict[str, float] = {}
+
+    def wait(self, url: str, interval: float) -> None:
+        """Wait until a host may be asked.
+
+        Args:
+            url: of the host.
+            interval: seconds from one request to the next.
+
+        Raises:
+            TransientError: `rate-limited`, it asked to be left alone for longer than one can wait.
+        """
+        host = host_of(url)
+        with self._lock:
+            rest = self._rests_until.get(host, 0.0) - time.monotonic()
+        if rest > LONGEST_WAIT_SECONDS:
+            raise TransientError("rate-limited", f"{host} asked not to be asked for {rest:.0f} s", rest)
+        self._sleep(max(0.0, rest, self._turns.reserve(host, 1 / interval)))
+
+    def rest(self, url: str, seconds: float) -> None:
+        """Leave a host alone for a while."""
+        host = host_of(url)
+        with self._lock:
+            until = time.monotonic() + min(seconds, _DAY_SECONDS)
+            self._rests_until[host] = max(self._rests_until.get(host, 0.0), until)
+
+
+PACE = Pace()
+"""of this process"""

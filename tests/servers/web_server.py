@@ -1,0 +1,172 @@
+"""Real web servers on loopback: one that behaves, one that says byte by byte what a test tells it, and a canary."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What stands at a path."""
+
+    body: bytes | str = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    etag: str | None = None
+    modified: str | None = None
+
+    @property
+    def content(self) -> bytes:
+        return self.body.encode() if isinstance(self.body, str) else self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that arrived."""
+
+    path: str
+    headers: Mapping[str, str]
+    status: int
+    """that it was answered with"""
+
+
+class WebServer:
+    """Serves its `pages`, by path and query, while the `with` block lasts; honours conditional requests.
+
+    There is no `robots.txt` unless a test puts one there.
+    """
+
+    def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
+        self.pages: dict[str, Page] = dict(pages or {})
+        self.asked: list[Asked] = []
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_GET(self) -> None:
+                page = owner.pages.get(self.path, Page("not here", 404))
+                unchanged = page.status == 200 and (
+                    (page.etag is not None and self.headers.get("If-None-Match") == page.etag)
+                    or (page.modified is not None and self.headers.get("If-Modified-Since") == page.modified)
+                )
+                status, content = (304, b"") if unchanged else (page.status, page.content)
+                owner.asked.append(Asked(self.path, dict(self.headers.items()), status))
+                self.send_response(status)
+                validators = {"ETag": page.etag, "Last-Modified": page.modified}
+                told = {name: value for name, value in validators.items() if value is not None}
+                for name, value in {"Content-Length": str(len(content)), **told, **page.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    @property
+    def place(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.place}"
+
+    def paths(self) -> list[str]:
+        """What was asked for so far, but for `robots.txt`; forgets it."""
+        asked = [each.path for each in self.asked if each.path != "/robots.txt"]
+        self.asked.clear()
+        return asked
+
+    def __enter__(self) -> WebServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+Play = Callable[[socket.socket], None]
+"""says something to a client that has sent a request, until it has said all or the client is gone"""
+
+
+class RawServer:
+    """Lets `play` answer every connection, as long as the `with` block lasts; with none, answers nothing and counts."""
+
+    def __init__(self, play: Play | None = None) -> None:
+        self._play = play
+        self.connections = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept)]
+
+    @property
+    def port(self) -> int:
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.place}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(connection)
+            thread = threading.Thread(target=self._serve, args=(connection,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while connection.recv(65536):
+                    if self._play is not None:
+                        self._play(connection)
+                        return
+            except OSError:
+                pass  # the client has gone, which is what most of these tests are about
+
+    def __enter__(self) -> RawServer:
+        self._threads[0].start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._open:
+            # Most have been closed long ago.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
