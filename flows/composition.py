@@ -139,6 +139,7 @@ def _open_run(request: Request, scopes: Sequence[Scope], lake: Lake) -> Run:
         lake=lake,
         base=lake.snapshot(),
         sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
+        scopes={(scope.namespace, scope.name): scope for scope in scopes},
         models=models_of(settings, (scope.namespace for scope in scopes)),
         reuse_vectors=not request.compute_vectors_anew,
     )
@@ -152,6 +153,7 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence
         run.models,
         allow_removals=request.allow_removals,
         force=request.force,
+        retries=run.retries,
     )
     check_budget(plan, request.settings.refresh.budget_usd)
     return plan
@@ -160,7 +162,11 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence
 def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) -> _Collected:
     limits = run.settings.refresh
     batches = into_batches(
-        plan.changes, lambda namespace: run.models[namespace].id, limits.batch_bytes, limits.batch_documents
+        plan.changes,
+        lambda namespace: run.models[namespace].id,
+        limits.batch_bytes,
+        limits.batch_documents,
+        lambda change: run.fetching.host(change.namespace, change.source),
     )
     observer.planned(plan, batches)
     collected = _Collected()
@@ -192,13 +198,35 @@ def _report(
         seconds=seconds,
         documents=count_documents(plan.sources, published),
         work=sum((report.work for report in collected.reports), Work()),
-        failures=_failures(plan, published),
+        failures=(*_unlisted(run, plan), *_failures(plan, published)),
         warnings=(
-            *(f"{place.path or source.source}: {place.detail}" for source in plan.sources for place in source.unlisted),
+            *plan.warnings,
+            *run.retries.notes,
             *(warning for report in collected.reports for warning in report.warnings),
         ),
         refused=plan.refused,
         seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
+        retries=run.retries.total,
+    )
+
+
+def _unlisted(run: Run, plan: RefreshPlan) -> tuple[Failure, ...]:
+    """Sources whose listing broke off."""
+    return tuple(
+        Failure(
+            document_id="",
+            namespace=source.namespace,
+            source=source.source,
+            uri=run.scopes[source.namespace, source.source].settings.uri,
+            status="failed",
+            stage="scan",
+            reason=source.broken.reason,
+            detail=source.broken.detail,
+            attempts=1,
+            run_id=run.stamp.run_id,
+        )
+        for source in plan.sources
+        if source.broken is not None
     )
 
 

@@ -17,6 +17,8 @@ class Batch:
     """0-based within the run"""
     changes: tuple[Change, ...]
     """each with effort `extract` or `rechunk`; their namespaces have one embedder"""
+    host: str = ""
+    """service that they are read from; empty for this machine"""
 
     @property
     def size(self) -> int:
@@ -25,7 +27,11 @@ class Batch:
 
 
 def into_batches(
-    changes: Iterable[Change], embedder_of: Callable[[str], str], batch_bytes: int, batch_documents: int
+    changes: Iterable[Change],
+    embedder_of: Callable[[str], str],
+    batch_bytes: int,
+    batch_documents: int,
+    host_of: Callable[[Change], str] = lambda _: "",
 ) -> tuple[Batch, ...]:
     """Group the changes that need work, the largest documents first.
 
@@ -37,16 +43,20 @@ def into_batches(
         embedder_of: namespace -> what its documents are embedded by; a batch holds documents of one embedder.
         batch_bytes: source bytes after which a batch is full.
         batch_documents: documents after which a batch is full.
+        host_of: change -> service that it is read from; a batch holds documents of one, so that a slow one holds up
+            nobody else's.
     """
-    by_embedder: dict[str, list[Change]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
         if change.effort in ("extract", "rechunk"):
-            by_embedder[embedder_of(change.namespace)].append(change)
+            groups[embedder_of(change.namespace), host_of(change)].append(change)
     batches = [
-        batch for _, work in sorted(by_embedder.items()) for batch in _filled(work, batch_bytes, batch_documents)
+        (host, batch)
+        for (_, host), work in sorted(groups.items())
+        for batch in _filled(work, batch_bytes, batch_documents)
     ]
-    batches.sort(key=lambda batch: -_size(batch[0]))
-    return tuple(Batch(number, batch) for number, batch in enumerate(batches))
+    batches.sort(key=lambda each: -_size(each[1][0]))
+    return tuple(Batch(number, batch, host) for number, (host, batch) in enumerate(batches))
 
 
 def _filled(work: list[Change], batch_bytes: int, batch_documents: int) -> list[tuple[Change, ...]]:

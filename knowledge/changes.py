@@ -10,7 +10,7 @@ from typing import Literal
 
 from knowledge import ids
 from knowledge.fingerprint import Fingerprint, Fingerprints
-from knowledge.model import DocumentRow, Item, Listing, Unlisted
+from knowledge.model import BrokenOff, DocumentRow, Item, Listing, Unlisted
 from knowledge.settings import RefreshSettings
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
@@ -52,6 +52,16 @@ class SourcePlan:
     unlisted: tuple[Unlisted, ...] = ()
     refused: str | None = None
     """why a guard holds this source back; None if it may go on"""
+    broken: BrokenOff | None = None
+    """why its listing is not complete"""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be seen, one line each."""
+        lines = [f"{place.path or self.source}: {place.detail}" for place in self.unlisted]
+        if self.broken is not None:
+            lines.append(f"{self.source}: the listing broke off, so nothing was removed: {self.broken.detail}")
+        return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +125,27 @@ class _Planner:
             return self._forced(self.force)
         changes = [self._change(item) for item in self.listing.items]
         changes.extend(self._removal(row) for row in self.gone.values())
-        plan = SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
-        removed, total = len(self.gone), len(self.known)
-        if allow_removals or removed <= settings.max_removed_documents:
-            return plan
-        if removed <= settings.max_removed_share * total:
-            return plan
-        return replace(
-            plan,
-            refused=f"source {plan.source} would lose {removed} of {total} documents; nothing of it was refreshed. "
-            "If that is right, run again with --allow-removals",
+        return replace(self._planned(changes), refused=None if allow_removals else self._refusal(settings))
+
+    def _refusal(self, settings: RefreshSettings) -> str | None:
+        """Why the removals have to be agreed to, if they have to."""
+        removed, total, source = len(self.gone), len(self.known), self.listing.source
+        if removed and not self.listing.items:
+            # What an empty mount, a wrong prefix or credentials that see nothing look like, too.
+            return (
+                f"source {source} would lose {removed} of {total} documents, because it lists nothing; nothing of it "
+                "was refreshed. If it is meant to be empty, run again with --allow-removals"
+            )
+        if removed <= settings.max_removed_documents or removed <= settings.max_removed_share * total:
+            return None
+        return (
+            f"source {source} would lose {removed} of {total} documents; nothing of it was refreshed. "
+            "If that is right, run again with --allow-removals"
         )
+
+    def _planned(self, changes: Iterable[Change]) -> SourcePlan:
+        listing = self.listing
+        return SourcePlan(listing.source, listing.namespace, tuple(changes), listing.unlisted, broken=listing.broken)
 
     def _forced(self, force: Force) -> SourcePlan:
         changes = []
@@ -134,7 +154,7 @@ class _Planner:
             if known is not None and force.selects(known):
                 effort = force.effort if known.revision else "extract"
                 changes.append(self._make("changed", effort, "reindex asked for", item, known))
-        return SourcePlan(self.listing.source, self.listing.namespace, tuple(changes), self.listing.unlisted)
+        return self._planned(changes)
 
     def _change(self, item: Item) -> Change:
         known = self.known.get(item.path)
@@ -206,9 +226,12 @@ class _Planner:
 
 
 def within(path: str, prefix: str) -> bool:
-    """Whether a path is `prefix` itself or stands below it; everything is within the empty prefix."""
+    """Whether a path is `prefix` itself or stands below it, as the members of an archive do (`archive.zip!/member`).
+
+    Everything is within the empty prefix.
+    """
     prefix = prefix.rstrip("/")
-    return not prefix or path == prefix or path.startswith(prefix + "/")
+    return not prefix or path == prefix or path.startswith((prefix + "/", prefix + "!/"))
 
 
 def _alike(one: str, other: str) -> bool:

@@ -58,6 +58,16 @@ class Unlisted:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """Why a listing ended before it was complete, or never began."""
+
+    reason: str
+    """short code in kebab-case"""
+    detail: str
+    """one sentence for a person"""
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """Everything that one source holds below `prefix`, or as much of it as could be seen."""
 
@@ -68,10 +78,12 @@ class Listing:
     items: tuple[Item, ...]
     unlisted: tuple[Unlisted, ...] = ()
     """what could not be seen; while there is any, nothing of this source may be removed"""
+    broken: BrokenOff | None = None
+    """set if the listing broke off; then nothing of this source may be removed either"""
 
     @property
     def complete(self) -> bool:
-        return not self.unlisted
+        return not self.unlisted and self.broken is None
 
 
 # --- extract
@@ -211,15 +223,16 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A document that was skipped or that failed, and why."""
+    """A document that was skipped or that failed, or a source whose listing broke off, and why."""
 
     document_id: str
+    """empty for a source"""
     namespace: str
     source: str
     uri: str
     status: Literal["failed", "skipped"]
     stage: str
-    """fetch, extract, chunk, embed or store"""
+    """scan (of a source), fetch, extract, chunk, embed or store"""
     reason: str
     """short code in kebab-case"""
     detail: str

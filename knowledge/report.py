@@ -59,12 +59,15 @@ class RunReport:
     documents: DocumentCounts
     work: Work
     failures: tuple[Failure, ...]
-    """every document of the refreshed sources that is not indexed as it should be, tried in this run or before"""
+    """every document of the refreshed sources that is not indexed as it should be, tried in this run or before; and
+    every source whose listing broke off"""
     warnings: tuple[str, ...]
     """what was worked around, with the document's uri"""
     refused: tuple[str, ...] = ()
     """sources that a guard held back"""
     seconds_by_stage: dict[str, float] = field(default_factory=dict)
+    retries: int = 0
+    """tries after the first, of listings, fetches and batches"""
 
     def as_json(self) -> dict[str, Any]:
         """The object that `parquetry refresh --json` prints."""
@@ -94,6 +97,7 @@ class RunReport:
             ],
             "warnings": list(self.warnings),
             "refused": list(self.refused),
+            "retries": self.retries,
         }
 
 

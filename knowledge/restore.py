@@ -26,7 +26,8 @@ def restore(target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow
         for key, row in target.items()
         if key not in current or not _same(row, current[key])
     ]
-    gone = [removed_row(row, stamp) for key, row in current.items() if key not in target]
+    why = "restore/not-there: not in the version that was restored"
+    gone = [removed_row(row, stamp, why) for key, row in current.items() if key not in target]
     return back + gone
 
 

@@ -142,21 +142,29 @@ def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
     )
 
 
-def removed_row(row: DocumentRow, stamp: Stamp) -> DocumentRow:
-    """The tombstone of a document."""
-    return replace(row, removed=True, run_id=stamp.run_id, indexed_at=stamp.at)
+def removed_row(row: DocumentRow, stamp: Stamp, why: str) -> DocumentRow:
+    """The tombstone of a document.
+
+    Args:
+        row: its last one.
+        stamp: of the run that removes it.
+        why: `stage/reason: detail`, as `DocumentRow.error` has it.
+    """
+    return replace(row, removed=True, error=why, run_id=stamp.run_id, indexed_at=stamp.at)
 
 
 def rows_without_work(change: Change, stamp: Stamp) -> list[DocumentRow]:
     """The rows of a change of effort `row`."""
     if change.action == "removed":
-        return [removed_row(change.known, stamp)] if change.known else []
+        return [removed_row(change.known, stamp, f"scan/gone: {change.reason}")] if change.known else []
     return [kept_row(change, stamp), *origin_removed(change, stamp)]
 
 
 def origin_removed(change: Change, stamp: Stamp) -> list[DocumentRow]:
     """The tombstone of the document that a moved one was before."""
-    return [removed_row(change.origin, stamp)] if change.action == "moved" and change.origin else []
+    if change.action != "moved" or change.origin is None:
+        return []
+    return [removed_row(change.origin, stamp, f"scan/moved: now {change.item.path if change.item else 'elsewhere'}")]
 
 
 def failure_of(row: DocumentRow, *, known: bool = False) -> Failure:

@@ -140,6 +140,9 @@ class RefreshSettings(Section):
         0.2, ge=0, le=1, description="A refresh that would remove a larger share of a source asks first."
     )
     max_removed_documents: int = Field(10, ge=0, description="Removing up to this many never asks.")
+    attempts: int = Field(
+        4, ge=1, le=20, description="Tries within one run of a listing or a fetch whose failure may pass."
+    )
     max_attempts: int = Field(
         3, ge=1, description="Runs that try a document again after a failure that may go away by itself."
     )
@@ -235,6 +238,12 @@ class SourceSettings(Section):
     org_id: str | None = Field(None, examples=["acme"], description="Needed for visibility `organization`.")
     user_id: str | None = Field(None, examples=["ada"], description="Needed for visibility `individual`.")
     tags: tuple[str, ...] = Field((), examples=[["policy"]], description="Labels to filter by.")
+    requests_per_second: float | None = Field(
+        None,
+        gt=0,
+        examples=[5.0],
+        description="Documents fetched per second at most, over all sources of one host or bucket.",
+    )
     options: dict[str, Any] = Field(
         default_factory=dict,
         examples=[{"profile": "backup"}],

@@ -91,6 +91,8 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
             typer.echo(f"  {change.action} {path} ({change.reason})")
         if len(shown) < len(changes):
             typer.echo(f"  ... and {len(changes) - len(shown)} more; -v shows all")
+        for warning in source.warnings:
+            typer.echo(f"  note {warning}")
         if source.refused:
             typer.echo(f"  Refused: {source.refused}.")
     estimate = plan.estimate

@@ -25,7 +25,7 @@ DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this proces
 AllowRemovalsOption = Annotated[
     bool, typer.Option("--allow-removals", help="Agree to the removal of any number of documents.")
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document failed.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document or a source failed.")]
 
 
 def init(
@@ -66,6 +66,7 @@ def plan(
                 "documents": count_documents(planned.sources).as_dict(),
                 "estimate": {name: getattr(estimate, name) for name in estimate.__slots__},
                 "refused": list(planned.refused),
+                "warnings": list(planned.warnings),
             }
         )
     else:
@@ -90,7 +91,7 @@ def refresh(
 
     settings = settings_for(config, corpus)
     request = Request(settings, tuple(targets or ()), namespace, allow_removals)
-    _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+    run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 
 
 def reindex(
@@ -116,10 +117,11 @@ def reindex(
         raise SettingsError("name the documents to reindex, or give --all")
     settings = settings_for(config, corpus)
     request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
-    _run(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+    run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 
 
-def _run(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+def run_request(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+    """Run a refresh, and tell what came of it."""
     with progress(silent=as_json) as observer:
         if direct:
             from flows.composition import run_refresh
@@ -145,5 +147,5 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
             typer.echo(f"  {len(report.warnings)} note{plural} on documents; -v shows them")
     if report.refused:
         raise typer.Exit(3)
-    if strict and report.documents.failed:
+    if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)

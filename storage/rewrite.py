@@ -78,7 +78,8 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
         for name in names:
             if not any(is_named(row, name) for row in current):
                 raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
-        return [removed_row(row, stamp) for row in current if any(is_named(row, name) for name in names)]
+        chosen = [row for row in current if any(is_named(row, name) for name in names)]
+        return [removed_row(row, stamp, "remove/asked-for: taken out by `parquetry remove`") for row in chosen]
 
     return _rewrite(lake, "remove", decide, stamp, namespace)
 

@@ -58,10 +58,11 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
     documents = read_documents(batch.changes, run, tally)
     good = [document for document in documents if document.prepared is not None]
     revisions = [_revision(document, run) for document in good]
-    with tally.stage("embed"):
-        embedded = _embed(good, revisions, model, run, tally)
-    with tally.stage("store"):
-        shards, rows = _store(batch, good, embedded, model, run)
+    with run.slots:
+        with tally.stage("embed"):
+            embedded = _embed(good, revisions, model, run, tally)
+        with tally.stage("store"):
+            shards, rows = _store(batch, good, embedded, model, run)
     rows.extend(_refused_rows([document for document in documents if document.prepared is None], run))
     price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
     work = Work(

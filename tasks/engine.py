@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Protocol, TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
-
 from knowledge.batches import Batch
-from knowledge.errors import classify
 from tasks.batch import BatchReport, failed_batch, process_batch
+from tasks.retries import may_pass
 from tasks.run import Run
 
 Result = TypeVar("Result")
 ATTEMPTS = 3
 """tries of a batch whose failure may go away by itself"""
-LONGEST_WAIT_SECONDS = 30
 
 
 class Engine(Protocol):
@@ -35,9 +33,34 @@ class Engine(Protocol):
         ...
 
 
-def may_pass(error: BaseException) -> bool:
-    """Whether a batch is worth another try."""
-    return isinstance(error, Exception) and classify(error).fate == "retry"
+class Lanes:
+    """Batches by the service that they are read from: a slow one holds up only its own.
+
+    Args:
+        batches: all of a run.
+        abreast: of one service at a time.
+    """
+
+    def __init__(self, batches: Iterable[Batch], abreast: int) -> None:
+        self._waiting: dict[str, deque[Batch]] = defaultdict(deque)
+        for batch in batches:
+            self._waiting[batch.host].append(batch)
+        self._abreast = abreast
+
+    @property
+    def threads(self) -> int:
+        """How many batches may be in work at a time."""
+        return max(1, self._abreast * len(self._waiting))
+
+    def first(self) -> list[Batch]:
+        """The batches to begin with."""
+        lanes = self._waiting.values()
+        return [lane.popleft() for lane in lanes for _ in range(min(self._abreast, len(lane)))]
+
+    def after(self, done: Batch) -> list[Batch]:
+        """The batch to begin when another is done, if one is left."""
+        lane = self._waiting[done.host]
+        return [lane.popleft()] if lane else []
 
 
 class DirectEngine:
@@ -47,12 +70,15 @@ class DirectEngine:
         return function()
 
     def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
-        with ThreadPoolExecutor(run.settings.refresh.workers, thread_name_prefix="batch") as threads:
-            pending: set[Future[BatchReport]] = {threads.submit(_attempt, batch, run) for batch in batches}
+        lanes = Lanes(batches, run.settings.refresh.workers)
+        with ThreadPoolExecutor(lanes.threads, thread_name_prefix="batch") as threads:
+            pending = {threads.submit(_attempt, batch, run): batch for batch in lanes.first()}
             try:
                 while pending:
-                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in done:
+                        batch = pending.pop(future)
+                        pending |= {threads.submit(_attempt, each, run): each for each in lanes.after(batch)}
                         yield future.result()
             finally:
                 if pending:
@@ -62,14 +88,8 @@ class DirectEngine:
 
 
 def _attempt(batch: Batch, run: Run) -> BatchReport:
-    retrying = Retrying(
-        retry=retry_if_exception(may_pass),
-        stop=stop_after_attempt(ATTEMPTS),
-        wait=wait_random_exponential(multiplier=1, max=LONGEST_WAIT_SECONDS),
-        sleep=run.pause,
-        reraise=True,
-    )
+    place = f"batch {batch.number}"
     try:
-        return retrying(process_batch, batch, run)
+        return run.retries.call(place, lambda: process_batch(batch, run), attempts=ATTEMPTS, worth=may_pass)
     except Exception as error:  # noqa: BLE001 - the batch shell: whatever happened fails this batch or stops the run
         return failed_batch(batch, error, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 from knowledge.changes import Change, Force, SourcePlan, plan_source
 from knowledge.errors import RefusedError
 from knowledge.estimate import Estimate, estimate
-from knowledge.model import DocumentRow, Item, Listing, Unlisted
+from knowledge.model import DocumentRow
 from knowledge.settings import Settings
-from knowledge.sources.base import Hashing, Source
+from knowledge.sources.base import Hashing, Remembering, Source
 from knowledge.sources.registry import Scope
+from tasks.listing import list_scopes
 from tasks.models import Model
+from tasks.retries import Retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +35,10 @@ class RefreshPlan:
     def refused(self) -> tuple[str, ...]:
         return tuple(source.refused for source in self.sources if source.refused is not None)
 
-
-def list_scope(scope: Scope, source: Source) -> Listing:
-    """List one source as far as a refresh concerns it."""
-    items: list[Item] = []
-    unlisted: list[Unlisted] = []
-    for found in source.scan(scope.prefix):
-        if isinstance(found, Item):
-            items.append(found)
-        else:
-            unlisted.append(found)
-    return Listing(scope.name, scope.namespace, scope.prefix, tuple(items), tuple(unlisted))
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the sources could not be seen."""
+        return tuple(warning for source in self.sources for warning in source.warnings)
 
 
 def plan_refresh(
@@ -53,6 +49,7 @@ def plan_refresh(
     *,
     allow_removals: bool = False,
     force: Force | None = None,
+    retries: Retries | None = None,
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
@@ -63,6 +60,7 @@ def plan_refresh(
         models: namespace -> model of its documents.
         allow_removals: agree to any number of removals.
         force: documents to redo whatever their hashes say.
+        retries: of the run, if it is one.
 
     Raises:
         SettingsError: a source's place does not exist.
@@ -70,20 +68,23 @@ def plan_refresh(
     by_namespace: dict[str, list[DocumentRow]] = defaultdict(list)
     for row in current:
         by_namespace[row.namespace].append(row)
-    plans = []
     for scope, source in scopes:
-        listing = list_scope(scope, source)
-        plans.append(
-            plan_source(
-                listing,
-                by_namespace[scope.namespace],
-                models[scope.namespace].fingerprints,
-                _hasher(source),
-                settings.refresh,
-                allow_removals=allow_removals,
-                force=force,
-            )
+        if isinstance(source, Remembering):
+            known = by_namespace[scope.namespace]
+            source.remember({row.path: row for row in known if row.source == scope.name})
+    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
+    plans = [
+        plan_source(
+            listing,
+            by_namespace[scope.namespace],
+            models[scope.namespace].fingerprints,
+            _hasher(source),
+            settings.refresh,
+            allow_removals=allow_removals,
+            force=force,
         )
+        for (scope, source), listing in zip(scopes, listings, strict=True)
+    ]
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
 
     def price(namespace: str) -> float:

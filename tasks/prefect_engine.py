@@ -20,7 +20,8 @@ from prefect.tasks import Task, exponential_backoff
 
 from knowledge.batches import Batch
 from tasks.batch import BatchReport, failed_batch, process_batch
-from tasks.engine import ATTEMPTS, may_pass
+from tasks.engine import ATTEMPTS, Lanes
+from tasks.retries import may_pass
 from tasks.run import Cancelled, Run
 
 Result = TypeVar("Result")
@@ -49,41 +50,43 @@ class PrefectEngine:
         return function()
 
     def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
-        """Map one task over the batches; only their numbers and reports cross the task's edge."""
+        """Run one task for each batch; only their numbers and reports cross the task's edge."""
         if not batches:
             return
         by_number = {batch.number: batch for batch in batches}
-        runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=run.settings.refresh.workers)
+        task = _batch_task(by_number, run)
+        lanes = Lanes(batches, run.settings.refresh.workers)
+        runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=lanes.threads)
+        finished: SimpleQueue[tuple[Batch, _Future]] = SimpleQueue()
+
+        def submit(batch: Batch) -> None:
+            future = threads.submit(task, {"number": batch.number})
+            future.add_done_callback(lambda done: finished.put((batch, cast(_Future, done))))
+
         with runner as threads, ExitStack() as unfinished:
             # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
             unfinished.callback(run.cancelled.set)
-            mapped = threads.map(_batch_task(by_number, run), {"number": list(by_number)})
-            futures = cast(list[_Future], list(mapped))
-            numbers = {future.task_run_id: number for future, number in zip(futures, by_number, strict=True)}
-            for future in self._finished(futures):
-                number = numbers[future.task_run_id]
+            for batch in lanes.first():
+                submit(batch)
+            for _ in batches:
+                batch, future = self._next(finished)
+                for each in lanes.after(batch):
+                    submit(each)
                 try:
                     report = future.result()
                 except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
-                    report = failed_batch(by_number[number], error, run)
+                    report = failed_batch(batch, error, run)
                 yield report
+                self._stop_if_cancelled_lately()
             unfinished.pop_all()
 
-    def _finished(self, futures: Sequence[_Future]) -> Iterator[_Future]:
-        """The futures as they finish; raises Cancelled soon after somebody cancelled the flow run."""
-        finished: SimpleQueue[_Future] = SimpleQueue()
-        for future in futures:
-            future.add_done_callback(lambda done: finished.put(cast(_Future, done)))
-        left = len(futures)
-        while left:
+    def _next(self, finished: SimpleQueue[tuple[Batch, _Future]]) -> tuple[Batch, _Future]:
+        """The next batch that is done; raises Cancelled soon after somebody cancelled the flow run."""
+        while True:
             try:
-                future = finished.get(timeout=POLL_SECONDS)
+                return finished.get(timeout=POLL_SECONDS)
             except Empty:
                 self._stop_if_cancelled_lately()
-                continue
-            left -= 1
-            yield future
-            self._stop_if_cancelled_lately()
 
     def _stop_if_cancelled_lately(self) -> None:
         if monotonic() - self._asked >= POLL_SECONDS:
@@ -92,6 +95,8 @@ class PrefectEngine:
 
 
 def _batch_task(by_number: dict[int, Batch], run: Run) -> Task[[int], BatchReport]:
+    begun: set[int] = set()
+
     @task(
         name="batch",
         task_run_name="batch-{number}",
@@ -105,6 +110,9 @@ def _batch_task(by_number: dict[int, Batch], run: Run) -> Task[[int], BatchRepor
     )
     def batch(number: int) -> BatchReport:
         run.check_cancelled()
+        if number in begun:
+            run.retries.count(f"batch {number}", "tried again by Prefect")
+        begun.add(number)
         return process_batch(by_number[number], run)
 
     return batch

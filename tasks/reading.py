@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from knowledge import ids
@@ -15,13 +16,15 @@ from knowledge.errors import BrokenDocument, SkippedDocument, Verdict, classify
 from knowledge.extract.detect import detect
 from knowledge.extract.image import with_description
 from knowledge.llm import Answer
-from knowledge.model import DocumentRow, Extraction, RawDocument
+from knowledge.model import DocumentRow, Extraction, Item, RawDocument
 from storage.shards import StoredText
 from tasks.run import Run
 from tasks.tally import Tally
 from tasks.workers import Prepared, WorkerPool
 
 log = logging.getLogger("parquetry")
+_LOOK_SECONDS = 0.5
+"""between two looks whether the run was cancelled"""
 
 
 @dataclass
@@ -29,6 +32,7 @@ class Document:
     """A document on its way through a batch."""
 
     change: Change
+    bytes_read: int = 0
     content_hash: str = ""
     media_type: str | None = None
     future: Future[Any] | None = None
@@ -59,46 +63,80 @@ def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Do
     """
     documents = [Document(change) for change in changes]
     with tally.stage("fetch"):
-        _start(documents, run, tally)
+        _start(documents, run)
+    tally.bytes_read += sum(document.bytes_read for document in documents)
     with tally.stage("extract"):
         _collect(documents, run, tally)
     return documents
 
 
-def _start(documents: Sequence[Document], run: Run, tally: Tally) -> None:
-    """Read every document and hand it to the extraction processes."""
+def _start(documents: Sequence[Document], run: Run) -> None:
+    """Read every document and hand it to the extraction processes as soon as it is there."""
     stored = run.stored.texts(
         document.change.base.revision
         for document in documents
         if document.change.effort == "rechunk" and document.change.base
     )
-    for document in documents:
-        run.check_cancelled()
-        base = document.change.base
-        with _contained(document, "fetch"):
-            if document.change.effort == "rechunk" and base is not None and base.revision in stored:
-                _start_chunking(document, base, stored[base.revision], run)
+    reading: list[Future[None]] = []
+    try:
+        for document in documents:
+            run.check_cancelled()
+            change = document.change
+            base = change.base
+            if change.effort == "rechunk" and base is not None and base.revision in stored:
+                with _contained(document, "fetch"):
+                    _start_chunking(document, base, stored[base.revision], run)
             else:
-                document.change = replace(document.change, effort="extract")
-                _start_extraction(document, run, tally)
+                document.change = replace(change, effort="extract")
+                start = partial(_read, document, run)
+                reading.append(run.fetching.start(change.namespace, change.source, start))
+        _await(reading, run)
+    finally:
+        for future in reading:
+            future.cancel()
 
 
-def _start_extraction(document: Document, run: Run, tally: Tally) -> None:
-    item = document.change.item
-    if item is None:
-        raise BrokenDocument("vanished", "is not in its source any more")
-    limit = run.settings.extraction.max_bytes
-    if item.size > limit:
-        raise SkippedDocument("too-large", f"has {item.size} bytes, more than {limit} (extraction.max_bytes)")
-    item, content = run.sources[document.change.namespace, document.change.source].fetch(item)
-    document.change = replace(document.change, item=item)
+def _await(reading: Sequence[Future[None]], run: Run) -> None:
+    """Wait until all is read, or something concerns the whole run, or the run is cancelled."""
+    left = set(reading)
+    while left:
+        done, left = wait(left, _LOOK_SECONDS, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if left:
+            run.check_cancelled()
+
+
+def _read(document: Document, run: Run) -> None:
+    """Fetch a document and hand it to the extraction processes."""
+    run.check_cancelled()
+    with _contained(document, "fetch"):
+        item = document.change.item
+        if item is None:
+            raise BrokenDocument("vanished", "is not in its source any more")
+        limit = run.settings.extraction.max_bytes
+        if item.size > limit:
+            raise SkippedDocument("too-large", f"has {item.size} bytes, more than {limit} (extraction.max_bytes)")
+        run.fetching.make_room(item.size)
+        try:
+            document.future = _start_extraction(document, item, run)
+        except BaseException:
+            run.fetching.give_back(item.size)
+            raise
+        document.future.add_done_callback(lambda _: run.fetching.give_back(item.size))
+
+
+def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepared]:
+    change = document.change
+    item, content = run.fetching.fetch(change.namespace, change.source, item)
+    document.change = replace(change, item=item)
     document.content_hash = ids.content_hash(content)
-    tally.bytes_read += len(content)
+    document.bytes_read = len(content)
     filename = item.path.rpartition("/")[2]
     document.media_type = detect(content, filename)
-    document.future = _pool(document, run).prepare(RawDocument(content, filename))
     if run.describer is not None and document.media_type.startswith("image/"):
         document.description = run.describer.start(content, document.media_type)
+    return _pool(document, run).prepare(RawDocument(content, filename))
 
 
 def _start_chunking(document: Document, base: DocumentRow, stored: StoredText, run: Run) -> None:

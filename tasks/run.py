@@ -10,10 +10,13 @@ from knowledge.errors import ParquetryError
 from knowledge.rows import Stamp
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
+from knowledge.sources.registry import Scope
 from storage.current import Stored
 from storage.lake import Lake, Snapshot
 from tasks.describe import Describer
+from tasks.fetching import Fetching
 from tasks.models import Model
+from tasks.retries import Retries
 from tasks.vectors import RunVectors
 from tasks.workers import WorkerPool
 
@@ -38,10 +41,16 @@ class Run:
     """(namespace, name) -> source"""
     models: Mapping[str, Model]
     """namespace -> model of its documents"""
+    scopes: Mapping[tuple[str, str], Scope] = field(default_factory=dict)
+    """(namespace, name) -> what the settings say of a source; one without is on this machine"""
     reuse_vectors: bool = True
     """take vectors of earlier runs by text hash"""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """set to stop between documents"""
+    retries: Retries = field(init=False)
+    fetching: Fetching = field(init=False)
+    slots: threading.Semaphore = field(init=False)
+    """for embedding and writing: batches at a time, from however many services they come"""
     _pools: dict[str | None, WorkerPool] = field(default_factory=dict)
     """serialised tokenizer -> processes that count its tokens; None where characters are counted"""
     _stored: Stored | None = None
@@ -49,6 +58,11 @@ class Run:
     """by id of the model"""
     _describer: Describer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.retries = Retries(self.settings.refresh.attempts, self.pause)
+        self.fetching = Fetching(self.sources, self.scopes, self.retries, self.pause)
+        self.slots = threading.Semaphore(self.settings.refresh.workers)
 
     def pool_of(self, namespace: str) -> WorkerPool:
         """The extraction processes for a namespace's documents, started when first needed.
@@ -103,6 +117,7 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.cancelled.set()
+        self.fetching.close()
         with self._lock:
             for pool in self._pools.values():
                 pool.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from knowledge.model import Access, Item, Unlisted
+from knowledge.model import Access, DocumentRow, Item, Unlisted
 
 
 class Source(Protocol):
@@ -47,6 +47,15 @@ class Hashing(Protocol):
 
     def hash(self, path: str) -> str:
         """`ids.content_hash` of one document, in bounded memory."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A source that asks its place only for what changed, once it knows what is published of it."""
+
+    def remember(self, known: Mapping[str, DocumentRow]) -> None:
+        """Take the current rows of this source, by path; called before `scan`."""
         ...
 
 

@@ -66,3 +66,13 @@ def test_batch_holds_documents_of_one_embedder_whatever_their_namespaces():
         [("a", 2), ("c", 2), ("a", 1), ("c", 1)],
     ]
     assert [batch.number for batch in batches] == [0, 1, 2]
+
+
+def test_batch_holds_documents_of_one_service():
+    """Those of a slow one wait for each other and for nobody else."""
+    changes = [change(f"{host}{size}", size) for size in (1, 2) for host in "ab"]
+    batches = into_batches(changes, lambda _: "model@4", 10, 10, lambda each: each.document_id[0])
+    assert [(batch.host, [each.document_id for each in batch.changes]) for batch in batches] == [
+        ("a", ["a2", "a1"]),
+        ("b", ["b2", "b1"]),
+    ]

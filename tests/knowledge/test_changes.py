@@ -5,7 +5,7 @@ import pytest
 from knowledge import ids
 from knowledge.changes import Force, plan_source, within
 from knowledge.fingerprint import Fingerprints
-from knowledge.model import Access, Listing, Unlisted
+from knowledge.model import Access, BrokenOff, Listing, Unlisted
 from knowledge.settings import RefreshSettings
 from tests.records import content_hash, failed, fingerprints, item, row, skipped
 
@@ -272,7 +272,7 @@ def left(rows, count):
 @pytest.mark.parametrize(
     ("total", "gone", "refused"),
     [
-        pytest.param(10, 10, False, id="ten-never-ask-even-if-all"),
+        pytest.param(11, 10, False, id="ten-never-ask"),
         pytest.param(11, 11, True, id="more-than-ten-and-all"),
         pytest.param(100, 20, False, id="exactly-the-share"),
         pytest.param(100, 21, True, id="more-than-the-share"),
@@ -289,6 +289,15 @@ def test_guard_asks_when_both_limits_are_passed(total, gone, refused):
         assert f"source docs would lose {gone} of {total} documents" in planned.refused
         assert "--allow-removals" in planned.refused
     assert plan(left(rows, total - gone), rows, allow_removals=True).refused is None
+
+
+def test_source_that_lists_nothing_asks_however_few_documents_it_had():
+    """An empty mount looks like it."""
+    planned = plan([], [row("a.md")])
+    assert "source docs would lose 1 of 1 documents, because it lists nothing" in planned.refused
+    assert "--allow-removals" in planned.refused
+    assert plan([], [row("a.md")], allow_removals=True).refused is None
+    assert plan([], []).refused is None
 
 
 def test_guard_limits_are_settings():
@@ -313,6 +322,14 @@ def test_incomplete_listing_removes_nothing_and_moves_nothing():
     assert [verdict(change) for change in planned.changes] == [("added", "row", "same content as a.md")]
     assert planned.unlisted == (unlisted,)
     assert planned.refused is None
+
+
+def test_listing_that_broke_off_removes_nothing_and_says_why():
+    listing = Listing("docs", "default", "", (item("b.md", "b"),), broken=BrokenOff("unreachable", "no answer"))
+    planned = plan_source(listing, [row("a.md")], fingerprints(), forbidden, RefreshSettings())
+    assert [change.action for change in planned.changes] == ["added"]
+    assert (planned.refused, planned.broken) == (None, listing.broken)
+    assert planned.warnings == ("docs: the listing broke off, so nothing was removed: no answer",)
 
 
 def test_documents_of_other_sources_are_not_missed():

@@ -132,6 +132,7 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "failures",
         "warnings",
         "refused",
+        "retries",
     ]
     assert list(told["documents"]) == [
         "scanned",

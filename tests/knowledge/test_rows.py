@@ -196,6 +196,7 @@ def test_moved_document_takes_over_what_is_stored_and_leaves_a_tombstone():
     )
     assert (new.revision, new.metadata, new.status) == (row().revision, {"x": 1}, "indexed")
     assert (old.document_id, old.path, old.removed, old.run_id) == (row().document_id, "a.md", True, "run-2")
+    assert old.error == "scan/moved: now b.md"
 
 
 def test_copied_document_leaves_the_original_alone():
@@ -233,8 +234,9 @@ def test_touched_document_stays_refused_for_the_same_reason(known):
 
 def test_removed_document_leaves_a_tombstone_of_its_last_row():
     gone = Change("removed", "row", "", row().document_id, "default", "docs", None, row())
-    assert rows_without_work(gone, STAMP) == [removed_row(row(), STAMP)]
-    assert removed_row(row(), STAMP) == replace(row(), removed=True, run_id="run-2", indexed_at=NOW)
+    assert rows_without_work(gone, STAMP) == [removed_row(row(), STAMP, "scan/gone: ")]
+    tombstone = replace(row(), removed=True, run_id="run-2", indexed_at=NOW, error="remove/asked-for: by hand")
+    assert removed_row(row(), STAMP, "remove/asked-for: by hand") == tombstone
 
 
 def test_there_is_nothing_to_keep_of_a_document_never_stored():

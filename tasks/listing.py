@@ -1,0 +1,78 @@
+"""Listing the sources: all at once, each tried again by itself, none able to hold up or to break the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+from knowledge.errors import classify
+from knowledge.model import BrokenOff, Item, Listing, Unlisted
+from knowledge.sources.base import Source
+from knowledge.sources.registry import Scope
+from tasks.retries import Retries
+from tasks.run import Cancelled
+
+AT_A_TIME = 16
+"""sources listed at once: they mostly wait for services"""
+
+
+def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> list[Listing]:
+    """List every source as far as a refresh concerns it.
+
+    Args:
+        scopes: what to refresh, with the sources to list.
+        retries: of the run.
+
+    Returns:
+        One listing for each, in their order; one that broke off has what was seen, and says so.
+
+    Raises:
+        SettingsError: a source's place does not exist.
+    """
+    stop = threading.Event()
+    if len(scopes) == 1:
+        return [_list(*scopes[0], retries, stop)]
+    with ThreadPoolExecutor(min(len(scopes), AT_A_TIME), thread_name_prefix="list") as threads:
+        listings = [threads.submit(_list, scope, source, retries, stop) for scope, source in scopes]
+        try:
+            done, _ = wait(listings, return_when=FIRST_EXCEPTION)
+            for listing in done:
+                listing.result()
+            return [listing.result() for listing in listings]
+        except BaseException:
+            stop.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _list(scope: Scope, source: Source, retries: Retries, stop: threading.Event) -> Listing:
+    seen: dict[str, Item] = {}
+    """by all tries together; a document that changes while it is listed may come twice"""
+    try:
+        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, seen, stop))
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        broken = BrokenOff(verdict.reason, verdict.detail)
+        return Listing(scope.name, scope.namespace, scope.prefix, tuple(seen.values()), broken=broken)
+    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted)
+
+
+def _one_try(
+    scope: Scope, source: Source, seen: dict[str, Item], stop: threading.Event
+) -> tuple[tuple[Item, ...], tuple[Unlisted, ...]]:
+    items: dict[str, Item] = {}
+    unlisted: list[Unlisted] = []
+    try:
+        for found in source.scan(scope.prefix):
+            if stop.is_set():
+                raise Cancelled("the listing of another source stopped the run; nothing was published")
+            if isinstance(found, Item):
+                items[found.path] = found
+            else:
+                unlisted.append(found)
+    finally:
+        seen.update(items)
+    return tuple(items.values()), tuple(unlisted)

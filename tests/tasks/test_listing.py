@@ -1,0 +1,103 @@
+"""Sources are listed side by side, and what cannot be listed breaks nobody else's."""
+
+import threading
+
+import pytest
+from shelf_source import ShelfSource
+
+from knowledge.errors import SettingsError, TransientError
+from knowledge.model import BrokenOff
+from knowledge.settings import SourceSettings
+from knowledge.sources.registry import Scope
+from tasks.listing import list_scopes
+from tasks.retries import Retries
+
+
+def scope(name):
+    return Scope(SourceSettings(name=name, uri=f"shelf://{name}"), "default", "")
+
+
+def listed(*sources, attempts=1):
+    named = [(scope(f"s{number}"), source) for number, source in enumerate(sources)]
+    return list_scopes(named, Retries(attempts, lambda _: None))
+
+
+def paths(listing):
+    return [item.path for item in listing.items]
+
+
+def test_listing_that_breaks_off_keeps_what_was_seen_and_is_not_complete():
+    source = ShelfSource(a="1", b="2", c="3")
+    source.scan_failures = [(2, TransientError("unreachable", "no answer"))]
+    (listing,) = listed(source)
+    assert paths(listing) == ["a", "b"]
+    assert not listing.complete
+    assert listing.broken == BrokenOff("unreachable", "no answer")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConnectionResetError(104, "reset"), "io-error"),
+        (TimeoutError("late"), "timeout"),
+        (KeyError("Key"), "unexpected"),
+    ],
+)
+def test_whatever_breaks_a_listing_off_stays_with_its_source(error, reason):
+    broken, whole = ShelfSource(a="1"), ShelfSource(b="2")
+    broken.scan_failures = [(1, error)]
+    first, second = listed(broken, whole)
+    assert (first.broken.reason, second.complete, paths(second)) == (reason, True, ["b"])
+
+
+def test_listing_that_broke_off_is_tried_again_from_the_start():
+    source = ShelfSource(a="1", b="2", c="3")
+    source.scan_failures = [(1, TransientError("unreachable", "no answer")), (2, ConnectionResetError(104, "reset"))]
+    (listing,) = listed(source, attempts=3)
+    assert (paths(listing), listing.complete, source.scans) == (["a", "b", "c"], True, 3)
+
+
+def test_what_all_tries_together_saw_is_used():
+    source = ShelfSource(a="1", b="2", c="3")
+    failure = TransientError("unreachable", "no answer")
+    source.scan_failures = [(3, failure), (0, failure)]
+    (listing,) = listed(source, attempts=2)
+    assert (paths(listing), listing.complete) == (["a", "b", "c"], False)
+
+
+def test_sources_are_listed_at_the_same_time():
+    together = threading.Barrier(3, timeout=20)
+    sources = [ShelfSource(a="1") for _ in range(3)]
+    for source in sources:
+        source.before_scan = together.wait
+    assert [paths(listing) for listing in listed(*sources)] == [["a"]] * 3
+
+
+def test_place_that_does_not_exist_stops_everything_and_the_other_listings():
+    stopped = threading.Event()
+
+    class Missing(ShelfSource):
+        def scan(self, prefix):
+            raise SettingsError("no such bucket")
+
+    class Endless(ShelfSource):
+        def scan(self, prefix):
+            try:
+                while True:
+                    yield from super().scan(prefix)
+            finally:
+                stopped.set()
+
+    with pytest.raises(SettingsError, match="no such bucket"):
+        listed(Endless(a="1"), Missing())
+    assert stopped.is_set()
+
+
+def test_document_that_is_listed_twice_is_one():
+    class Twice(ShelfSource):
+        def scan(self, prefix):
+            yield from super().scan(prefix)
+            yield from super().scan(prefix)
+
+    (listing,) = listed(Twice(a="1", b="2"))
+    assert paths(listing) == ["a", "b"]
