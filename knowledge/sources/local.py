@@ -9,13 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO, Literal
 from urllib.parse import unquote, urlsplit
+
+from pydantic import Field
 
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings import Section
 from knowledge.sources.base import Place
+from knowledge.sources.folder_access import SIDECAR, FolderAccess, UnclearAccess
 from knowledge.sources.names import native, printable
 from knowledge.sources.options import options_of
 from knowledge.sources.selection import Selection
@@ -24,16 +28,27 @@ _READS = 3
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 
+class LocalOptions(Section):
+    """What `[source.options]` of a folder may say, besides `archives`."""
+
+    access: Literal["agents"] | None = Field(
+        None,
+        description="`agents`: every folder of the root belongs to the user of its name, and `shared` to everybody.",
+    )
+
+
 class LocalSource:
     """Documents in a folder and below.
 
-    Symbolic links are followed to files inside the folder only; a link that leads out of it is not listed.
+    Symbolic links are followed to files inside the folder only; a link that leads out of it is not listed. A link is
+    seen by those who may see the file that it leads to.
 
     Args:
         root: the folder.
         include: gitignore-style globs; empty for everything.
         exclude: gitignore-style globs, besides `selection.DEFAULT_EXCLUDES`; `!glob` takes one of those back.
-        access: who may see the documents.
+        access: who may see the documents, where no `.parquetry.toml` says otherwise.
+        agents: every folder of the root belongs to the user of its name, and `shared` to everybody.
         skip: a folder never entered: the corpus itself, when it stands inside the source.
     """
 
@@ -44,10 +59,12 @@ class LocalSource:
         exclude: Sequence[str] = (),
         access: Access | None = None,
         skip: Path | None = None,
+        *,
+        agents: bool = False,
     ) -> None:
         self._root = Path(os.path.realpath(root))
         self._selection = Selection(include, exclude)
-        self._access = access or Access()
+        self._access, self._agents = access or Access(), agents
         self._skip = Path(os.path.realpath(skip)) if skip else None
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
@@ -67,7 +84,8 @@ class LocalSource:
                 f"{printable(start)} is left out of source {printable(str(self._root))}: its include or exclude globs, "
                 "or the default excludes (hidden files and caches), do not let it in"
             )
-        yield from self._walk(prefix, start) if folder else self._listed(prefix, start)
+        access = FolderAccess(self._root, self._access, agents=self._agents)
+        yield from self._walk(prefix, start, access) if folder else self._listed(prefix, start, access)
 
     def _check_root(self) -> None:
         shown = printable(str(self._root))
@@ -82,7 +100,7 @@ class LocalSource:
         if self._skip is not None and self._root.is_relative_to(self._skip):
             raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
 
-    def _walk(self, relative: str, folder: str) -> Iterator[Item | Unlisted]:
+    def _walk(self, relative: str, folder: str, access: FolderAccess) -> Iterator[Item | Unlisted]:
         pending = [(relative, folder)]
         while pending:
             relative, folder = pending.pop()
@@ -91,8 +109,12 @@ class LocalSource:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except FileNotFoundError:
                 continue
+                access.of(relative)
             except OSError as error:
                 yield Unlisted(relative, f"cannot list {printable(folder)}: {error.strerror}")
+                continue
+            except UnclearAccess as error:
+                yield Unlisted(relative, str(error))
                 continue
             for entry in entries:
                 name = printable(entry.name)
@@ -100,13 +122,16 @@ class LocalSource:
                 if entry.is_dir(follow_symlinks=False):
                     if self._selection.enters(path) and entry.path != str(self._skip):
                         pending.append((path, entry.path))
-                elif self._selection.wants(path):
-                    yield from self._listed(path, entry.path)
+                elif entry.name != SIDECAR and self._selection.wants(path):
+                    yield from self._listed(path, entry.path, access)
 
-    def _listed(self, path: str, file: str) -> Iterator[Item | Unlisted]:
+    def _listed(self, path: str, file: str, access: FolderAccess) -> Iterator[Item | Unlisted]:
+        place = path
         try:
-            if os.path.islink(file) and not self._inside(file):  # noqa: PTH114
-                return
+            if os.path.islink(file):  # noqa: PTH114
+                if not self._inside(file):
+                    return
+                place = printable(os.path.relpath(os.path.realpath(file), self._root))
             status = os.stat(file)  # noqa: PTH116 - as in the whole scan: a Path for each file costs more than its stat
         except FileNotFoundError:
             return
@@ -114,14 +139,20 @@ class LocalSource:
             if error.errno != errno.ELOOP:
                 yield Unlisted(path, f"cannot read the properties of {printable(file)}: {error.strerror}")
             return
-        if stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode):
+            return
+        try:
+            seen_by = access.of(place.rpartition("/")[0])
+        except UnclearAccess as error:
+            yield Unlisted(path, str(error))
+        else:
             yield Item(
                 path=path,
                 uri=Path(file).as_uri(),
                 size=status.st_size,
                 etag=_etag(status),
                 modified_at=_modified(status),
-                access=self._access,
+                access=seen_by,
             )
 
     def _inside(self, link: str) -> bool:
@@ -146,6 +177,10 @@ class LocalSource:
         with self._file(path).open("rb") as stream:
             return ids.stream_hash(stream)
 
+    def open(self, path: str) -> BinaryIO:
+        """One file, to be read from any place in it."""
+        return self._file(path).open("rb")
+
     def _file(self, path: str) -> Path:
         file = self._root / native(path)
         if not Path(os.path.realpath(file)).is_relative_to(self._root):
@@ -157,10 +192,10 @@ def open_local(place: Place) -> LocalSource:
     """The folder at a path or `file://` URL.
 
     Raises:
-        SettingsError: it has options, which a folder does not know.
+        SettingsError: it has options that a folder does not know.
     """
-    options_of(place, Section)
-    return LocalSource(local_path(place.uri), place.include, place.exclude, place.access, place.corpus)
+    agents = options_of(place, LocalOptions).access == "agents"
+    return LocalSource(local_path(place.uri), place.include, place.exclude, place.access, place.corpus, agents=agents)
 
 
 def is_local(uri: str) -> bool:
