@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from fsspec.registry import known_implementations
 
 from knowledge.errors import SettingsError
+from knowledge.sources.archives import ArchivedSource
 from knowledge.sources.base import Place, Source
 from knowledge.sources.selection import SelectedSource, Selection
 
@@ -40,8 +42,15 @@ def open_place(place: Place) -> Source:
         SettingsError: no provider for this kind of place, or its settings are unusable.
     """
     kind = kind_of(place.uri)
-    source = _provider(kind, place.name)(place)
-    return source if kind in _SELECTS else SelectedSource(source, Selection(place.include, place.exclude))
+    options = dict(place.options)
+    # On a local disk the table of contents of an archive is read in place; elsewhere all of it has to be fetched.
+    archives = options.pop("archives", kind == "file")
+    if not isinstance(archives, bool):
+        raise SettingsError(f"source {place.name}: options: archives must be true or false (it is {archives!r})")
+    source = _provider(kind, place.name)(replace(place, options=options))
+    if kind not in _SELECTS:
+        source = SelectedSource(source, Selection(place.include, place.exclude))
+    return ArchivedSource(source, Selection((), place.exclude)) if archives else source
 
 
 def kind_of(uri: str) -> str:
