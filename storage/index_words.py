@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from knowledge.stems import stemmer, stop_words
 from storage.database import Connection, tuples
-from storage.tokens import CHUNK_TOKENS
+from storage.tokens import CHUNK_CONTENT, tokenised
 
 SLICE = 8_000
 """chunks that are worked on at a time"""
@@ -28,8 +28,10 @@ def count_words(connection: Connection, first: int, language: str) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
     for start, end in slices(connection, first):
         connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE tokenised AS SELECT rowid::INTEGER AS chunk, doc, {CHUNK_TOKENS} AS tokens
-            FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}"""
+            f"""CREATE OR REPLACE TEMP TABLE tokenised AS WITH contents AS MATERIALIZED (
+                SELECT rowid::INTEGER AS chunk, doc, {CHUNK_CONTENT} AS content
+                FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}
+            ) {tokenised("contents")}"""
         )
         connection.execute(
             """CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, count(*) AS tf

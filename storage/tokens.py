@@ -9,6 +9,8 @@ from __future__ import annotations
 
 LONGEST_TOKEN = 64
 """characters; a longer run of letters is no word that anybody types"""
+IS_ASCII = "strlen({0}) = length({0})"
+"""SQL: no character takes more than a byte"""
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
 _BEFORE_FLAG = r"(?:^|[\s\x22\x27\x60(\[])"
 
@@ -40,11 +42,12 @@ MACROS = (
     f"""CREATE OR REPLACE MACRO tokens_unspaced(content) AS flatten(list_transform(
     regexp_extract_all(content, '[{_UNSPACED}]+'), lambda r: list_transform(
         range(1, greatest(2, length(r))), lambda i: substring(r, i::INTEGER, 2))))""",
-    # Text of ASCII only, which most is, has nothing to fold and needs none of Unicode's classes. Folding ends at a NUL.
-    """CREATE OR REPLACE MACRO tokens(content) AS CASE WHEN strlen(content) = length(content)
-    THEN tokens_ascii(lower(content))
-    ELSE list_concat(
-        tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content)) END""",
+    # Folding ends at a NUL.
+    """CREATE OR REPLACE MACRO tokens_other(content) AS list_concat(
+    tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content))""",
+    # Text of ASCII only, which most is, has nothing to fold and needs none of Unicode's classes.
+    f"""CREATE OR REPLACE MACRO tokens(content) AS CASE WHEN {IS_ASCII.format("content")}
+    THEN tokens_ascii(lower(content)) ELSE tokens_other(content) END""",
 )
 """SQL that makes `tokens(text) -> VARCHAR[]`: the tokens of a text in order of kind, repeated as often as they stand"""
 
@@ -54,6 +57,20 @@ def query_tokens(query: str) -> str:
     return "tokens_ascii(lower($1))" if query.isascii() else "tokens($1)"
 
 
-CHUNK_TOKENS = """tokens(concat_ws(' ', list_aggregate(
-    list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text))"""
-"""tokens of a chunk: its text, and of the headings above it those that the text does not repeat"""
+CHUNK_CONTENT = """concat_ws(' ', list_aggregate(
+    list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text)"""
+"""what is tokenised of a chunk: its text, and of the headings above it those that the text does not repeat"""
+CHUNK_TOKENS = f"tokens({CHUNK_CONTENT})"
+
+
+def tokenised(contents: str) -> str:
+    """SQL of rows with their `tokens` instead of their `content`, as `tokens(content)` gives them.
+
+    Two statements and no CASE, of which DuckDB computes both sides for all rows.
+
+    Args:
+        contents: relation with a column `content`.
+    """
+    ascii_only = IS_ASCII.format("content")
+    return f"""SELECT * EXCLUDE (content), tokens_ascii(lower(content)) AS tokens FROM {contents} WHERE {ascii_only}
+    UNION ALL SELECT * EXCLUDE (content), tokens_other(content) AS tokens FROM {contents} WHERE NOT {ascii_only}"""

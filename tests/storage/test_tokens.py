@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from storage.database import open_duckdb
 from storage.index_words import stems_of
-from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens
+from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens, tokenised
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,14 @@ def test_short_way_for_ascii_gives_the_same_tokens(duck, text):
     unicode = duck.execute("SELECT tokens_unicode(lower($1))", [text]).fetchall()[0][0]
     assert tokens(duck, text) == unicode
     assert duck.execute(f"SELECT {query_tokens(text)}", [text]).fetchall()[0][0] == unicode
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.one_of(st.text(max_size=40), st.text(st.characters(max_codepoint=127), max_size=40)), max_size=8))
+def test_many_texts_at_once_have_the_same_tokens(duck, texts):
+    contents = "(SELECT unnest(range(len($1::VARCHAR[]))) AS number, unnest($1::VARCHAR[]) AS content)"
+    found = duck.execute(f"FROM ({tokenised(contents)}) ORDER BY number", [texts]).fetchall()
+    assert found == [(number, tokens(duck, text)) for number, text in enumerate(texts)]
 
 
 def test_headings_count_unless_the_text_repeats_them(duck):
