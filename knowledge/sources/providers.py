@@ -25,13 +25,18 @@ BUILT_IN = {
     "https": "knowledge.sources.web:open_web",
     "youtube": "knowledge.sources.youtube:open_youtube",
     "vercel-blob": "knowledge.sources.vercel_blob:open_vercel_blob",
+    "abfs": "knowledge.sources.azure:open_azure",
+    "abfss": "knowledge.sources.azure:open_azure",
+    "az": "knowledge.sources.azure:open_azure",
+    "gs": "knowledge.sources.gcs:open_gcs",
+    "gcs": "knowledge.sources.gcs:open_gcs",
 }
 """kind of place -> module and function; imported when first needed"""
 _OTHERS = "knowledge.sources.filesystem:open_filesystem"
 """for every scheme that fsspec knows"""
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "youtu.be"})
 """hosts whose pages are videos"""
-_SELECTS = frozenset({"file"})
+_SELECTS = frozenset({"file", "http", "https"})
 """kinds whose provider applies the globs itself"""
 
 

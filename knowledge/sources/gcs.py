@@ -1,0 +1,90 @@
+"""Google Cloud Storage: `gs://bucket/prefix`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from knowledge.errors import SettingsError, TransientError
+from knowledge.model import Item, Unlisted
+from knowledge.sources.base import Place
+from knowledge.sources.filesystem import connect
+from knowledge.sources.remote import Root, listing, reading
+
+_READS = 3
+_FIELDS = "nextPageToken,items(name,size,generation,updated,contentEncoding)"
+
+
+class GoogleSource:
+    """Documents of a bucket, listed page by page and read by the generation that was listed."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
+        """As `Source.scan`."""
+        filesystem, bucket, root = self._opened
+        start = prefix.rstrip("/")
+        tokens: set[str] = set()
+        token = None
+        while True:
+            with listing(self._place):
+                page = filesystem.call(
+                    *("GET", "b/{}/o", bucket), json_out=True, prefix=root.name(start), pageToken=token, fields=_FIELDS
+                )
+            for found in page.get("items", ()):
+                path = root.path(found["name"])
+                within = not start or path == start or path.startswith(f"{start}/")
+                if within and root.holds(found["name"]) and not _is_folder(found):
+                    yield self._item(root, path, found)
+            token = page.get("nextPageToken")
+            if token is None:
+                return
+            if token in tokens:
+                raise TransientError("unlisted", f"{root.uri} sends the same page of its listing again and again")
+            tokens.add(token)
+
+    def _item(self, root: Root, path: str, found: Mapping[str, Any]) -> Item:
+        return Item(
+            path=path,
+            uri=root.uri_of(path),
+            size=int(found["size"]),
+            etag=str(found["generation"]),
+            modified_at=datetime.fromisoformat(found["updated"]).astimezone(UTC),
+            access=self._place.access,
+        )
+
+    def fetch(self, item: Item) -> tuple[Item, bytes]:
+        """Read one generation of an object: the one listed, or the newest if that one was replaced."""
+        with reading(item.path):
+            filesystem, bucket, root = self._opened
+            name = f"{bucket}/{root.name(item.path)}"
+            for _ in range(_READS):
+                try:
+                    content: bytes = filesystem.cat_file(name, generation=item.etag)
+                except FileNotFoundError:
+                    found = filesystem.info(name)
+                    item = replace(self._item(root, item.path, found), access=item.access)
+                else:
+                    return replace(item, size=len(content)), content
+        raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
+
+    @cached_property
+    def _opened(self) -> tuple[Any, str, Root]:
+        filesystem, root = connect(self._place)
+        bucket, _, base = root.base.partition("/")
+        if not bucket:
+            raise SettingsError(f"source {self._place.name}: {self._place.uri} names no bucket; use gs://bucket")
+        return filesystem, bucket, Root(root.uri, base)
+
+
+def open_gcs(place: Place) -> GoogleSource:
+    """The bucket, or what is below a prefix in it; `[source.options]` are the options of gcsfs."""
+    return GoogleSource(place)
+
+
+def _is_folder(found: Mapping[str, Any]) -> bool:
+    return found["name"].endswith("/") and int(found["size"]) == 0

@@ -1,0 +1,271 @@
+"""Places of every kind, with documents in them that a test changes behind the back of the source."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from knowledge.model import Access
+from knowledge.sources.base import Place, Source
+from knowledge.sources.providers import open_place
+from tests.servers.azurite import Azurite
+from tests.servers.cutting_proxy import CuttingProxy
+from tests.servers.vercel_blob import STORE, VercelBlobServer
+
+ACCESS = Access("individual", user_id="ada", tags=("x",))
+_ENOUGH = 150
+"""bytes of an answer: its head, and the beginning of a listing"""
+
+
+def opened(uri: str, **options: object) -> Source:
+    return open_place(Place(name="shelf", uri=uri, access=ACCESS, options=options))
+
+
+class Shelf:
+    """A fresh and empty place.
+
+    Args:
+        environment: for variables that last as long as the test.
+        stack: for what has to be stopped after the test.
+    """
+
+    root = ""
+    """URL"""
+    refused: frozenset[str] = frozenset()
+    """hostile names that cannot be given to a document there"""
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
+        self._environment, self._stack = environment, stack
+
+    def put(self, path: str, content: bytes) -> None:
+        raise NotImplementedError
+
+    def delete(self, path: str) -> None:
+        raise NotImplementedError
+
+    def missing(self) -> Source:
+        """A place that does not exist."""
+        raise NotImplementedError
+
+    def denied(self) -> Source:
+        """The place, for somebody who may not list it."""
+        raise NotImplementedError
+
+    def halting(self) -> Source:
+        """The place with documents in it, of which some cannot be listed."""
+        raise NotImplementedError
+
+    def set_environment(self, variables: Mapping[str, str]) -> None:
+        for name, value in variables.items():
+            self._environment.setenv(name, value)
+
+    def cut(self, port: int) -> int:
+        """The port of a relay to a server on this machine, that cuts its answers short."""
+        proxy = self._stack.enter_context(CuttingProxy(port))
+        proxy.allowed = _ENOUGH
+        return proxy.port
+
+
+class LocalShelf(Shelf):
+    """A folder."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md"})
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, folder: Path) -> None:
+        super().__init__(environment, stack)
+        self.root, self._folder = str(folder), folder
+
+    def put(self, path: str, content: bytes) -> None:
+        file = self._folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        before = file.stat().st_mtime_ns if file.exists() else 0
+        file.write_bytes(content)
+        if file.stat().st_mtime_ns == before:
+            # The clock of files stands still between two quick writes.
+            os.utime(file, ns=(before, before + 1))
+
+    def delete(self, path: str) -> None:
+        (self._folder / path).unlink()
+
+    def missing(self) -> Source:
+        return opened(f"{self.root}-missing")
+
+    def halting(self) -> Source:
+        """Folders so deep that their path is longer than the system takes: even root cannot list the last of them."""
+        self.put("a.md", b"a")
+        above = os.open(self._folder, os.O_RDONLY)
+        for _ in range(20):
+            os.mkdir("d" * 250, dir_fd=above)
+            below = os.open("d" * 250, os.O_RDONLY, dir_fd=above)
+            os.close(above)
+            above = below
+        os.close(above)
+        return opened(self.root)
+
+
+class MemoryShelf(Shelf):
+    """A folder of fsspec's memory file system."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md"})
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
+        super().__init__(environment, stack)
+        self._name = uuid.uuid4().hex
+        self.root = f"memory://{self._name}"
+        self._filesystem = MemoryFileSystem()
+        self._filesystem.makedirs(self._name)
+        stack.callback(self._filesystem.rm, self._name, recursive=True)
+
+    def put(self, path: str, content: bytes) -> None:
+        self._filesystem.pipe_file(f"{self._name}/{path}", content)
+
+    def delete(self, path: str) -> None:
+        self._filesystem.rm_file(f"{self._name}/{path}")
+
+    def missing(self) -> Source:
+        return opened(f"{self.root}-missing")
+
+    def denied(self) -> Source:
+        return opened(f"refusing://{self._name}", refusal="PermissionError")
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a")
+        self.put("folder/deep/x.md", b"x")
+        return opened(f"refusing://{self._name}", refusal="ConnectionResetError", folder="folder")
+
+
+class RefusingFileSystem(MemoryFileSystem):
+    """The same memory, of which a folder cannot be listed.
+
+    Args:
+        refusal: name of the built-in error that this raises.
+        folder: what the folder's path ends in.
+    """
+
+    protocol = "refusing"
+
+    def __init__(self, refusal: str, folder: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self._refusal, self._folder = refusal, folder
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        stripped: str = super()._strip_protocol(path.removeprefix("refusing://"))
+        return stripped
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
+        if path.rstrip("/").endswith(self._folder):
+            raise getattr(builtins, self._refusal)(path)
+        entries: list[Any] = super().ls(path, detail, **options)
+        return entries
+
+
+fsspec.register_implementation("refusing", f"{__name__}.RefusingFileSystem", clobber=True)
+
+
+class AzureShelf(Shelf):
+    """Below a prefix of a container of Azurite; Azure takes a backslash for a slash."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md", "back\\slash.md", "escape\\x41.md"})
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: Azurite) -> None:
+        super().__init__(environment, stack)
+        self._server = server
+        self._container = server.container()
+        self.root = f"abfs://{self._container}/the shelf"
+        self.set_environment(server.environment())
+
+    def put(self, path: str, content: bytes) -> None:
+        self._server.put(self._container, f"the shelf/{path}", content)
+
+    def delete(self, path: str) -> None:
+        self._server.delete(self._container, f"the shelf/{path}")
+
+    def missing(self) -> Source:
+        return opened(f"abfs://{self._container}-missing")
+
+    def denied(self) -> Source:
+        self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(key="d3Jvbmc=")})
+        return opened(self.root)
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a")
+        port = self.cut(self._server.port)
+        self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(port=port)})
+        return opened(self.root)
+
+
+class VercelShelf(Shelf):
+    """Below a prefix of a store of Vercel Blob."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "new\nline.md", "tab\t.md"})
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, access: str) -> None:
+        super().__init__(environment, stack)
+        self._server = stack.enter_context(VercelBlobServer(access, page_size=3))
+        self.root = "vercel-blob://the shelf"
+        self.set_environment(self._server.environment())
+
+    def put(self, path: str, content: bytes) -> None:
+        self._server.put(f"the shelf/{path}", content)
+
+    def delete(self, path: str) -> None:
+        del self._server.blobs[f"the shelf/{path}"]
+
+    def missing(self) -> Source:
+        self._server.is_gone = True
+        return opened(self.root)
+
+    def denied(self) -> Source:
+        self.set_environment(self._server.environment(token=f"vercel_blob_rw_{STORE}_expired"))
+        return opened(self.root)
+
+    def halting(self) -> Source:
+        for number in range(4):
+            self.put(f"{number}.md", b"x")
+        self._server.page_fault = "cut"
+        return opened(self.root)
+
+
+class S3Shelf(Shelf):
+    """Below a prefix of a bucket of SeaweedFS, which keeps keys as paths."""
+
+    refused = frozenset(
+        {"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "back\\slash.md", "escape\\x41.md"}
+    )
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: Any) -> None:
+        super().__init__(environment, stack)
+        self._server, self._client = server, server.client()
+        self._bucket = server.bucket()
+        self.root = f"s3://{self._bucket}/the shelf"
+        self.set_environment(server.environment())
+
+    def put(self, path: str, content: bytes) -> None:
+        self._client.put_object(Bucket=self._bucket, Key=f"the shelf/{path}", Body=content)
+
+    def delete(self, path: str) -> None:
+        self._client.delete_object(Bucket=self._bucket, Key=f"the shelf/{path}")
+
+    def missing(self) -> Source:
+        return opened(f"s3://{self._bucket}-missing")
+
+    def denied(self) -> Source:
+        self.set_environment({"AWS_SECRET_ACCESS_KEY": "wrong"})
+        return opened(self.root)
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a")
+        port = self.cut(urlsplit(self._server.endpoint).port or 80)
+        self.set_environment({"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"})
+        return opened(self.root)

@@ -1,0 +1,280 @@
+"""A small real server on loopback that speaks Vercel Blob's interface and gives out blobs as Vercel's hosts do.
+
+The official client is sent here by the environment alone: `VERCEL_BLOB_API_URL` names the interface, and `HTTPS_PROXY`
+leads what is asked of `*.blob.vercel-storage.com` into this server, whose certificate `SSL_CERT_FILE` vouches for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import ssl
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+STORE = "tEsTsToRe123"
+TOKEN = f"vercel_blob_rw_{STORE}_secretsecret"
+_HOSTS = ".blob.vercel-storage.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """One version of a blob."""
+
+    content: bytes
+    uploaded_at: datetime
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.md5(self.content).hexdigest()}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request, as it came."""
+
+    host: str
+    path: str
+    authorization: str | None
+
+
+class VercelBlobServer:
+    """One store.
+
+    Args:
+        access: `public` or `private`, as the store's.
+        page_size: most blobs in a page of a listing.
+    """
+
+    def __init__(self, access: str = "public", page_size: int = 1000) -> None:
+        self.access, self.page_size = access, page_size
+        self.blobs: dict[str, Blob] = {}
+        self.cached: dict[str, Blob] = {}
+        """what a public read gets instead, as long as it is here"""
+        self.seen: list[Seen] = []
+        self.page_fault = ""
+        """what happens from the second page of a listing on: `error`, `cut`, `empty`, `repeat` or nothing"""
+        self.is_gone = False
+        """whether there is no such store any more"""
+        self._clock = datetime(2026, 1, 1, tzinfo=UTC)
+        self._folder = tempfile.TemporaryDirectory()
+        self._certificate = Path(self._folder.name) / "certificate.pem"
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _write_certificate(self._certificate)
+        tls.load_cert_chain(self._certificate)
+        self._server = _Server(self, tls)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def put(self, pathname: str, content: bytes) -> None:
+        self._clock += timedelta(seconds=1)
+        self.blobs[pathname] = Blob(content, self._clock)
+
+    def environment(self, token: str = TOKEN) -> dict[str, str]:
+        """What makes the official client come here."""
+        place = f"http://127.0.0.1:{self._server.server_port}"
+        return {
+            "BLOB_READ_WRITE_TOKEN": token,
+            "VERCEL_BLOB_API_URL": f"{place}/api/blob",
+            "HTTPS_PROXY": place,
+            "SSL_CERT_FILE": str(self._certificate),
+        }
+
+    def url(self, pathname: str) -> str:
+        return f"https://{STORE.lower()}.{self.access}{_HOSTS}/{quote(pathname)}"
+
+    def __enter__(self) -> VercelBlobServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._folder.cleanup()
+
+    def listed(self, prefix: str, cursor: str | None, limit: int) -> dict[str, Any]:
+        names = sorted(name for name in self.blobs if name.startswith(prefix))
+        start = int(cursor or 0)
+        end = start + min(limit, self.page_size)
+        page: dict[str, Any] = {
+            "blobs": [self.described(name) for name in names[start:end]],
+            "hasMore": end < len(names),
+        }
+        if page["hasMore"]:
+            page["cursor"] = str(end)
+        if start and self.page_fault == "empty":
+            page |= {"blobs": [], "hasMore": True, "cursor": str(end)}
+        if start and self.page_fault == "repeat":
+            page |= {"hasMore": True, "cursor": cursor}
+        return page
+
+    def described(self, name: str) -> dict[str, Any]:
+        blob = self.blobs[name]
+        return {
+            "url": self.url(name),
+            "downloadUrl": f"{self.url(name)}?download=1",
+            "pathname": name,
+            "size": len(blob.content),
+            "uploadedAt": blob.uploaded_at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+            "etag": blob.etag,
+        }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, store: VercelBlobServer, tls: ssl.SSLContext) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.store, self.tls = store, tls
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    host = ""
+    """to which the connection was tunnelled"""
+
+    def do_CONNECT(self) -> None:
+        self.host = self.path.partition(":")[0]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.flush()
+        if not self.host.endswith(_HOSTS):
+            self.server.store.seen.append(Seen(self.host, "", None))
+            self.close_connection = True
+            return
+        self.request = self.connection = self.server.tls.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
+        self.close_connection = False
+
+    def finish(self) -> None:
+        super().finish()
+        if self.host:
+            self.connection.close()
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        query = {key: values[0] for key, values in parse_qs(asked.query, keep_blank_values=True).items()}
+        self.server.store.seen.append(Seen(self.host, self.path, self.headers.get("Authorization")))
+        if self.host:
+            self._give_out(unquote(asked.path).removeprefix("/"), query)
+        elif self._is_allowed(asked.path, "/api/blob"):
+            self._describe(query) if "url" in query else self._list(query)
+
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        asked = urlsplit(self.path)
+        if self._is_allowed(asked.path, "/api/blob"):
+            name = parse_qs(asked.query)["pathname"][0]
+            if name in self.server.store.blobs and self.headers.get("x-allow-overwrite") != "1":
+                self._refuse(400, "bad_request", "This blob already exists, use `allowOverwrite: true`")
+                return
+            self.server.store.put(name, content)
+            self._send(200, _uploaded(self.server.store.described(name)))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self._is_allowed(self.path, "/api/blob/delete"):
+            for url in body["urls"]:
+                self.server.store.blobs.pop(_name(url), None)
+            self._send(200, {})
+
+    def _list(self, query: Mapping[str, str]) -> None:
+        if query.get("cursor") and self.server.store.page_fault == "error":
+            self._refuse(503, "service_unavailable", "The blob service is currently not available")
+            return
+        page = self.server.store.listed(query.get("prefix", ""), query.get("cursor"), int(query.get("limit", 1000)))
+        self._send(200, page, cut=bool(query.get("cursor")) and self.server.store.page_fault == "cut")
+
+    def _describe(self, query: Mapping[str, str]) -> None:
+        name = _name(query["url"])
+        if name not in self.server.store.blobs:
+            self._refuse(404, "not_found", "The requested blob does not exist")
+            return
+        self._send(200, _uploaded(self.server.store.described(name)) | {"cacheControl": "public, max-age=2592000"})
+
+    def _give_out(self, name: str, query: Mapping[str, str]) -> None:
+        blob = self.server.store.blobs.get(name)
+        if "cache" not in query or self.server.store.access == "public":
+            blob = self.server.store.cached.get(name, blob)
+        if self.server.store.access == "private" and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._refuse(403, "forbidden", "Forbidden")
+        elif blob is None or self.host != urlsplit(self.server.store.url("")).hostname:
+            self._refuse(404, "not_found", "The requested blob does not exist")
+        else:
+            self._send(
+                200, blob.content, {"ETag": f"W/{blob.etag}", "Last-Modified": format_datetime(blob.uploaded_at)}
+            )
+
+    def _is_allowed(self, path: str, expected: str) -> bool:
+        if path != expected or self.headers.get("x-api-version") != "12":
+            self._refuse(400, "bad_request", f"unscripted: {self.command} {self.path}")
+        elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._refuse(403, "forbidden", "Access denied, please provide a valid token for this resource.")
+        elif self.server.store.is_gone:
+            self._refuse(404, "store_not_found", "This store does not exist.")
+        else:
+            return True
+        return False
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self._send(status, {"error": {"code": code, "message": message}})
+
+    def _send(self, status: int, body: Any, headers: Mapping[str, str] | None = None, *, cut: bool = False) -> None:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/octet-stream" if body is raw else "application/json")
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw[: len(raw) // 2] if cut else raw)
+        self.close_connection = self.close_connection or cut
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _uploaded(described: Mapping[str, Any]) -> dict[str, Any]:
+    return {**described, "contentType": "text/plain", "contentDisposition": "inline"}
+
+
+def _name(url_or_pathname: str) -> str:
+    parts = urlsplit(url_or_pathname)
+    return unquote(parts.path).removeprefix("/") if parts.scheme == "https" else url_or_pathname
+
+
+def _write_certificate(file: Path) -> None:
+    """A certificate for Vercel's hosts that vouches for itself, with its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "tests")])
+    hosts = [x509.DNSName(f"*.{access}{_HOSTS}") for access in ("public", "private")]
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
