@@ -13,7 +13,7 @@ from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.base import Place, Source
 from knowledge.sources.local import is_local, local_path
 from knowledge.sources.names import printable
-from knowledge.sources.providers import open_place
+from knowledge.sources.providers import kind_of, open_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,16 @@ def _remote_scope(target: str, configured: Sequence[Scope], namespace: str) -> S
     """The part of a configured source that a URL is, else a source of its own, named by its URL."""
     for scope in configured:
         root = scope.settings.uri.rstrip("/") + "/"
-        if not is_local(root) and f"{target.rstrip('/')}/".startswith(root):
+        if not is_local(root) and _holds(root, f"{target.rstrip('/')}/"):
             return Scope(
                 scope.settings, scope.namespace, target.removeprefix(root).rstrip("/") if target + "/" != root else ""
             )
     return Scope(SourceSettings(name=target, uri=target), namespace, "")
+
+
+def _holds(root: str, target: str) -> bool:
+    """Whether a URL is a source or a place below it; what a page lists need not stand below its own URL."""
+    return target == root if kind_of(root) in ("http", "https", "youtube") else target.startswith(root)
 
 
 def _exists(path: Path) -> bool:

@@ -132,7 +132,9 @@ class WebSource:
         feeds = False
         for root in self._roots:
             found = self._open_root(root)
-            if isinstance(found, Item) and self._is_stranger(found):
+            if isinstance(found, Unlisted):
+                yield found
+            elif isinstance(found, Item) and self._is_stranger(found):
                 strangers.append(found)
             elif isinstance(found, Item):
                 listed.add(found.path)
@@ -143,7 +145,9 @@ class WebSource:
         if feeds:
             # A feed names only its latest entries: those it named before are asked whether they are still there.
             for path, row in self._known.items():
-                pages.setdefault(path, _Page(path, row.uri, Entry(row.uri, None)))
+                page = _named(Entry(row.uri, None), row.uri)
+                if isinstance(page, _Page):
+                    pages.setdefault(path, replace(page, path=path))
         missing = self._known.keys() - pages.keys() - listed
         for item in strangers:
             yield from self._wanted(item, prefix) if not missing else [_not_a_listing(item)]
@@ -162,7 +166,7 @@ class WebSource:
         """Whether an address turned out to be a page that nobody said it is."""
         return self._options.kind is None and item.path not in self._known
 
-    def _open_root(self, root: httpx.URL) -> Item | _Listing | None:
+    def _open_root(self, root: httpx.URL) -> Item | Unlisted | _Listing | None:
         """What stands at an address of the settings; None for a page that is gone.
 
         Raises:
@@ -181,14 +185,10 @@ class WebSource:
                 if kind == "page":
                     return self._item_read(path, url, answer, content)
                 return _Listing(str(answer.url), kind, listing)
-        except FileNotFoundError as error:
-            if page:
-                return None
-            raise TransientError("not-found", f"{url} is not there; correct its address") from error
+        except FileNotFoundError:
+            return None if known else Unlisted("", f"{url} is not there; correct its address")
         except DocumentError as error:
-            if page:
-                return self._refused(path, url, error)
-            raise TransientError(error.reason, error.detail) from error
+            return self._refused(path, url, error) if page else Unlisted("", error.detail)
 
     def _gather(self, root: _Listing, pages: dict[str, _Page]) -> Iterator[Item | Unlisted]:
         """Collect what a listing names, and what the listings name that it names."""
@@ -204,10 +204,12 @@ class WebSource:
                         yield self._refused(_shown(entry.address), entry.address, found)
                     elif not entry.listing:
                         pages.setdefault(found.path, found)
-                    elif found.url not in opened and depth < _NESTED:
+                    elif depth == _NESTED:
+                        yield Unlisted("", f"{found.url} is listed in too many sitemaps, one in the other")
+                    elif found.url not in opened:
                         opened.add(found.url)
                         pending.append((found.url, depth + 1))
-                    if len(pages) > self._options.max_pages:
+                    if max(len(pages), len(opened)) > self._options.max_pages:
                         yield Unlisted("", f"{listing.url} names more than {self._options.max_pages} pages (max_pages)")
                         return
             except (DocumentError, FileNotFoundError) as error:
@@ -244,8 +246,9 @@ class WebSource:
         except DocumentError as error:
             found = self._refused(page.path, page.url, error)
         except TransientError as error:
-            failures[host] += 1
-            given_up = "; its other pages were not asked" if failures[host] == _GIVES_UP_AFTER else ""
+            with self._lock:
+                failures[host] += 1
+                given_up = "; its other pages were not asked" if failures[host] == _GIVES_UP_AFTER else ""
             return Unlisted(page.path, f"{error.detail}{given_up}")
         failures[host] = 0
         return found

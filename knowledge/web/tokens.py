@@ -9,7 +9,9 @@ from email.message import Message
 import httpx
 
 from knowledge.errors import BrokenDocument
+from knowledge.extract.detect import detect
 from knowledge.extract.encoding import decode
+from knowledge.extract.media_types import is_text
 
 _ETAG, _MODIFIED, _LISTED, _REFUSED, _CONTENT = "etag:", "modified:", "lastmod:", "refused:", "content:"
 _SETTLED = timedelta(days=2)
@@ -64,6 +66,9 @@ def as_declared(content: bytes, content_type: str | None) -> bytes:
     charset = message.get_content_charset()
     if not charset or charset in ("utf-8", "utf8") or message.get_content_type() not in _TEXTS:
         return content
+    if not is_text(detect(content, "")):
+        # What is announced as text need be none.
+        return content
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -73,6 +78,5 @@ def as_declared(content: bytes, content_type: str | None) -> bytes:
     try:
         text, encoding = decode(content, charset)
     except BrokenDocument:
-        # A picture that is announced as text is told by its signature later on.
         return content
     return content if encoding.startswith("utf") else BOM_UTF8 + text.encode("utf-8")

@@ -1,0 +1,466 @@
+"""Pages of the web as documents: what is listed, what is asked for, and what is never taken for gone."""
+
+import gzip
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from records import row
+from servers.web_server import Page, RawServer, WebServer
+
+from knowledge import ids
+from knowledge.errors import BrokenDocument, SettingsError, SkippedDocument, TransientError
+from knowledge.model import Access, Item, Unlisted
+from knowledge.sources.base import Hashing, Place, Remembering
+from knowledge.sources.providers import open_place
+
+HTML = "<!doctype html><title>{0}</title><p>About {0}."
+
+
+@pytest.fixture
+def server():
+    with WebServer() as server:
+        yield server
+
+
+def web(server, path="/", include=(), exclude=(), **options):
+    options = {"allow": [server.place], "requests_per_second": 1000, **options}
+    return open_place(
+        Place("site", server.url + path, Access(tags=("t",)), include=include, exclude=exclude, options=options)
+    )
+
+
+def scanned(source):
+    found = list(source.scan(""))
+    items = {each.path.partition("/")[2]: each for each in found if isinstance(each, Item)}
+    return items, [each for each in found if isinstance(each, Unlisted)]
+
+
+def rows_of(items):
+    """What is published after a refresh that took these items."""
+    return {
+        item.path: row(item.path, uri=item.uri, size=item.size, etag=item.etag, modified_at=item.modified_at)
+        for item in items.values()
+    }
+
+
+def refreshed(source, server, items):
+    """The same source, which now knows what it listed."""
+    source.remember(rows_of(items))
+    server.asked.clear()
+    return source
+
+
+def sitemap(server, *entries):
+    urls = "".join(
+        f"<url><loc>{server.url}{path}</loc>{f'<lastmod>{modified}</lastmod>' if modified else ''}</url>"
+        for path, modified in entries
+    )
+    return f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
+
+
+# --- one page
+
+
+def test_single_page_is_one_document_and_is_asked_for_once(server):
+    server.pages["/"] = Page(HTML.format("Home"), etag='"1"', modified="Tue, 03 Feb 2026 10:00:00 GMT")
+    source = web(server)
+    assert isinstance(source, Hashing)
+    assert isinstance(source, Remembering)
+    items, unlisted = scanned(source)
+    (item,) = items.values()
+    assert (item.path, item.uri, item.etag, item.size, item.access) == (
+        f"{server.place}/index.html", f"{server.url}/", 'etag:"1"', 48, Access(tags=("t",)),
+    )  # fmt: skip
+    assert item.modified_at == datetime(2026, 2, 3, 10, tzinfo=UTC)
+    assert unlisted == []
+    assert source.fetch(item) == (item, HTML.format("Home").encode())
+    assert server.paths() == ["/"], "what was read while listing is not asked for again"
+
+
+def test_page_read_a_second_time_is_asked_for_again(server):
+    server.pages["/"] = Page("one", etag='"1"')
+    source = web(server)
+    (item,) = scanned(source)[0].values()
+    source.fetch(item)
+    server.pages["/"] = Page("two!", etag='"2"')
+    again, content = source.fetch(item)
+    assert (again.etag, again.size, content) == ('etag:"2"', 4, b"two!")
+
+
+@pytest.mark.parametrize(
+    ("page", "header"),
+    [
+        (Page("text", etag='W/"weak"'), ("If-None-Match", 'W/"weak"')),
+        (
+            Page("text", modified="Tue, 03 Feb 2026 10:00:00 GMT"),
+            ("If-Modified-Since", "Tue, 03 Feb 2026 10:00:00 GMT"),
+        ),
+    ],
+    ids=["etag", "last-modified"],
+)
+def test_unchanged_page_is_not_sent_again(server, page, header):
+    server.pages["/"] = page
+    source = web(server)
+    first, _ = scanned(source)
+    again, _ = scanned(refreshed(source, server, first))
+    assert again == first
+    (asked,) = (each for each in server.asked if each.path == "/")
+    assert (asked.status, asked.headers[header[0]]) == (304, header[1])
+
+
+def test_page_without_validators_is_told_by_its_content(server):
+    server.pages["/"] = Page("text")
+    source = web(server)
+    first, _ = scanned(source)
+    assert first["index.html"].etag == f"content:{ids.content_hash(b'text')}"
+    assert scanned(refreshed(source, server, first))[0]["index.html"].etag == first["index.html"].etag
+    server.pages["/"] = Page("new text")
+    assert scanned(source)[0]["index.html"].etag != first["index.html"].etag
+
+
+def test_content_read_while_listing_tells_what_was_only_touched(server):
+    server.pages["/"] = Page("text", etag='"1"')
+    source = web(server)
+    first, _ = scanned(source)
+    server.pages["/"] = Page("text", etag='"2"')
+    again, _ = scanned(refreshed(source, server, first))
+    assert again["index.html"].etag == 'etag:"2"'
+    assert source.hash(again["index.html"].path) == ids.content_hash(b"text")
+    with pytest.raises(FileNotFoundError):
+        source.hash("never/read")
+
+
+def test_page_that_is_gone_is_not_listed_once_it_was_known(server):
+    server.pages["/a"] = Page("text")
+    source = web(server, "/a")
+    first, _ = scanned(source)
+    server.pages.clear()
+    assert scanned(refreshed(source, server, first)) == ({}, [])
+    with pytest.raises(FileNotFoundError):
+        source.fetch(replace(first["a"], etag="other"))
+
+
+def test_address_that_never_was_there_is_told(server):
+    (unlisted,) = scanned(web(server, "/typo"))[1]
+    assert unlisted == Unlisted("", f"{server.url}/typo is not there; correct its address")
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
+def test_page_that_fails_is_never_gone(server, status):
+    server.pages["/"] = Page("text")
+    source = web(server)
+    (item,) = scanned(source)[0].values()
+    source.fetch(item)
+    server.pages["/"] = Page("sorry", status)
+    with pytest.raises(TransientError, match=str(status)):
+        list(refreshed(source, server, {"index.html": item}).scan(""))
+    with pytest.raises(TransientError, match=str(status)):
+        source.fetch(item)
+
+
+def test_server_that_asks_to_be_left_alone_is(server):
+    server.pages["/"] = Page("later", 503, {"Retry-After": "3000"})
+    source = web(server)
+    for _ in range(2):
+        with pytest.raises(TransientError) as raised:
+            list(source.scan(""))
+        assert raised.value.reason == "rate-limited"
+        assert 2990 < raised.value.retry_after <= 3000
+    assert server.paths() == ["/"]
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (Page("no", 403), "forbidden"),
+        (Page("no", 401), "forbidden"),
+        (Page("no", 418), "unexpected-answer"),
+        (Page("", 302, {"Location": "http://10.0.0.1/"}), "forbidden-address"),
+        (Page("x", headers={"Content-Encoding": "br"}), "unsupported-encoding"),
+    ],
+    ids=["403", "401", "418", "redirect-inside", "encoding"],
+)
+def test_page_that_is_refused_is_listed_and_fails_when_it_is_read(server, page, reason):
+    server.pages |= {"/urls.txt": Page(f"{server.url}/a\n{server.url}/b\n"), "/a": Page("text"), "/b": page}
+    source = web(server, "/urls.txt")
+    items, unlisted = scanned(source)
+    assert (sorted(items), unlisted) == (["a", "b"], [])
+    assert items["b"].etag == f"refused:{reason}"
+    with pytest.raises(BrokenDocument) as raised:
+        source.fetch(items["b"])
+    assert raised.value.reason == reason
+
+
+def test_text_in_another_encoding_is_read_as_the_server_says(server):
+    text = "Прайс-лист"
+    server.pages["/"] = Page(text.encode("koi8-r"), headers={"Content-Type": "text/html; charset=KOI8-R"})
+    source = web(server)
+    (item,) = scanned(source)[0].values()
+    assert source.fetch(item)[1].decode("utf-8-sig") == text
+    server.pages["/"] = Page(b"%PDF-1.7 \xff\x00", headers={"Content-Type": "text/html; charset=latin1"})
+    assert source.fetch(item)[1] == b"%PDF-1.7 \xff\x00"
+
+
+# --- lists, sitemaps, feeds
+
+
+def test_list_of_urls_names_documents(server):
+    lines = f"# ours\n\n{server.url}/a\n{server.url}/b?x=1\n{server.url}/a#part\n{server.url}/gone\n"
+    server.pages |= {"/urls.txt": Page(lines), "/a": Page("a"), "/b?x=1": Page("b")}
+    items, unlisted = scanned(web(server, "/urls.txt"))
+    assert (sorted(items), unlisted) == (["a", "b?x=1"], [])
+
+
+def test_settings_may_name_more_addresses(server):
+    server.pages |= {"/a": Page("a"), "/more.txt": Page(f"{server.url}/b"), "/b": Page("b")}
+    items, _ = scanned(web(server, "/a", urls=[f"{server.url}/more.txt"]))
+    assert sorted(items) == ["a", "b"]
+
+
+def test_sitemap_that_says_when_pages_changed_spares_asking_for_them(server):
+    server.pages |= {
+        "/sitemap.xml": Page(sitemap(server, ("/a", "2026-01-31"), ("/b", "2026-01-31T10:00:00+02:00"), ("/c", None))),
+        **{path: Page(path) for path in ("/a", "/b", "/c")},
+    }
+    source = web(server, "/sitemap.xml")
+    items, unlisted = scanned(source)
+    assert unlisted == []
+    assert {name: item.etag for name, item in items.items()} == {
+        "a": "lastmod:2026-01-31T00:00:00+00:00",
+        "b": "lastmod:2026-01-31T08:00:00+00:00",
+        "c": f"content:{ids.content_hash(b'/c')}",
+    }
+    assert server.paths() == ["/sitemap.xml", "/c"]
+    fetched, content = source.fetch(items["a"])
+    assert (fetched, content) == (replace(items["a"], size=2), b"/a")
+    again, _ = scanned(refreshed(source, server, {**items, "a": fetched}))
+    assert (again["a"], again["b"]) == (fetched, items["b"])
+
+
+def test_page_that_changed_today_is_read_again_when_the_day_is_over(server):
+    today = datetime.now(UTC).date()
+    server.pages["/sitemap.xml"] = Page(
+        sitemap(server, ("/a", today.isoformat()), ("/b", (today - timedelta(days=3)).isoformat()))
+    )
+    items, _ = scanned(web(server, "/sitemap.xml"))
+    assert [item.etag.endswith("?") for item in items.values()] == [True, False]
+
+
+def test_sitemaps_of_sitemaps_are_followed_packed_or_not(server):
+    index = f"<sitemapindex><sitemap><loc>{server.url}/one.xml.gz</loc></sitemap><sitemap><loc>/two.xml</loc></sitemap>"
+    server.pages |= {
+        "/sitemap.xml": Page(index + "</sitemapindex>"),
+        "/one.xml.gz": Page(gzip.compress(sitemap(server, ("/a", "2026-01-01")).encode())),
+        "/two.xml": Page(sitemap(server, ("/b", "2026-01-01"), ("/a", "2026-01-01"))),
+    }
+    items, unlisted = scanned(web(server, "/sitemap.xml"))
+    assert (sorted(items), unlisted) == (["a", "b"], [])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Page("gone", 404),
+        Page("no", 403),
+        Page("<urlset><url><loc>/b</loc><lastmod>2026-01-01</lastmod></url><url>"),
+        Page("<!DOCTYPE a [<!ENTITY b 'c'>]><urlset><url><loc>&b;</loc></url></urlset>"),
+        Page("", 302, {"Location": "http://169.254.169.254/"}),
+    ],
+    ids=["404", "403", "cut", "entities", "redirect-inside"],
+)
+def test_sitemap_that_cannot_be_read_whole_leaves_the_listing_incomplete(server, broken):
+    index = "<sitemapindex><sitemap><loc>/one.xml</loc></sitemap><sitemap><loc>/two.xml</loc></sitemap></sitemapindex>"
+    server.pages |= {"/sitemap.xml": Page(index), "/two.xml": Page(sitemap(server, ("/b", "2026-01-01")))}
+    server.pages["/one.xml"] = broken
+    items, unlisted = scanned(web(server, "/sitemap.xml"))
+    assert sorted(items) == ["b"]
+    assert [(each.path, "/one.xml" in each.detail) for each in unlisted] == [("", True)]
+
+
+@pytest.mark.parametrize("broken", [Page("down", 500), Page(gzip.compress(b"<urlset>")[:-9])], ids=["500", "cut-gzip"])
+def test_sitemap_that_may_be_whole_later_breaks_the_listing_off(server, broken):
+    server.pages |= {
+        "/sitemap.xml": Page("<sitemapindex><sitemap><loc>/one.xml</loc></sitemap></sitemapindex>"),
+        "/one.xml": broken,
+    }
+    with pytest.raises(TransientError, match=r"/one\.xml"):
+        list(web(server, "/sitemap.xml").scan(""))
+
+
+def test_maintenance_page_in_place_of_a_sitemap_removes_nothing(server):
+    server.pages["/sitemap.xml"] = Page(sitemap(server, ("/a", "2026-01-01"), ("/b", "2026-01-01")))
+    source = web(server, "/sitemap.xml")
+    items, _ = scanned(source)
+    server.pages["/sitemap.xml"] = Page(HTML.format("We are back soon"))
+    found, (unlisted,) = scanned(refreshed(source, server, items))
+    assert found == {}
+    assert 'is a page, where a list of pages was; if that is meant, set kind = "page"' in unlisted.detail
+
+
+def test_listing_beyond_the_limit_is_incomplete(server):
+    server.pages["/sitemap.xml"] = Page(sitemap(server, *((f"/{n}", "2026-01-01") for n in range(9))))
+    items, (unlisted,) = scanned(web(server, "/sitemap.xml", max_pages=5))
+    assert len(items) >= 5
+    assert "names more than 5 pages (max_pages)" in unlisted.detail
+
+
+RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><link>/</link>{0}</channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="/self" rel="self"/>
+<entry><link rel="edit" href="/edit"/><link href="/a"/><updated>2026-02-03T04:05:06Z</updated></entry>
+<entry><link rel="alternate" href="b?x=1&amp;y=2"/></entry></feed>"""
+
+
+def test_feed_names_documents(server):
+    items = (
+        "<item><link>{0}/a</link><pubDate>Tue, 03 Feb 2026 10:00:00 GMT</pubDate></item><item><guid>{0}/b</guid></item>"
+    )
+    server.pages |= {
+        "/rss": Page(RSS.format(items.format(server.url))),
+        "/feeds/atom": Page(ATOM),
+        **{path: Page(path) for path in ("/a", "/b", "/feeds/b?x=1&y=2")},
+    }
+    assert sorted(scanned(web(server, "/rss"))[0]) == ["a", "b"]
+    found, _ = scanned(web(server, "/feeds/atom"))
+    assert sorted(found) == ["a", "feeds/b?x=1&y=2"]
+    assert found["a"].etag == "lastmod:2026-02-03T04:05:06+00:00"
+
+
+def test_entry_that_left_a_feed_stays_until_its_page_is_gone(server):
+    def feed(*paths):
+        return Page(RSS.format("".join(f"<item><link>{server.url}{path}</link></item>" for path in paths)))
+
+    server.pages |= {"/rss": feed("/a", "/b", "/c"), **{path: Page(path, etag='"1"') for path in ("/a", "/b", "/c")}}
+    source = web(server, "/rss")
+    items, _ = scanned(source)
+    server.pages["/rss"] = feed("/c")
+    del server.pages["/b"]
+    again, unlisted = scanned(refreshed(source, server, items))
+    assert (sorted(again), unlisted) == (["a", "c"], [])
+    assert again["a"] == items["a"]
+
+
+def test_feed_as_one_document_where_the_settings_say_so(server):
+    server.pages["/rss"] = Page(RSS.format("<item><link>/a</link></item>"))
+    assert sorted(scanned(web(server, "/rss", kind="page"))[0]) == ["rss"]
+
+
+def test_address_in_a_listing_that_is_none_is_a_refused_document(server):
+    server.pages["/rss"] = Page(RSS.format("<item><link>mailto:a@b.example</link></item>"))
+    source = web(server, "/rss")
+    (item,) = (each for each in source.scan("") if isinstance(each, Item))
+    assert (item.path, item.etag) == ("mailto:a@b.example", "refused:bad-url")
+    with pytest.raises(BrokenDocument, match="not an address of the web"):
+        source.fetch(item)
+
+
+def test_pages_that_are_not_wanted_are_not_asked_for(server):
+    paths = ("/a.html", "/docs/b.html", "/docs/drafts/c.html")
+    server.pages |= {"/l": Page("\n".join(server.url + path for path in paths)), **{path: Page("x") for path in paths}}
+    items, _ = scanned(web(server, "/l", include=["*/docs/**"], exclude=["drafts/"]))
+    assert sorted(items) == ["docs/b.html"]
+    assert server.paths() == ["/l", "/docs/b.html"]
+
+
+def test_host_that_keeps_failing_is_given_up_and_the_others_are_not(server):
+    with WebServer({f"/{n}": Page("down", 500) for n in range(50)}) as down:
+        lines = [f"{down.url}/{n}" for n in range(50)] + [f"{server.url}/a"]
+        server.pages |= {"/l": Page("\n".join(lines)), "/a": Page("a")}
+        items, unlisted = scanned(web(server, "/l", allow=["127.0.0.1"]))
+        assert len(down.paths()) < 20
+    assert sorted(items) == ["a"]
+    assert 3 <= len(unlisted) < 20
+    assert sum("its other pages were not asked" in each.detail for each in unlisted) == 1
+
+
+# --- manners
+
+
+def test_robots_rules_are_kept(server):
+    rules = "User-agent: *\nDisallow: /\n\nUser-agent: parquetry\nDisallow: /private/\nAllow: /private/open$\n"
+    paths = ("/a", "/private/b", "/private/open")
+    server.pages |= {
+        "/robots.txt": Page(rules),
+        "/l": Page("\n".join(server.url + path for path in paths)),
+        **{path: Page("x") for path in paths},
+    }
+    source = web(server, "/l")
+    items, _ = scanned(source)
+    assert [each.path for each in server.asked].count("/robots.txt") == 1
+    assert sorted(server.paths()) == ["/a", "/l", "/private/open"]
+    with pytest.raises(SkippedDocument, match=r"robots\.txt does not allow"):
+        source.fetch(items["private/b"])
+    assert server.asked == []
+
+
+def test_page_behind_a_redirect_needs_permission_too(server):
+    server.pages |= {
+        "/robots.txt": Page("User-agent: *\nDisallow: /secret"),
+        "/l": Page(f"{server.url}/go"),
+        "/go": Page("", 302, {"Location": "/secret"}),
+        "/secret": Page("x"),
+    }
+    items, _ = scanned(web(server, "/l"))
+    assert items["go"].etag == "refused:robots"
+    assert "/secret" not in server.paths()
+
+
+@pytest.mark.parametrize(("status", "asked"), [(404, True), (403, True), (500, False), (503, False), (429, False)])
+def test_rules_that_cannot_be_had_keep_pages_waiting_and_rules_that_are_not_there_do_not(server, status, asked):
+    server.pages |= {"/robots.txt": Page("?", status), "/": Page("x")}
+    source = web(server)
+    if asked:
+        assert len(scanned(source)[0]) == 1
+    else:
+        with pytest.raises(TransientError, match=f"answered {status}; pages there wait"):
+            list(source.scan(""))
+    assert server.paths() == (["/"] if asked else [])
+
+
+def test_operators_can_be_reached(server):
+    server.pages["/"] = Page("x")
+    scanned(web(server, contact="mailto:web@example.org"))
+    agents = {each.headers["User-Agent"] for each in server.asked}
+    assert len(agents) == 1
+    assert agents.pop().startswith("Parquetry/")
+    assert server.asked[0].headers["User-Agent"].endswith(" (+mailto:web@example.org)")
+
+
+# --- safety
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]"]
+)
+def test_place_that_is_plainly_inside_is_refused_before_anything_is_asked(host):
+    with pytest.raises(SettingsError, match=r"source site: .* is .*; if that is meant, add .* to allow in \[source"):
+        open_place(Place("site", f"http://{host}/"))
+
+
+@pytest.mark.parametrize(
+    ("uri", "options", "problem"),
+    [
+        ("http://user:secret@example.org/", {}, "user name or password is not asked"),
+        ("http://example.org:22/", {}, None),
+        ("https://example.org/", {"urls": ["ftp://example.org/"]}, "not an address of the web"),
+        ("https://example.org/", {"allow": ["http://x"]}, "allow: 'http://x' is not a host"),
+        ("https://example.org/", {"alow": []}, "did you mean allow"),
+        ("https://example.org/", {"contact": "a b"}, "contact"),
+    ],
+)
+def test_unusable_settings_are_told(uri, options, problem):
+    if problem is None:
+        open_place(Place("site", uri, options=options))
+        return
+    with pytest.raises(SettingsError, match=problem) as raised:
+        open_place(Place("site", uri, options=options))
+    assert "secret" not in str(raised.value)
+
+
+def test_entry_of_a_listing_that_leads_inside_is_not_connected_to(server):
+    with RawServer() as canary:
+        lines = [canary.url + "/", f"http://localhost:{canary.port}/", f"http://0x7f.1:{canary.port}/"]
+        server.pages["/l"] = Page("\n".join(lines))
+        found = list(web(server, "/l").scan(""))
+        assert [item.etag for item in found] == ["refused:forbidden-address"] * 3
+        assert canary.connections == 0
