@@ -59,7 +59,8 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
     else:
         _print_lines(_excerpt(text, answer.response.request.query, inner))
     # Unbroken, because terminals and scripts take a uri as a whole.
-    typer.echo(f"{_INDENT}{hit.row['uri']} [{hit.row['start']}:{hit.row['end']}]")
+    uri = answer.cited.citations[rank].uri if answer.shown.citations else hit.row["uri"]
+    typer.echo(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
     if answer.shown.explain:
         typer.echo(f"{_INDENT}{_told(hit)}")
 

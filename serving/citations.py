@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from knowledge.timecodes import seconds_of
 from serving.snippets import Span, snippets
 from storage.search import Hit
+
+_VIDEO = "https://www.youtube.com/watch?v="
+_HEADING = re.compile(r"^## ([\d:]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,7 @@ class Citation:
     source: str
     """name in the settings"""
     uri: str
+    """of a video: at the moment when the snippet is said"""
     kind: str
     """what `page` counts: `page`, `sheet`, `slide`, `chapter`; `document` for nothing"""
     page: int | None
@@ -96,13 +102,14 @@ def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
     for hit, text, (start, end) in zip(hits, texts, spans, strict=True):
         row, where = hit.row, place(hit.row)
         key = (row["document_id"], where)
+        uri = at_moment(row["uri"], text[:end], row["headings"] or ())
         if key not in references:
-            references[key] = Reference(f"[{len(references) + 1}]", row["title"] or "", where, row["uri"])
+            references[key] = Reference(f"[{len(references) + 1}]", row["title"] or "", where, uri)
         citations.append(
             Citation(
                 marker=references[key].marker,
                 source=row["source"],
-                uri=row["uri"],
+                uri=uri,
                 kind=row["kind"],
                 page=row["page"],
                 span=(row["start"], row["end"]),
@@ -111,6 +118,21 @@ def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
             )
         )
     return Cited(tuple(citations), tuple(references.values()))
+
+
+def at_moment(uri: str, text: str, headings: Sequence[str]) -> str:
+    """The URL of a video at the moment when something is said in it; any other URI as it is.
+
+    Args:
+        uri: of the document.
+        text: of the chunk, up to the end of what is cited.
+        headings: that the chunk's start stands under.
+    """
+    if not uri.startswith(_VIDEO):
+        return uri
+    named = [*headings[-1:], *_HEADING.findall(text)]
+    moments = [seconds for each in named if (seconds := seconds_of(each)) is not None]
+    return f"{uri}&t={moments[-1]}s" if moments else uri
 
 
 def place(row: Mapping[str, Any]) -> str:

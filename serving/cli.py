@@ -13,6 +13,7 @@ from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
 from serving import (
+    add_command,
     eval_command,
     export_command,
     namespace_commands,
@@ -20,6 +21,7 @@ from serving import (
     run_commands,
     search_command,
     upkeep_commands,
+    watch_command,
 )
 
 app = typer.Typer(
@@ -33,6 +35,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     run_commands.plan,
     run_commands.refresh,
     run_commands.reindex,
+    watch_command.watch,
+    add_command.add,
     search_command.search,
     read_commands.sql,
     read_commands.documents,

@@ -107,9 +107,9 @@ class LocalSource:
             try:
                 with os.scandir(folder) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
+                access.of(relative)
             except FileNotFoundError:
                 continue
-                access.of(relative)
             except OSError as error:
                 yield Unlisted(relative, f"cannot list {printable(folder)}: {error.strerror}")
                 continue

@@ -1,0 +1,202 @@
+"""The command that keeps a corpus fresh while its folders change."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from knowledge.changes import within
+from knowledge.errors import ParquetryError, SettingsError
+from knowledge.settings import Settings
+from knowledge.sources.folder_access import SIDECAR
+from knowledge.sources.local import is_local, local_path
+from knowledge.sources.names import printable
+from knowledge.sources.registry import Scope, scopes_of
+from knowledge.sources.selection import Selection
+from serving.options import ConfigOption, CorpusOption, NamespaceOption, settings_for
+from serving.progress import Silent
+from serving.run_commands import TargetsArgument
+
+if TYPE_CHECKING:
+    from knowledge.report import RunReport
+
+QUIET_MS = 300
+"""without another change before a refresh begins"""
+LONGEST_MS = 5_000
+"""of changes that go on, until a refresh begins all the same"""
+AGAIN_SECONDS = 30.0
+"""until a refresh that failed is tried again"""
+_NEWS = ("added", "changed", "moved", "permissions", "removed")
+_LOOK_MS = 500
+"""until the next look for an interrupt, a folder that has come back, or a refresh that is to be tried again"""
+
+
+def watch(
+    targets: TargetsArgument = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
+    """Refresh local sources, or the given folders, whenever something in them changes; Ctrl-C ends it."""
+    settings = settings_for(config, corpus)
+    watched = _watched(settings, targets or (), namespace)
+    # A service is stopped by SIGTERM, a person presses Ctrl-C: the same to us.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for each in watched:
+        typer.echo(f"Watching {printable(str(each.root))} ({each.scope.name}).")
+    try:
+        _keep_fresh(settings, watched)
+    except KeyboardInterrupt:
+        typer.echo("Stopped.")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A local source, and what of its folder matters."""
+
+    scope: Scope
+    root: Path
+    """of the source, without links"""
+    selection: Selection
+    corpus: Path | None
+    """folder of the corpus; what changes there is our own work"""
+
+    def concerns(self, changed: str) -> bool:
+        """Whether a change at a path may change the documents of the source."""
+        path = Path(changed)
+        if not path.is_relative_to(self.root) or (self.corpus is not None and path.is_relative_to(self.corpus)):
+            return False
+        relative = "/".join(map(printable, path.relative_to(self.root).parts))
+        if path.name == SIDECAR:
+            relative = relative.rpartition("/")[0]
+        prefix = self.scope.prefix
+        if relative and not (within(relative, prefix) or within(prefix, relative)):
+            return False
+        # What was there may have been a folder.
+        return not relative or not self.selection.leaves_out(relative, folder=True)
+
+
+def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) -> list[Watched]:
+    """What to watch: the sources that targets name, or all local ones.
+
+    Raises:
+        SettingsError: a target is no folder of this machine, or there is nothing to watch.
+    """
+    scopes = scopes_of(settings, targets, namespace)
+    remote = [scope.name for scope in scopes if not is_local(scope.settings.uri)]
+    if remote and (targets or len(remote) == len(scopes)):
+        raise SettingsError(
+            f"only local folders can be watched, and {remote[0]} is none; give it a `schedule`, or run "
+            f"`parquetry refresh {remote[0]}` from time to time"
+        )
+    for name in remote:
+        typer.echo(f"Not watched, because it is no local folder: {name}.")
+    corpus = local_path(settings.corpus.root).resolve() if is_local(settings.corpus.root) else None
+    return [
+        Watched(
+            scope,
+            local_path(scope.settings.uri).resolve(),
+            Selection((), scope.settings.exclude),
+            corpus,
+        )
+        for scope in scopes
+        if is_local(scope.settings.uri)
+    ]
+
+
+def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
+    """Refresh what changed, for ever; all of it first."""
+    due = list(watched)
+    wait_until = 0.0
+    for changed in _changes(sorted({each.root for each in watched})):
+        due += [each for each in watched if each not in due and any(map(each.concerns, changed))]
+        if changed:
+            wait_until = 0.0
+        if due and time.monotonic() >= wait_until:
+            if _refresh(settings, due):
+                due = []
+            else:
+                wait_until = time.monotonic() + AGAIN_SECONDS
+
+
+def _changes(roots: Sequence[Path]) -> Iterator[set[str]]:
+    """Paths that changed, gathered until it is quiet; an empty set now and then. A folder may go and come back."""
+    missing: list[Path] = []
+    while True:
+        there = [root for root in roots if root.is_dir()]
+        back = {str(root) for root in missing if root in there}
+        missing = [root for root in roots if root not in there]
+        if not there:
+            time.sleep(_LOOK_MS / 1000)
+            yield set()
+            continue
+        if back:
+            yield back
+        for found in _events(there):
+            yield found
+            if not all(root.is_dir() for root in there) or any(root.is_dir() for root in missing):
+                break
+
+
+def _events(roots: Sequence[Path]) -> Iterator[set[str]]:
+    """Paths below folders that are there, as the operating system tells of them."""
+    from watchfiles import watch as watch_folders
+    from watchfiles._rust_notify import WatchfilesRustInternalError
+
+    try:
+        for found in watch_folders(
+            *roots,
+            watch_filter=None,
+            debounce=LONGEST_MS,
+            step=QUIET_MS,
+            rust_timeout=_LOOK_MS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        ):
+            yield {path for _, path in found}
+    except FileNotFoundError:
+        # It went away just now.
+        return
+    except WatchfilesRustInternalError as error:
+        raise SettingsError(f"the system does not let these folders be watched: {error}") from error
+
+
+def _refresh(settings: Settings, due: Sequence[Watched]) -> bool:
+    """Refresh, and tell it in a line; False if it has to be tried again."""
+    from flows.composition import Request, run_refresh
+    from tasks.engine import DirectEngine
+
+    request = Request(settings, scopes=tuple(each.scope for each in due))
+    try:
+        report = run_refresh(request, DirectEngine(), Silent())
+    except (ParquetryError, OSError) as error:
+        _tell(f"failed: {error}; trying again in {AGAIN_SECONDS:.0f} s", error=True)
+        return False
+    _report(report)
+    return True
+
+
+def _report(report: RunReport) -> None:
+    counts = report.documents.as_dict()
+    news = [f"{counts[name]} {name}" for name in _NEWS if counts[name]]
+    bad = [failure for failure in report.failures if not failure.known]
+    if news or bad:
+        told = ", ".join([*news, *([f"{len(bad)} not indexed"] if bad else [])])
+        _tell(f"{told} in {report.seconds:.1f} s, version {report.version}")
+    for failure in bad:
+        typer.echo(f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}", err=True)
+    for refusal in report.refused:
+        _tell(f"refused: {refusal}", error=True)
+
+
+def _tell(what: str, *, error: bool = False) -> None:
+    typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {what}", err=error)
+    sys.stdout.flush()
