@@ -49,6 +49,8 @@ _KEPT_BYTES = 64 * 1024 * 1024
 _KEPT_EACH_BYTES = 8 * 1024 * 1024
 _LISTING_BYTES = 64 * 1024 * 1024
 """of a listing once unpacked; the protocol of sitemaps allows 50 MiB"""
+_TYPICAL_BYTES = 32 * 1024
+"""of a page that nothing is known of, for estimates; it is told as it is when it has been read"""
 _NESTED = 2
 """sitemaps may be listed in a sitemap that is listed in a sitemap, no deeper"""
 
@@ -234,7 +236,7 @@ class WebSource:
         known, entry, host = self._known.get(page.path), page.entry, host_of(page.url)
         if entry.modified is not None:
             token = token_of_listing(entry.modified, whole_day=entry.whole_day)
-            size = known.size if known and known.etag == token else 0
+            size = known.size if known else _TYPICAL_BYTES
             return Item(page.path, page.url, size, token, entry.modified, self._access)
         if failures[host] >= _GIVES_UP_AFTER:
             return None
@@ -263,7 +265,7 @@ class WebSource:
         return self._item_read(path, url, answer, answer.read())
 
     def _item_read(self, path: str, url: str, answer: Answer, content: bytes) -> Item:
-        content = as_declared(content, answer.headers.get("content-type"))
+        content = as_declared(content, answer.headers.get("content-type"), path.rpartition("/")[2])
         digest = ids.content_hash(content)
         token = token_of(answer.headers) or token_of_content(digest)
         known = self._known.get(path)
@@ -287,7 +289,7 @@ class WebSource:
         if token == item.etag:
             return replace(item, size=len(content)), content
         with self._visitor.visit(item.uri) as answer:
-            content = as_declared(answer.read(), answer.headers.get("content-type"))
+            content = as_declared(answer.read(), answer.headers.get("content-type"), item.path.rpartition("/")[2])
             token = token_of(answer.headers) or token_of_content(ids.content_hash(content))
             modified = item.modified_at if is_listed(item.etag) else _modified(answer)
         if is_listed(item.etag):

@@ -185,13 +185,21 @@ def refusal(host: str, port: int, addresses: Iterable[Address], allowed: Sequenc
                 continue
             shown = host if host == str(address) else f"{host} ({address})"
             reason = f"is {what}" if what else f"is asked on port {port}, which is not one of web servers"
-            return f"{shown} {reason}; if that is meant, add {_entry(host, port)!r} to allow in [source.options]"
+            return (
+                f"{shown} {reason}; if that is meant, add {_entry(host, address, port)!r} to allow in [source.options]"
+            )
     return None
 
 
-def _entry(host: str, port: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return host if port in WEB_PORTS else f"{shown}:{port}"
+def _entry(host: str, address: Address, port: int) -> str:
+    """What opens a host, and no more than it."""
+    try:
+        named = host if port in WEB_PORTS else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        _parse(named)
+    except SettingsError:
+        # A number that resolvers take for an address.
+        return _entry(str(address), address, port)
+    return named
 
 
 def literal(host: str) -> Address | None:

@@ -28,21 +28,30 @@ class Pace:
         self._rests_until: dict[str, float] = {}
 
     def wait(self, url: str, interval: float) -> None:
-        """Wait until a host may be asked.
+        """Wait for the next turn at a host.
 
         Args:
             url: of the host.
             interval: seconds from one request to the next.
 
         Raises:
-            TransientError: `rate-limited`, it asked to be left alone for longer than one can wait.
+            TransientError: as `wait_out_rest`.
+        """
+        self.wait_out_rest(url)
+        self._sleep(self._turns.reserve(host_of(url), 1 / interval))
+
+    def wait_out_rest(self, url: str) -> None:
+        """Wait until a host may be asked again that asked to be left alone.
+
+        Raises:
+            TransientError: `rate-limited`, it asked for longer than one can wait.
         """
         host = host_of(url)
         with self._lock:
             rest = self._rests_until.get(host, 0.0) - time.monotonic()
         if rest > LONGEST_WAIT_SECONDS:
             raise TransientError("rate-limited", f"{host} asked not to be asked for {rest:.0f} s", rest)
-        self._sleep(max(0.0, rest, self._turns.reserve(host, 1 / interval)))
+        self._sleep(max(0.0, rest))
 
     def rest(self, url: str, seconds: float) -> None:
         """Leave a host alone for a while."""

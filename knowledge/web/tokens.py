@@ -11,12 +11,13 @@ import httpx
 from knowledge.errors import BrokenDocument
 from knowledge.extract.detect import detect
 from knowledge.extract.encoding import decode
-from knowledge.extract.media_types import is_text
+from knowledge.extract.media_types import CSV, HTML, MARKDOWN, PLAIN, XML, is_text
 
 _ETAG, _MODIFIED, _LISTED, _REFUSED, _CONTENT = "etag:", "modified:", "lastmod:", "refused:", "content:"
 _SETTLED = timedelta(days=2)
 """after that, a day is over wherever on Earth it was written down"""
-_TEXTS = frozenset({"text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/csv"})
+_XHTML = "application/xhtml+xml"
+_TEXTS = frozenset({HTML, _XHTML, PLAIN, MARKDOWN, CSV})
 
 
 def token_of(headers: httpx.Headers) -> str | None:
@@ -59,15 +60,34 @@ def conditions(token: str | None) -> dict[str, str]:
     return {}
 
 
-def as_declared(content: bytes, content_type: str | None) -> bytes:
-    """A text in UTF-8 if the server says that it is in another encoding, which the text itself need not tell."""
+def as_declared(content: bytes, content_type: str | None, filename: str) -> bytes:
+    """A text as the server declares it, where the text itself does not tell.
+
+    Args:
+        content: as it was sent.
+        content_type: header of the answer.
+        filename: as extraction will see it.
+
+    Returns:
+        The text in UTF-8 with its mark if the server says that it is in another encoding; with a doctype before it if
+        the server says that it is a page and it does not look like one. All other content as it is.
+    """
     message = Message()
     message["Content-Type"] = content_type or ""
-    charset = message.get_content_charset()
-    if not charset or charset in ("utf-8", "utf8") or message.get_content_type() not in _TEXTS:
+    declared = message.get_content_type()
+    found = detect(content, filename)
+    # What is announced as text need be none.
+    if content_type is None or declared not in _TEXTS or not is_text(found):
         return content
-    if not is_text(detect(content, "")):
-        # What is announced as text need be none.
+    content = _as_utf8(content, message.get_content_charset())
+    if declared in (HTML, _XHTML) and found in (PLAIN, XML):
+        mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+        return mark + b"<!doctype html>" + content.removeprefix(mark)
+    return content
+
+
+def _as_utf8(content: bytes, charset: str | None) -> bytes:
+    if not charset or charset in ("utf-8", "utf8"):
         return content
     try:
         content.decode("utf-8")

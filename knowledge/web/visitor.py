@@ -35,7 +35,7 @@ class Visitor:
 
     def __init__(self, client: GuardedClient, interval: float, pace: Pace = PACE) -> None:
         self._interval, self._pace = interval, pace
-        self._rules_client = client.with_before(lambda url: pace.wait(str(url), interval))
+        self._rules_client = client.with_before(lambda url: pace.wait_out_rest(str(url)))
         self._client = client.with_before(self._admit)
         self._robots = Robots(self._read_rules, AGENT)
 

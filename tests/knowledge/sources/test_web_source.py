@@ -10,6 +10,7 @@ from servers.web_server import Page, RawServer, WebServer
 
 from knowledge import ids
 from knowledge.errors import BrokenDocument, SettingsError, SkippedDocument, TransientError
+from knowledge.extract.detect import detect
 from knowledge.model import Access, Item, Unlisted
 from knowledge.sources.base import Hashing, Place, Remembering
 from knowledge.sources.providers import open_place
@@ -200,6 +201,18 @@ def test_text_in_another_encoding_is_read_as_the_server_says(server):
     assert source.fetch(item)[1].decode("utf-8-sig") == text
     server.pages["/"] = Page(b"%PDF-1.7 \xff\x00", headers={"Content-Type": "text/html; charset=latin1"})
     assert source.fetch(item)[1] == b"%PDF-1.7 \xff\x00"
+
+
+def test_fragment_is_a_page_where_the_server_says_so(server):
+    fragment = b"<p>First.<br>Second."
+    server.pages["/about"] = Page(fragment, headers={"Content-Type": "text/html"})
+    source = web(server, "/about")
+    (item,) = scanned(source)[0].values()
+    content = source.fetch(item)[1]
+    assert content == b"<!doctype html>" + fragment
+    assert detect(content, "about") == "text/html"
+    server.pages["/about"] = Page(b"a < b", headers={"Content-Type": "text/plain"})
+    assert source.fetch(item)[1] == b"a < b"
 
 
 # --- lists, sitemaps, feeds
