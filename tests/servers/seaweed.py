@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 _ATTEMPTS = 3
 """of starting: another process may take a port between the look for a free one and its use"""
@@ -57,6 +60,8 @@ class S3Server:
 
     endpoint: str
     """URL with port, without a slash at its end"""
+    metrics: str
+    """URL of what it counts"""
     access_key: str = _OWNER.access_key
     secret_key: str = _OWNER.secret_key
     lister: Credentials = _LISTER
@@ -98,6 +103,15 @@ class S3Server:
             self.client().put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
         return bucket
 
+    def requests(self) -> Counter[str]:
+        """How many requests it has answered, by kind: `GET` (of objects), `LIST`, `PUT`, ..."""
+        with urlopen(self.metrics) as answer:
+            text = answer.read().decode()
+        counted: Counter[str] = Counter()
+        for kind, count in re.findall(r'^SeaweedFS_s3_request_total\{.*type="(\w+)".*\} (\S+)$', text, re.MULTILINE):
+            counted[kind] += round(float(count))
+        return counted
+
     def put(self, bucket: str, key: str, content: bytes | str = b"", **options: Any) -> None:
         """Write an object; `options` as of boto3's `put_object`."""
         body = content.encode() if isinstance(content, str) else content
@@ -126,10 +140,11 @@ def seaweed() -> Iterator[S3Server]:
 
 def _start(folder: Path, log: Any) -> tuple[subprocess.Popen[bytes], S3Server]:
     data = Path(tempfile.mkdtemp(dir=folder))
-    *others, s3_port, s3_grpc = _free_ports(len(_PORTS) + 2)
+    *others, s3_port, s3_grpc, metrics_port = _free_ports(len(_PORTS) + 3)
     options = {
         **dict(zip(_PORTS, others, strict=True)),
         "ip": "127.0.0.1",
+        "metricsPort": metrics_port,
         "ip.bind": "127.0.0.1",
         "dir": data,
         "master.peers": "none",
@@ -158,7 +173,7 @@ def _start(folder: Path, log: Any) -> tuple[subprocess.Popen[bytes], S3Server]:
         stdout=log,
         stderr=subprocess.STDOUT,
     )
-    return process, S3Server(f"http://127.0.0.1:{s3_port}")
+    return process, S3Server(f"http://127.0.0.1:{s3_port}", f"http://127.0.0.1:{metrics_port}/metrics")
 
 
 def _free_ports(count: int) -> list[int]:
