@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from servers.azurite import Azurite
+from servers.google_storage import GoogleStorage
 from servers.seaweed import S3Server, seaweed
 from workshop import Workshop
 
@@ -30,6 +31,13 @@ def s3_server() -> Iterator[S3Server]:
 def azurite() -> Iterator[Azurite]:
     """A running emulator of Azure Blob Storage, shared by all tests; each takes a container of its own."""
     with Azurite() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def google_storage() -> Iterator[GoogleStorage]:
+    """A running emulator of Google Cloud Storage, shared by all tests; each takes a bucket of its own."""
+    with GoogleStorage() as server:
         yield server
 
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import fsspec
@@ -20,6 +20,7 @@ from knowledge.sources.base import Place, Source
 from knowledge.sources.providers import open_place
 from tests.servers.azurite import Azurite
 from tests.servers.cutting_proxy import CuttingProxy
+from tests.servers.google_storage import GoogleStorage
 from tests.servers.vercel_blob import STORE, VercelBlobServer
 
 ACCESS = Access("individual", user_id="ada", tags=("x",))
@@ -43,6 +44,8 @@ class Shelf:
     """URL"""
     refused: frozenset[str] = frozenset()
     """hostile names that cannot be given to a document there"""
+    options: ClassVar[dict[str, object]] = {}
+    """of the source"""
 
     def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
         self._environment, self._stack = environment, stack
@@ -52,6 +55,9 @@ class Shelf:
 
     def delete(self, path: str) -> None:
         raise NotImplementedError
+
+    def source(self) -> Source:
+        return opened(self.root, **self.options)
 
     def missing(self) -> Source:
         """A place that does not exist."""
@@ -110,7 +116,7 @@ class LocalShelf(Shelf):
             os.close(above)
             above = below
         os.close(above)
-        return opened(self.root)
+        return self.source()
 
 
 class MemoryShelf(Shelf):
@@ -196,13 +202,42 @@ class AzureShelf(Shelf):
 
     def denied(self) -> Source:
         self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(key="d3Jvbmc=")})
-        return opened(self.root)
+        return self.source()
 
     def halting(self) -> Source:
         self.put("a.md", b"a")
         port = self.cut(self._server.port)
         self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(port=port)})
-        return opened(self.root)
+        return self.source()
+
+
+class GoogleShelf(Shelf):
+    """Below a prefix of a bucket of fake-gcs-server, which lets everybody in and keeps names as paths."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md"})
+    options: ClassVar[dict[str, object]] = {"token": "anon"}
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: GoogleStorage) -> None:
+        super().__init__(environment, stack)
+        self._server = server
+        self._bucket = server.bucket()
+        self.root = f"gs://{self._bucket}/the shelf"
+        self.set_environment(server.environment())
+
+    def put(self, path: str, content: bytes) -> None:
+        self._server.put(self._bucket, f"the shelf/{path}", content)
+
+    def delete(self, path: str) -> None:
+        self._server.delete(self._bucket, f"the shelf/{path}")
+
+    def missing(self) -> Source:
+        return opened(f"gs://{self._bucket}-missing", **self.options)
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a")
+        port = self.cut(self._server.port)
+        self.set_environment({"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"})
+        return self.source()
 
 
 class VercelShelf(Shelf):
@@ -224,17 +259,17 @@ class VercelShelf(Shelf):
 
     def missing(self) -> Source:
         self._server.is_gone = True
-        return opened(self.root)
+        return self.source()
 
     def denied(self) -> Source:
         self.set_environment(self._server.environment(token=f"vercel_blob_rw_{STORE}_expired"))
-        return opened(self.root)
+        return self.source()
 
     def halting(self) -> Source:
         for number in range(4):
             self.put(f"{number}.md", b"x")
         self._server.page_fault = "cut"
-        return opened(self.root)
+        return self.source()
 
 
 class S3Shelf(Shelf):
@@ -262,10 +297,10 @@ class S3Shelf(Shelf):
 
     def denied(self) -> Source:
         self.set_environment({"AWS_SECRET_ACCESS_KEY": "wrong"})
-        return opened(self.root)
+        return self.source()
 
     def halting(self) -> Source:
         self.put("a.md", b"a")
         port = self.cut(urlsplit(self._server.endpoint).port or 80)
         self.set_environment({"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"})
-        return opened(self.root)
+        return self.source()
