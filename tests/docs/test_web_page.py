@@ -1,0 +1,41 @@
+"""The page on the web as a source says what there is."""
+
+import re
+import tomllib
+
+import pytest
+from documentation import blocks_of, text_of
+
+from knowledge.errors import SettingsError
+from knowledge.settings import parse_settings
+from knowledge.sources.registry import open_source, scopes_of
+from knowledge.sources.web import WebOptions, WebSource
+
+PAGE = "docs/sources-web.md"
+
+
+def test_every_option_is_described_with_its_default():
+    described = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", text_of(PAGE), re.MULTILINE))
+    fields = WebOptions.model_fields
+    assert set(described) == set(fields)
+    for name, field in fields.items():
+        default = str(field.default).lower()
+        shown = {"()": "none", "none": "none", "67108864": "64 MiB", "1.0": "`1`"}.get(default, f"`{default}`")
+        assert described[name] == ("by content" if name == "kind" else shown), name
+
+
+@pytest.mark.parametrize(
+    "block", [each for each in blocks_of(PAGE) if each.language == "toml"], ids=lambda each: each.name
+)
+def test_settings_on_the_page_open_a_source(block, tmp_path):
+    settings = parse_settings(tomllib.loads(block.code), PAGE)
+    (scope,) = scopes_of(settings, ())
+    assert isinstance(open_source(scope, str(tmp_path)), WebSource)
+
+
+def test_message_of_a_refusal_is_as_the_page_shows_it(tmp_path):
+    (shown,) = (block.code.strip() for block in blocks_of(PAGE) if block.language == "text")
+    (scope,) = scopes_of(parse_settings({}, PAGE), ("http://127.0.0.1:8000/",))
+    with pytest.raises(SettingsError) as raised:
+        open_source(scope, str(tmp_path))
+    assert shown == f"parquetry: {raised.value}"
