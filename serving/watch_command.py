@@ -115,35 +115,43 @@ def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) 
 def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
     """Refresh what changed, for ever; all of it first."""
     due = list(watched)
-    wait_until = 0.0
+    again_at, told = 0.0, ""
     for changed in _changes(sorted({each.root for each in watched})):
         due += [each for each in watched if each not in due and any(map(each.concerns, changed))]
-        if changed:
-            wait_until = 0.0
-        if due and time.monotonic() >= wait_until:
-            if _refresh(settings, due):
-                due = []
-            else:
-                wait_until = time.monotonic() + AGAIN_SECONDS
+        if not due or (not changed and time.monotonic() < again_at):
+            continue
+        problem = _refresh(settings, due)
+        if problem and problem != told:
+            _tell(f"failed, and is tried again from time to time: {problem}", error=True)
+        due, again_at, told = due if problem else [], time.monotonic() + AGAIN_SECONDS, problem
 
 
 def _changes(roots: Sequence[Path]) -> Iterator[set[str]]:
     """Paths that changed, gathered until it is quiet; an empty set now and then. A folder may go and come back."""
-    missing: list[Path] = []
+    known: dict[Path, tuple[int, int] | None] = dict.fromkeys(roots)
     while True:
-        there = [root for root in roots if root.is_dir()]
-        back = {str(root) for root in missing if root in there}
-        missing = [root for root in roots if root not in there]
+        now = {root: _identity(root) for root in roots}
+        turned = {str(root) for root in roots if now[root] != known[root]}
+        known = now
+        there = [root for root in roots if now[root] is not None]
         if not there:
+            yield turned
             time.sleep(_LOOK_MS / 1000)
-            yield set()
             continue
-        if back:
-            yield back
         for found in _events(there):
-            yield found
-            if not all(root.is_dir() for root in there) or any(root.is_dir() for root in missing):
+            yield found | turned
+            turned = set()
+            if any(_identity(root) != known[root] for root in roots):
                 break
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Tells a folder from another one in its place; None if there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _events(roots: Sequence[Path]) -> Iterator[set[str]]:
@@ -169,8 +177,8 @@ def _events(roots: Sequence[Path]) -> Iterator[set[str]]:
         raise SettingsError(f"the system does not let these folders be watched: {error}") from error
 
 
-def _refresh(settings: Settings, due: Sequence[Watched]) -> bool:
-    """Refresh, and tell it in a line; False if it has to be tried again."""
+def _refresh(settings: Settings, due: Sequence[Watched]) -> str:
+    """Refresh, and tell it in a line; returns what went wrong, or nothing."""
     from flows.composition import Request, run_refresh
     from tasks.engine import DirectEngine
 
@@ -178,10 +186,9 @@ def _refresh(settings: Settings, due: Sequence[Watched]) -> bool:
     try:
         report = run_refresh(request, DirectEngine(), Silent())
     except (ParquetryError, OSError) as error:
-        _tell(f"failed: {error}; trying again in {AGAIN_SECONDS:.0f} s", error=True)
-        return False
+        return str(error)
     _report(report)
-    return True
+    return ""
 
 
 def _report(report: RunReport) -> None:

@@ -16,7 +16,7 @@ from knowledge.changes import within
 from knowledge.errors import BrokenDocument, DocumentError, TransientError
 from knowledge.model import Item, Unlisted
 from knowledge.sources.archive_file import MAX_HELD_BYTES, Archive, Member, is_archive, open_archive
-from knowledge.sources.base import Hashing, Source
+from knowledge.sources.base import Hashing, Remembering, Source
 from knowledge.sources.selection import Selection
 
 MAX_DEPTH = 2
@@ -57,6 +57,8 @@ class ArchivedSource:
         if isinstance(source, Hashing):
             self._hash_of = source.hash
             self.hash = self._hash
+        if isinstance(source, Remembering):
+            self.remember = source.remember
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         """As `Source.scan`; a prefix may be an archive or lead into one."""

@@ -54,6 +54,8 @@ _BEFORE_VIDEO = {"embed", "v", "shorts", "live", "e"}
 """first part of a path whose second part is a video"""
 _UNDERSTOOD = "a video (watch?v=, youtu.be/, /embed/, /v/, /shorts/, /live/) or a playlist (playlist?list=)"
 _BLOCKED = "blocked"
+_BLOCKED_SECONDS = 3600.0
+"""to leave YouTube alone; it does not say how long, and every request makes it longer"""
 
 
 class YouTubeOptions(Section):
@@ -98,7 +100,8 @@ class YouTubeSource:
             if not within(_path(video), prefix):
                 continue
             try:
-                content = self._transcript(video)
+                # A listing that is tried again does not ask again for what it has.
+                content = self._read_ahead.get(video) or self._transcript(video)
             except DocumentError as error:
                 # Its fetch says why; another reason, or captions, is a change.
                 yield self._item(video, error.reason, 0)
@@ -304,6 +307,7 @@ def _meaning(error: CouldNotRetrieveTranscript) -> ParquetryError:
                 _BLOCKED,
                 "YouTube refuses requests from this machine's address; refresh less often, or set HTTPS_PROXY to a "
                 "way out that it accepts",
+                retry_after=_BLOCKED_SECONDS,
             )
         case AgeRestricted():
             return BrokenDocument("age-restricted", "YouTube shows the video only to people who have signed in")

@@ -245,6 +245,17 @@ def test_video_that_cannot_be_read_now_is_not_taken_for_gone(site, happens, word
     assert any(word in found.detail for word in words.split("|"))
 
 
+def test_listing_that_is_tried_again_asks_only_for_the_rest(site):
+    site.playlists["PLcourse00001"] = [KILN, "other_video"]
+    site.videos["other_video"] = Video(playability={"status": "LOGIN_REQUIRED", "reason": NO_ROBOT})
+    source = source_of("https://www.youtube.com/playlist?list=PLcourse00001")
+    with pytest.raises(TransientError):
+        list(source.scan(""))
+    site.videos["other_video"] = Video(tracks={"en": CUES})
+    assert len(list(source.scan(""))) == 2
+    assert site.asked.count("/api/timedtext") == 2
+
+
 def test_consent_is_given_once(site):
     site.consent = True
     site.playlists["PLcourse00001"] = [KILN]

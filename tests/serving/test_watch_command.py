@@ -1,0 +1,162 @@
+"""A watched folder is refreshed when something in it changes, until somebody stops it."""
+
+import queue
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from program import command
+
+from knowledge.settings import parse_settings
+from knowledge.sources.registry import scopes_of
+from knowledge.sources.selection import Selection
+from serving.watch_command import Watched
+
+SETTINGS = """
+[corpus]
+root = "corpus"
+[extraction]
+workers = 1
+[[source]]
+name = "docs"
+uri = "docs"
+exclude = ["drafts/"]
+"""
+
+
+class Watching:
+    """The running command, and the lines that it prints."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            command("watch"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._lines = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+
+    def line(self):
+        """The next line that it prints."""
+        return self._lines.get(timeout=120)
+
+    def line_with(self, words):
+        """The next line in which some words stand."""
+        while words not in (line := self.line()):
+            pass
+        return line
+
+    def stop(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "oak.txt").write_text("Oak is hard.")
+    (tmp_path / "parquetry.toml").write_text(SETTINGS)
+    return tmp_path
+
+
+@pytest.fixture
+def watching(folder):
+    running = Watching(folder)
+    yield running
+    running.close()
+
+
+def test_changes_are_refreshed_in_a_line_each_and_ctrl_c_ends_it(folder, watching):
+    docs = folder / "docs"
+    assert watching.line() == f"Watching {docs} (docs)."
+    assert "1 added in " in watching.line()
+
+    (docs / "ash.txt").write_text("Ash is light.")
+    assert "1 added in " in watching.line()
+
+    # What is excluded does not concern it: the next line is of the next change.
+    (docs / "drafts").mkdir()
+    (docs / "drafts" / "x.txt").write_text("not yet")
+    (docs / "oak.txt").rename(docs / "oak-2.txt")
+    assert "1 moved in " in watching.line()
+
+    (docs / ".parquetry.toml").write_text('tags = ["timber"]')
+    assert "2 permissions in " in watching.line()
+
+    (docs / "bad.docx").write_bytes(b"PK\x03\x04 no document")
+    assert "1 not indexed in " in watching.line()
+    assert "bad.docx: damaged" in watching.line()
+
+    docs.rename(folder / "away")
+    assert "does not exist" in watching.line()
+    docs.mkdir()
+    (docs / "elm.txt").write_text("Elm is rare.")
+    assert "1 added, 3 removed in " in watching.line_with(" added")
+    assert watching.stop(signal.SIGINT) == 0
+
+
+def test_service_that_is_stopped_ends_like_ctrl_c(watching):
+    watching.line()
+    watching.line()
+    assert watching.stop(signal.SIGTERM) == 0
+    assert watching.line() == "Stopped."
+
+
+def test_remote_source_is_refused_by_name_and_left_out_by_default(desk):
+    settings = desk.folder / "parquetry.toml"
+    remote = settings.read_text().replace('uri = "docs"', 'uri = "s3://box"')
+    settings.write_text(remote)
+    for arguments in (["watch", "docs"], ["watch"], ["watch", "s3://box/deep"]):
+        told = desk(*arguments)
+        assert told.code == 2
+        assert "only local folders can be watched, and docs is none" in told.complaint
+
+
+def test_nothing_to_watch_is_told(desk):
+    assert "nowhere is neither a folder" in desk("watch", "nowhere").complaint
+
+
+@pytest.mark.parametrize(
+    ("path", "concerned"),
+    [
+        ("a.md", True),
+        ("sub/a.md", True),
+        ("sub", True),
+        ("", True),
+        (".parquetry.toml", True),
+        ("sub/.parquetry.toml", True),
+        (".git/index", False),
+        ("a.md~", False),
+        ("drafts/a.md", False),
+        ("drafts/.parquetry.toml", False),
+        ("corpus/documents/x.parquet", False),
+        ("corpus-added/x.md", True),
+        ("../elsewhere.md", False),
+    ],
+)
+def test_change_concerns_a_source_or_not(tmp_path, path, concerned):
+    settings = parse_settings({"source": [{"name": "docs", "uri": str(tmp_path), "include": ["*.md"]}]}, "test")
+    (scope,) = scopes_of(settings, ())
+    watched = Watched(scope, tmp_path, Selection((), ["drafts/"]), tmp_path / "corpus")
+    assert watched.concerns(str(Path(tmp_path / path).absolute()) if ".." not in path else "/elsewhere.md") is concerned
+
+
+@pytest.mark.parametrize(
+    ("path", "concerned"), [("sub/a.md", True), ("sub", True), ("", True), ("other/a.md", False), ("subway", False)]
+)
+def test_change_outside_of_the_watched_part_does_not_concern_it(tmp_path, path, concerned):
+    (tmp_path / "sub").mkdir()
+    settings = parse_settings({"source": [{"name": "docs", "uri": str(tmp_path)}]}, "test")
+    (scope,) = scopes_of(settings, (str(tmp_path / "sub"),))
+    assert Watched(scope, tmp_path, Selection(), None).concerns(str(tmp_path / path)) is concerned
