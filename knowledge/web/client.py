@@ -183,7 +183,7 @@ class GuardedClient:
         backend = _GuardedBackend(self._addresses, self._dial, budget)
         # A pool for each exchange: every connection belongs to one check of one name, and to one budget.
         with (
-            _in_own_words(url),
+            _in_own_words(url, budget),
             httpcore.ConnectionPool(ssl_context=_trust(), network_backend=backend, max_connections=1) as pool,
             pool.stream("GET", target, headers=list(sent.items()), extensions={"timeout": timeout}) as response,
         ):
@@ -318,12 +318,13 @@ class _BudgetedStream(httpcore.NetworkStream):
 
 
 @contextmanager
-def _in_own_words(url: httpx.URL) -> Iterator[None]:
+def _in_own_words(url: httpx.URL, budget: _Budget) -> Iterator[None]:
     """Errors of the HTTP library as errors of the project."""
     try:
         yield
     except httpcore.TimeoutException as error:
-        raise TransientError("timeout", f"{url} did not answer within {_SILENCE_SECONDS:g} s") from error
+        budget.seconds(None)
+        raise TransientError("timeout", f"{url} said nothing for {_SILENCE_SECONDS:g} s") from error
     except httpcore.ConnectError as error:
         reason = "tls" if isinstance(error.__context__, ssl.SSLError) else "unreachable"
         raise TransientError(reason, f"{url} cannot be reached: {first_line(error)}") from error

@@ -141,7 +141,7 @@ def test_server_that_drips_is_given_up_when_the_time_for_all_is_over(head, piece
     gone = threading.Event()
     with RawServer(drip(head, piece, gone)) as server:
         try:
-            with pytest.raises(TransientError) as raised:
+            with pytest.raises(TransientError, match=r"took longer than 0\.4 s \(timeout_seconds\)") as raised:
                 read(server, seconds=0.4)
         finally:
             gone.set()

@@ -152,6 +152,20 @@ def test_url_of_a_forbidden_place_is_refused_without_a_connection(url, canary):
     assert (watched.dialled, canary.connections) == ([], 0)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1\\.public.example/", "http://public.example\\@127.0.0.1/", "http://u@public.example/",
+        "http://:p@public.example/", "http://@public.example/", "http://public.example:0/", "ftp://public.example/",
+        "http://public.example:65536/", "http://xn--a/", "http://public.example/" + "x" * 9000, "public.example", "",
+    ],
+    ids=lambda url: ascii(url)[:40],
+)  # fmt: skip
+def test_url_that_programs_read_in_different_ways_is_refused_as_such(url, canary):
+    watched = Watched(canary)
+    assert (watched.refused(url).reason, watched.resolved) == ("bad-url", [])
+
+
 # A server cannot send these in a header.
 LOCATIONS = [url for url in URLS if url and not re.search("[\r\n\x00\x01]", url)]
 
