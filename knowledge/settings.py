@@ -25,7 +25,13 @@ class Section(BaseModel):
 class CorpusSettings(Section):
     """Where the corpus is and which model embeds it."""
 
-    root: str = Field("./corpus", description="Folder or URL of the corpus.")
+    root: str = Field(
+        "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
+    )
+    single_writer: bool = Field(
+        False,
+        description="Write to an object store that does not honour conditional writes: exactly one process at a time.",
+    )
     namespace: str = Field(
         "default", min_length=1, pattern=r"^[\w.-]+$", description="Namespace of sources that name none."
     )

@@ -78,7 +78,9 @@ def delete(
     documents = known[name].documents
     if not yes:
         _ask(name, documents)
-    done = remove_documents(Lake(root, create=True), ("*",), new_stamp(), name)
+    done = remove_documents(
+        Lake(root, create=True, single_writer=settings.corpus.single_writer), ("*",), new_stamp(), name
+    )
     feeding = sorted(s.name for s in settings.source if (s.namespace or settings.corpus.namespace) == name)
     if as_json:
         print_json({"run_id": done.run_id, "version": done.version, "removed": len(done.rows), "sources": feeding})

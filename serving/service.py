@@ -127,7 +127,7 @@ class Reader:
         self, settings: Settings, version: int | None = None, cache: AnswerCache[Ranking] | None = None
     ) -> None:
         self._settings = settings
-        self._lake = Lake(settings.corpus.root)
+        self._lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
         self.snapshot: Snapshot = self._lake.snapshot(version)
         self._asked_version = version
         self._index: OpenIndex | None = None

@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from knowledge.rows import new_stamp
+from knowledge.settings import CorpusSettings
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, settings_for
 from serving.output import print_json
 from storage.lake import Lake
 
 
-def _open(root: str) -> Lake:
+def _open(corpus: CorpusSettings) -> Lake:
     """A corpus that is there, to write to."""
-    Lake(root)
-    return Lake(root, create=True)
+    Lake(corpus.root)
+    return Lake(corpus.root, create=True, single_writer=corpus.single_writer)
 
 
 def restore(
@@ -30,7 +31,7 @@ def restore(
     from storage.rewrite import restore_version
 
     settings = settings_for(config, corpus)
-    done = restore_version(_open(settings.corpus.root), version, new_stamp(), namespace)
+    done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
     removed = sum(row.removed for row in done.rows)
     back = len(done.rows) - removed
     if as_json:
@@ -63,7 +64,7 @@ def remove(
     from storage.rewrite import remove_documents
 
     settings = settings_for(config, corpus)
-    done = remove_documents(_open(settings.corpus.root), documents, new_stamp(), namespace)
+    done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace)
     if as_json:
         print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
         return
@@ -85,7 +86,8 @@ def doctor(
     from storage.doctor import examine
 
     settings = settings_for(config, corpus)
-    checkup = examine(Lake(settings.corpus.root), settings.search, every_span=every_span)
+    lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
+    checkup = examine(lake, settings.search, every_span=every_span)
     if as_json:
         print_json({**asdict(checkup), "healthy": checkup.healthy})
     else:

@@ -11,6 +11,7 @@ from storage.database import Connection, reading
 from storage.index import IndexFolder, OpenIndex, in_memory, spaces_of
 from storage.index_views import hybrid_macro
 from storage.lake import Lake, Snapshot
+from storage.places import files_at
 from storage.snapshot_views import connect_snapshot, file_views
 
 
@@ -24,7 +25,7 @@ def connect(
     `search_text(query, k)`, `search_hybrid(query, k)`, and the function `embed(text)`.
 
     Args:
-        root: folder of the corpus.
+        root: folder or address of the corpus.
         version: as `parquetry history` shows; None for the newest.
         search: give macros too. The newest version has an index that is brought up to date; one whose index file is
             not kept any more gets an index in memory, which takes as long as building it. False gives the views
@@ -63,8 +64,9 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
         if opened.version != snapshot.version:
             snapshot = lake.snapshot(opened.version)
     else:
-        opened = folder.open_version(version) or in_memory(snapshot, settings.search.language)
+        opened = folder.open_version(snapshot) or in_memory(snapshot, settings.search.language)
     dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
+    files_at(snapshot.layout.root).lend(opened.connection)
     with reading():
         for statement in file_views(snapshot, dimensions):
             opened.connection.execute(statement)

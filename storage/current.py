@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from knowledge.model import DocumentRow
 from storage import schema
-from storage.database import Connection, open_duckdb, reading, rows, sql_list
+from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list
 from storage.lake import Snapshot
+from storage.places import files_at
 from storage.shards import StoredText, parse_structure
 from storage.snapshot_views import connect_snapshot
 
@@ -31,9 +32,11 @@ def current_rows(snapshot: Snapshot, namespaces: Iterable[str] | None = None) ->
         return []
     connection = connect_snapshot(snapshot)
     where = "" if namespaces is None else f"WHERE list_contains({sql_list(namespaces)}, namespace)"
-    found = rows(connection, f"SELECT * FROM documents {where} ORDER BY namespace, source, path")
+    made = schema.DocumentRows()
+    found = each_row(connection, f"SELECT * FROM documents {where} ORDER BY namespace, source, path")
+    current = [made.row(values) for values in found]
     connection.close()
-    return [schema.document_row(values) for values in found]
+    return current
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,12 @@ class Stored:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
-    def _cursor(self) -> Connection:
+    def _cursor(self, file: str) -> Connection:
+        """A connection that reads files of the place of this one."""
         with self._lock:
             if self._connection is None:
                 self._connection = open_duckdb()
+                files_at(file).lend(self._connection)
             return self._connection.cursor()
 
     def add_chunks(self, file: str) -> None:
@@ -80,7 +85,7 @@ class Stored:
         files = tuple(self._chunk_files)
         if not wanted or not files:
             return {}
-        with self._cursor() as cursor:
+        with self._cursor(files[0]) as cursor:
             cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
             with reading():
                 found: pa.Table = cursor.sql(
@@ -101,7 +106,7 @@ class Stored:
         wanted = sorted(set(revisions))
         if not wanted or not self._text_files:
             return {}
-        with self._cursor() as cursor:
+        with self._cursor(self._text_files[0]) as cursor:
             found = rows(
                 cursor,
                 f"""SELECT revision, text, structure FROM read_parquet({sql_list(self._text_files)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import duckdb
 from knowledge.errors import StorageError, first_line
 
 Connection = duckdb.DuckDBPyConnection
+_ROWS_AT_A_TIME = 2000
 
 
 @contextmanager
@@ -27,11 +29,21 @@ def reading() -> Iterator[None]:
         raise StorageError(
             f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
         ) from error
+    except duckdb.Error as error:
+        # What DuckDB makes of an error of a file that it was lent; every other one has a class of its own.
+        if type(error) is not duckdb.Error:
+            raise
+        raise StorageError(f"the corpus cannot be read: {_end_of_traceback(error)}") from error
     except RuntimeError as error:
         # What DuckDB makes of Ctrl-C.
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from error
         raise
+
+
+def _end_of_traceback(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if re.match(r"[\w.]+: ", line)]
+    return lines[-1] if lines else first_line(error)
 
 
 def open_duckdb() -> Connection:
@@ -50,6 +62,15 @@ def rows(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> li
         result = connection.execute(sql, list(parameters))
         names = [column[0] for column in result.description or ()]
         return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+
+
+def each_row(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
+    """The rows of a query as dictionaries, a few at a time in memory; the connection is busy until the last one."""
+    with reading():
+        result = connection.execute(sql, list(parameters))
+        names = [column[0] for column in result.description or ()]
+        while some := result.fetchmany(_ROWS_AT_A_TIME):
+            yield from (dict(zip(names, values, strict=True)) for values in some)
 
 
 def tuples(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
+from posixpath import basename
 from typing import Literal
 
 from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
+from storage.conditional import weakness
 from storage.database import Connection, tuples
 from storage.index_check import disagreements
 from storage.lake import Lake, Snapshot
-from storage.layout import INDEX, TABLES, Layout, Table
+from storage.layout import INDEX, PROBE, TABLES, Layout, Table
+from storage.places import Entry, files_at
 from storage.shards import is_whole
 from storage.snapshot_views import connect_snapshot
 
 SAMPLE_DOCUMENTS = 2000
 """documents whose spans are checked, unless all are asked for"""
+_READERS = 8
+"""files of an object store that are looked into at a time"""
 _NAMED = 3
 """examples that a finding names"""
 
@@ -65,9 +70,10 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: b
         StorageError: a table's log cannot be read, so that there is nothing to check.
     """
     snapshot = lake.snapshot()
-    findings = list(_files(snapshot))
-    readable = _readable(snapshot)
-    with connect_snapshot(readable) as connection:
+    present = {table: files_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
+    whole = _whole(snapshot)
+    findings = list(_files(snapshot, present, whole))
+    with connect_snapshot(_readable(snapshot, whole)) as connection:
         for check in _CHECKS:
             findings.extend(_found(connection, check))
         findings.extend(_identities(connection))
@@ -75,7 +81,8 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: b
         findings.extend(_found(connection, _SPANS))
         ((documents,),) = tuples(connection, "SELECT count(*) FROM documents")
         ((chunks,),) = tuples(connection, "SELECT count(*) FROM chunks")
-    findings.extend(_leftovers(snapshot))
+    findings.extend(_leftovers(snapshot, present))
+    findings.extend(_store(lake))
     findings.extend(_index(snapshot, settings or SearchSettings()))
     order = {"problem": 0, "note": 1}
     findings.sort(key=lambda finding: order[finding.severity])
@@ -85,53 +92,81 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: b
 # --- files
 
 
-def _files(snapshot: Snapshot) -> Iterator[Finding]:
+Present = Mapping[Table, Sequence[Entry]]
+"""table -> what its folder holds"""
+
+
+def _whole(snapshot: Snapshot) -> frozenset[str]:
+    """The files of a snapshot that are there and complete."""
+    files = [file for table in TABLES for file in snapshot.files[table]]
+    with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
+        return frozenset(file for file, whole in zip(files, readers.map(is_whole, files), strict=True) if whole)
+
+
+def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Iterator[Finding]:
     for table in TABLES:
-        missing = [file for file in snapshot.files[table] if not Path(file).exists()]
-        damaged = [file for file in snapshot.files[table] if file not in missing and not is_whole(file)]
+        there = {entry.name for entry in present[table]}
+        unusable = [basename(file) for file in snapshot.files[table] if file not in whole]
+        missing = [name for name in unusable if name not in there]
+        damaged = [name for name in unusable if name in there]
         if missing:
-            yield _finding("missing-file", f"files of {table} are gone", [Path(file).name for file in missing])
+            yield _finding("missing-file", f"files of {table} are gone", missing)
         if damaged:
-            yield _finding("damaged-file", f"files of {table} cannot be read", [Path(file).name for file in damaged])
+            yield _finding("damaged-file", f"files of {table} cannot be read", damaged)
 
 
-def _readable(snapshot: Snapshot) -> Snapshot:
+def _readable(snapshot: Snapshot, whole: frozenset[str]) -> Snapshot:
     files: Mapping[Table, tuple[str, ...]] = {
-        table: tuple(file for file in snapshot.files[table] if is_whole(file)) for table in TABLES
+        table: tuple(file for file in snapshot.files[table] if file in whole) for table in TABLES
     }
     return replace(snapshot, files=files)
 
 
-def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
-    layout = snapshot.layout
-    unnamed: list[Path] = []
+def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
+    unnamed: list[tuple[str, int]] = []
+    unfinished: list[str] = []
     for table in TABLES:
-        registered = set(snapshot.files[table])
-        unnamed += [file for file in Path(layout.table(table)).glob("*.parquet") if str(file) not in registered]
+        registered = {basename(file) for file in snapshot.files[table]}
+        for entry in present[table]:
+            if entry.name.endswith(".parquet") and entry.name not in registered:
+                unnamed.append((f"{table}/{entry.name}", entry.size))
+            elif entry.name.endswith(".unfinished"):
+                unfinished.append(f"{table}/{entry.name}")
     if unnamed:
-        size = sum(file.stat().st_size for file in unnamed)
+        size = sum(size for _, size in unnamed)
         what = f"shards ({size:,} bytes) belong to no version; crashed runs left them, their vectors are used again"
-        yield _finding("orphan", what, [f"{file.parent.name}/{file.name}" for file in unnamed], "note")
-    unfinished = [*Path(layout.root).glob("*/*.unfinished")]
+        yield _finding("orphan", what, [name for name, _ in unnamed], "note")
     if unfinished:
         what = "files were being written when a run ended; they can be deleted once no run is going on"
-        yield _finding("unfinished", what, [f"{file.parent.name}/{file.name}" for file in unfinished], "note")
-    strangers = sorted(_strangers(layout))
+        yield _finding("unfinished", what, unfinished, "note")
+    strangers = sorted(_strangers(snapshot.layout, present))
     if strangers:
         yield _finding("unknown-file", "files do not belong to the corpus", strangers, "note")
 
 
-def _strangers(layout: Layout) -> Iterator[str]:
-    root = Path(layout.root)
-    for path in root.iterdir():
-        if path.name == INDEX:
-            continue
-        if path.name not in TABLES:
-            yield path.name
-            continue
-        for inner in path.iterdir():
-            if inner.name != "_delta_log" and inner.suffix not in (".parquet", ".unfinished"):
-                yield f"{path.name}/{inner.name}"
+def _strangers(layout: Layout, present: Present) -> Iterator[str]:
+    own = {INDEX, *TABLES} if layout.is_local else {PROBE, *TABLES}
+    yield from (entry.name for entry in files_at(layout.root).entries(layout.root) if entry.name not in own)
+    for table in TABLES:
+        for entry in present[table]:
+            if entry.name != "_delta_log" and not entry.name.endswith((".parquet", ".unfinished")):
+                yield f"{table}/{entry.name}"
+
+
+def _store(lake: Lake) -> Iterator[Finding]:
+    """What the object store does not promise."""
+    try:
+        found = weakness(lake.layout)
+    except StorageError as error:
+        yield Finding("conditional-writes", "note", 1, f"whether the store honours them could not be tried: {error}")
+        return
+    if found is None:
+        return
+    if lake.single_writer and found.single_writer_helps:
+        what = f"{found.what}; with single_writer = true that is safe as long as exactly one process writes at a time"
+        yield Finding("conditional-writes", "note", 1, what)
+    else:
+        yield Finding("conditional-writes", "problem", 1, f"{found.what}; {found.advice}")
 
 
 def _index(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Finding]:

@@ -25,10 +25,11 @@ from knowledge import ids
 from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
-from storage.index_build import FORMAT, IndexState, advance, create_tables, is_worn, read_state, transaction
+from storage.index_build import FORMAT, IndexState, advance, create_tables, file_name, is_worn, read_state, transaction
 from storage.index_views import Space, statements
 from storage.lake import Snapshot
 from storage.layout import Layout
+from storage.places import files_at
 
 KEPT = 2
 """files: the one that is read, and the one before it, which becomes the next"""
@@ -105,23 +106,24 @@ class IndexFolder:
 
     def _usable(self, snapshot: Snapshot) -> IndexFile | None:
         """The newest file, if it is of this version or a later one and can be read."""
-        opened = self._open_newest(snapshot.version)
+        opened = self._open_newest(snapshot)
         if opened is None:
             return None
         opened.close()
         return self._file(opened.version)
 
-    def _open_newest(self, version: int) -> OpenIndex | None:
+    def _open_newest(self, snapshot: Snapshot) -> OpenIndex | None:
         newest = self.newest()
-        return self._opened(newest) if newest is not None and newest.version >= version else None
+        return self._opened(newest, snapshot) if newest is not None and newest.version >= snapshot.version else None
 
-    def _opened(self, file: IndexFile) -> OpenIndex | None:
+    def _opened(self, file: IndexFile, snapshot: Snapshot | None = None) -> OpenIndex | None:
         """Open a file; None if it is gone, is being replaced, or is no index that this program can use."""
         opened = _open(file)
         if opened is None:
             return None
         try:
-            if self._fits(read_state(opened.connection)):
+            state = read_state(opened.connection)
+            if self._fits(state) and (snapshot is None or _is_of(state, snapshot)):
                 return opened
         except _UNUSABLE:
             pass
@@ -144,7 +146,10 @@ class IndexFolder:
         made = self._file(snapshot.version)
         made.lease.touch()
         building.replace(made.path)
-        for old in [file for file in self._files() if file != made][KEPT - 1 :]:
+        others = [file for file in self._files() if file != made]
+        # Whatever is further on was of no use, or this file would not have been built.
+        useless = [file for file in others if file.version > made.version]
+        for old in (*useless, *others[len(useless) + KEPT - 1 :]):
             _delete(old.path)
             old.lease.unlink(missing_ok=True)
         return made
@@ -189,9 +194,9 @@ class IndexFolder:
             # Whatever is wrong with a derived file is cured by building it from the corpus.
             return False
 
-    def open_version(self, version: int) -> OpenIndex | None:
+    def open_version(self, snapshot: Snapshot) -> OpenIndex | None:
         """Open the index of just this version of the corpus; None if its file is not kept."""
-        return self._opened(self._file(version))
+        return self._opened(self._file(snapshot.version), snapshot)
 
     def open(self, snapshot: Snapshot) -> OpenIndex:
         """Open the index of a version of the corpus or a later one, brought up to date first where needed.
@@ -203,7 +208,7 @@ class IndexFolder:
             StorageError: it cannot be built or read.
         """
         for _ in range(_TRIES):
-            opened = self._open_newest(snapshot.version)
+            opened = self._open_newest(snapshot)
             if opened is not None:
                 return opened
             self.refresh(snapshot)
@@ -265,6 +270,7 @@ def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
 
 def bring(connection: Connection, snapshot: Snapshot) -> None:
     """Bring the index in the current database of a connection to a version of the corpus, with its views and macros."""
+    files_at(snapshot.layout.root).lend(connection)
     advance(connection, snapshot)
     wanted = statements(spaces_of(connection))
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
@@ -330,14 +336,22 @@ def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
         connection.close()
 
 
+def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
+    """Whether an index is of this corpus, and not of one that was at its place before and came as far."""
+    held = set(state.files.get("documents", ()))
+    present = {file_name(file) for file in snapshot.files["documents"]}
+    return held == present if state.version == snapshot.version else held >= present
+
+
 def _folder(layout: Layout, settings: SearchSettings) -> Path:
-    """Beside the corpus if it can be written, else in a cache."""
+    """Beside the corpus if that is a folder that can be written, else in a cache."""
     mark = ids.place_hash(layout.root)
     if settings.index_folder is not None:
         return Path(settings.index_folder) / mark
-    beside = Path(layout.index)
-    if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
-        return beside
+    if layout.is_local:
+        beside = Path(layout.index)
+        if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
+            return beside
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "parquetry" / mark
 

@@ -16,6 +16,7 @@ from storage.index import IndexFolder, spaces_of
 from storage.index_views import Space
 from storage.index_words import stems_of
 from storage.lake import Snapshot
+from storage.places import files_at
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS
 
@@ -59,6 +60,7 @@ def disagreements(snapshot: Snapshot, settings: SearchSettings) -> tuple[int | N
 
 
 def _compared(connection: Connection, snapshot: Snapshot) -> Iterator[Disagreement]:
+    files_at(snapshot.layout.root).lend(connection)
     for table in ("documents", "chunks"):
         connection.execute(f"CREATE TEMP VIEW lake_{table} AS {scan(table, snapshot.files[table])}")
     connection.execute(

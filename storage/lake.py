@@ -9,23 +9,32 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError, first_line
+from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from storage import schema
+from storage.conditional import overwrites, weakness
 from storage.layout import TABLES, Layout, Table, layout_of
+from storage.places import check_folders_writable, files_at, told
 from storage.shards import Shard, is_whole, write_shard
+
+Result = TypeVar("Result")
+_TRIES = 3
+"""of a commit that its store reports as failed and that did not land"""
+_PAUSE = 0.3
+"""seconds before the first further try; twice as long before each other"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class Snapshot:
     layout: Layout
     version: int
     files: Mapping[Table, tuple[str, ...]]
-    """absolute paths of the Parquet files of each table"""
+    """absolute paths or addresses of the Parquet files of each table"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,49 +64,95 @@ class Lake:
     """The tables at one root.
 
     Args:
-        root: folder of the corpus.
+        root: folder of the corpus, or its address on an object store.
         create: the corpus is to be written; make the tables if there are none yet.
+        single_writer: exactly one process writes to the corpus at a time, so that its store need not honour
+            conditional writes.
 
     Raises:
-        SettingsError: there is no corpus here (and none was to be made), or a newer program wrote it.
+        SettingsError: there is no corpus here (and none was to be made), a newer program wrote it, or it is to be
+            written and its store does not honour conditional writes.
         StorageError: it cannot be read, or not be made or written.
     """
 
-    def __init__(self, root: str, *, create: bool = False) -> None:
+    def __init__(self, root: str, *, create: bool = False, single_writer: bool = False) -> None:
         self.layout = layout_of(root)
+        self.single_writer = single_writer
+        self._checked = self.layout.is_local
+        self._lock = Lock()
         with _translated(f"corpus {self.layout.root} cannot be opened"):
-            if self.exists(root):
+            exists = self.exists(root)
+            if exists:
                 self._check_version()
             elif not create:
                 raise SettingsError(
                     f"no corpus at {self.layout.root}; `parquetry refresh` makes one, --corpus names another"
                 )
             if create:
+                self._check_store(new=not exists)
                 self._create()
-                self._check_writable()
+                if self.layout.is_local:
+                    folders = [place(table) for table in TABLES for place in (self.layout.table, self.layout.log)]
+                    check_folders_writable(self.layout.root, folders)
 
     @staticmethod
     def exists(root: str) -> bool:
         """Whether there is a corpus at a place."""
         with _translated(f"corpus {root} cannot be opened"):
-            return bool(DeltaTable.is_deltatable(layout_of(root).table("documents")))
+            return _is_table(layout_of(root), "documents")
+
+    def _options(self) -> dict[str, str] | None:
+        return files_at(self.layout.root).table_options()
+
+    def _table(self, table: Table, version: int | None = None) -> DeltaTable:
+        return DeltaTable(self.layout.table(table), version=version, storage_options=self._options())
+
+    def _each(self, tables: Sequence[Table], work: Callable[[Table], Result]) -> list[Result]:
+        """Do something with each of some tables, which are a few requests each on an object store."""
+        if self.layout.is_local:
+            return [work(table) for table in tables]
+        with ThreadPoolExecutor(len(tables)) as threads:
+            return list(threads.map(work, tables))
+
+    def _check_store(self, *, new: bool = False) -> None:
+        """Refuse to write where two writers could overwrite each other's commits; asked once, before the first write.
+
+        Args:
+            new: try it harder, because the corpus is made just now.
+        """
+        with self._lock:
+            if self._checked:
+                return
+            found = (weakness if new else overwrites)(self.layout)
+            if found is not None and not (self.single_writer and found.single_writer_helps):
+                raise SettingsError(f"corpus {self.layout.root}: {found.what}; {found.advice}")
+            self._checked = True
 
     def _create(self) -> None:
         """Make the tables that are not there: all of a new corpus, and those that an older program did not know."""
-        for table in TABLES:
-            if DeltaTable.is_deltatable(self.layout.table(table)):
-                continue
-            description = {"parquetry_schema": schema.SCHEMA_VERSION}
+        others = [table for table in TABLES if table != "documents"]
+        self._each(others, self._create_table)
+        self._create_table("documents")
+
+    def _create_table(self, table: Table) -> None:
+        if _is_table(self.layout, table):
+            return
+        try:
             DeltaTable.create(
                 self.layout.table(table),
                 schema=schema.SCHEMAS[table],
                 mode="ignore",
                 name=table,
-                description=json.dumps(description),
+                description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
+                storage_options=self._options(),
             )
+        except (DeltaError, OSError):
+            # Made by somebody else meanwhile, or by us in a request whose answer was lost.
+            if not _is_table(self.layout, table):
+                raise
 
     def _check_version(self) -> None:
-        description = DeltaTable(self.layout.table("documents")).metadata().description
+        description = self._table("documents").metadata().description
         try:
             version = int(json.loads(description)["parquetry_schema"])
         except (TypeError, ValueError, KeyError) as error:
@@ -111,13 +166,6 @@ class Lake:
                 f"({schema.SCHEMA_VERSION}); install a newer Parquetry"
             )
 
-    def _check_writable(self) -> None:
-        """Find out before anything is extracted and paid for."""
-        folders = [Path(self.layout.table(table)) for table in TABLES]
-        for folder in (each for table in folders for each in (table, table / "_delta_log")):
-            if not os.access(folder, os.W_OK | os.X_OK):
-                raise StorageError(f"corpus {self.layout.root} cannot be written: no permission to write to {folder}")
-
     def snapshot(self, version: int | None = None) -> Snapshot:
         """The files of the corpus, as of a version of `documents`.
 
@@ -130,15 +178,14 @@ class Lake:
         with _translated(f"corpus {self.layout.root} cannot be read"):
             # Opened first: shards are registered before the rows that name them.
             documents = self._documents(version)
+            others = [table for table in TABLES if table != "documents"]
             files: dict[Table, tuple[str, ...]] = {"documents": _files(documents)}
-            for table in TABLES:
-                if table not in files:
-                    files[table] = self._files_of(table)
+            files.update(zip(others, self._each(others, self._files_of), strict=True))
             return Snapshot(self.layout, documents.version(), files)
 
     def _files_of(self, table: Table) -> tuple[str, ...]:
         try:
-            return _files(DeltaTable(self.layout.table(table)))
+            return _files(self._table(table))
         except TableNotFoundError:
             if table != "searches":
                 raise
@@ -146,13 +193,12 @@ class Lake:
             return ()
 
     def _documents(self, version: int | None) -> DeltaTable:
-        path = self.layout.table("documents")
         if version is None:
-            return DeltaTable(path)
-        newest = DeltaTable(path).version()
+            return self._table("documents")
+        newest = self._table("documents").version()
         if not 0 <= version <= newest:
             raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
-        return DeltaTable(path, version=version)
+        return self._table("documents", version)
 
     def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Shards of chunks that a crashed run left behind: whole files that no commit names.
@@ -161,7 +207,8 @@ class Lake:
         that a power failure cut short is no Parquet file and is left out.
         """
         registered = set(snapshot.files["chunks"])
-        found = sorted(str(path) for path in Path(self.layout.table("chunks")).glob("*.parquet"))
+        entries = files_at(self.layout.root).entries(self.layout.table("chunks"))
+        found = (self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet"))
         return tuple(path for path in found if path not in registered and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
@@ -188,8 +235,9 @@ class Lake:
         """
         if not rows:
             return base.version
+        self._check_store()
         with _translated(f"publishing to {self.layout.root} failed, nothing was published"):
-            table = DeltaTable(self.layout.table("documents"), version=base.version)
+            table = self._table("documents", base.version)
             keys = {namespace: f"ns:{namespace}" for namespace in sorted({row.namespace for row in rows})}
             next_sequence = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
             numbered = [replace(row, sequence=next_sequence[row.namespace]) for row in rows]
@@ -200,19 +248,20 @@ class Lake:
                 app_transactions=transactions, custom_metadata={"run_id": run_id, "rows": str(len(rows))}
             )
             try:
-                table.create_write_transaction([_add(shard)], "append", schema.DOCUMENTS, commit_properties=properties)
+                self._commit("documents", [shard], properties, base.version)
             except CommitFailedError as error:
-                Path(self.layout.shard("documents", name)).unlink(missing_ok=True)
-                if "transaction" not in str(error).lower():
+                if not _is_conflict(error):
                     raise
+                files_at(self.layout.root).delete(self.layout.shard("documents", name))
                 namespaces = ", ".join(keys)
                 raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
-            return DeltaTable(self.layout.table("documents")).version()
+            return self._table("documents").version()
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and the documents that failed in it."""
         run_id = str(run["run_id"])
         name = f"{run_id}-{time.time_ns():x}.parquet"
+        self._check_store()
         with _translated(f"the run could not be recorded in {self.layout.root}; what it published stands"):
             if failures:
                 rows = schema.failures_table(failures)
@@ -229,6 +278,7 @@ class Lake:
         Raises:
             StorageError: they could not be written.
         """
+        self._check_store()
         with _translated(f"searches could not be recorded in {self.layout.root}"):
             self._create()
             table = schema.SEARCHES.empty_table().from_pylist([dict(row) for row in searches], schema=schema.SEARCHES)
@@ -236,18 +286,58 @@ class Lake:
             self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
 
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
+        self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
-            DeltaTable(self.layout.table(table)).create_write_transaction(
-                [_add(shard) for shard in shards],
-                "append",
-                schema.SCHEMAS[table],
-                commit_properties=CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}),
-            )
+            self._commit(table, shards, CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}))
+
+    def _commit(
+        self, table: Table, shards: Sequence[Shard], properties: CommitProperties, version: int | None = None
+    ) -> None:
+        """Append shards to a table in one commit, once.
+
+        A store may have done what it reports as failed, or done it twice and refuse the second time. So the table is
+        read again before a failure is believed. Trying again is harmless: a commit of the same shards is the same
+        commit, and the transactions of a publish let no second one pass.
+
+        Args:
+            table: to append to.
+            shards: written already.
+            properties: of the commit.
+            version: that the commit was decided on; None for the newest.
+        """
+        for tried in range(1, _TRIES + 1):
+            try:
+                self._table(table, version).create_write_transaction(
+                    [_add(shard) for shard in shards], "append", schema.SCHEMAS[table], commit_properties=properties
+                )
+            except (DeltaError, OSError) as error:
+                if self._holds(table, shards, error):
+                    return
+                if self.layout.is_local or tried == _TRIES or _is_conflict(error):
+                    raise
+                time.sleep(_PAUSE * 2 ** (tried - 1))
+            else:
+                return
+
+    def _holds(self, table: Table, shards: Sequence[Shard], failure: Exception) -> bool:
+        """Whether a commit that was reported as failed has landed all the same.
+
+        Raises:
+            StorageError: that cannot be found out.
+        """
+        try:
+            files = self._files_of(table)
+        except (DeltaError, OSError) as error:
+            raise StorageError(
+                f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
+                f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
+            ) from failure
+        return {self.layout.shard(table, shard.name) for shard in shards} <= set(files)
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
-            table = DeltaTable(self.layout.table("documents"))
+            table = self._table("documents")
             return [
                 Publish(
                     version=int(entry["version"]),
@@ -264,6 +354,17 @@ def _files(table: DeltaTable) -> tuple[str, ...]:
     return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
 
 
+def _is_table(layout: Layout, table: Table) -> bool:
+    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store."""
+    entries = files_at(layout.root).entries(layout.log(table))
+    return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether somebody else committed under the same application transaction."""
+    return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
+
+
 def _add(shard: Shard) -> AddAction:
     statistics = json.dumps({"numRecords": shard.rows})
     return AddAction(shard.name, shard.size, {}, int(time.time() * 1000), True, statistics)
@@ -275,6 +376,6 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except (TableNotFoundError, DeltaError) as error:
-        raise StorageError(f"{what}: {first_line(error)}") from error
+        raise StorageError(f"{what}: {told(error)}") from error
     except OSError as error:
-        raise StorageError(f"{what}: {error.strerror or first_line(error)}") from error
+        raise StorageError(f"{what}: {error.strerror or told(error)}") from error

@@ -1,10 +1,13 @@
-"""Every path of a corpus. Pure: nothing here touches a disk."""
+"""Every path of a corpus. Pure: nothing here touches a disk or a network."""
 
 from __future__ import annotations
 
 import posixpath
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
@@ -16,6 +19,15 @@ TABLES: tuple[Table, ...] = ("texts", "chunks", "runs", "failures", "searches", 
 
 INDEX = "index"
 """name of the folder of the search index"""
+PROBE = "conditional-writes"
+"""name of the object beside the tables that shows whether its store honours conditional writes"""
+
+SCHEMES: Mapping[str, str] = MappingProxyType(
+    {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
+)
+"""of object stores, and the one of each kind that is used"""
+_MISREAD = re.compile(r"[?#%*\[\]{}\\@\s]")
+"""characters that one or another reader of an address takes for something else"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +35,32 @@ class Layout:
     """Where the tables of one corpus are.
 
     Args:
-        root: absolute folder of the corpus.
+        root: absolute folder of the corpus, or its address on an object store, with one of `SCHEMES`.
     """
 
     root: str
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.root
 
     def table(self, table: Table) -> str:
         """Folder of a Delta table."""
         return posixpath.join(self.root, table)
 
+    def log(self, table: Table) -> str:
+        """Folder of the commits of a Delta table."""
+        return posixpath.join(self.table(table), "_delta_log")
+
     @property
     def index(self) -> str:
         """Folder of the search index, when it is kept beside the corpus."""
         return posixpath.join(self.root, INDEX)
+
+    @property
+    def probe(self) -> str:
+        """Object that is written again and again on condition that it is not there."""
+        return posixpath.join(self.root, PROBE)
 
     def shard(self, table: Table, name: str) -> str:
         """A Parquet file of a table."""
@@ -48,14 +73,22 @@ def layout_of(root: str) -> Layout:
     Raises:
         SettingsError: no kind of place that a corpus can be kept in.
     """
-    parts = urlsplit(root)
-    if parts.scheme == "file":
-        return Layout(unquote(parts.path))
-    if "://" in root:
+    scheme, mark, place = root.partition("://")
+    if not mark:
+        return Layout(str(Path(root).expanduser().resolve()))
+    if scheme == "file":
+        return Layout(unquote(urlsplit(root).path))
+    if scheme not in SCHEMES:
         raise SettingsError(
-            f"corpus root {root}: a corpus is kept in a local folder; {parts.scheme}:// is not supported"
+            f"corpus root {root}: a corpus is kept in a local folder or on an object store (s3://, abfs://, gs://); "
+            f"{scheme}:// is not supported"
         )
-    return Layout(str(Path(root).expanduser().resolve()))
+    names = [name for name in place.split("/") if name]
+    if not names or _MISREAD.search(place) or {".", ".."} & set(names):
+        raise SettingsError(
+            f"corpus root {root}: write {scheme}://bucket/prefix, without spaces and none of ? # % * @ [ ] {{ }} \\ .."
+        )
+    return Layout(f"{SCHEMES[scheme]}://{'/'.join(names)}")
 
 
 def shard_name(run_id: str, batch: int) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
 
-from knowledge.model import Access, DocumentRow, Failure
+from knowledge.model import Access, DocumentRow, Failure, Scalar
 from storage.layout import Table
 
 SCHEMA_VERSION = 1
@@ -169,6 +169,20 @@ DUCKDB_TYPES = {
 
 _ACCESS = {field.name for field in fields(Access)}
 _ROW_FIELDS = [field.name for field in fields(DocumentRow) if field.name not in ("access", "metadata")]
+_SHARED = (
+    "namespace",
+    "source",
+    "media_type",
+    "fingerprint",
+    "error",
+    "extractor",
+    "embedder",
+    "uploaded_by",
+    "created_at",
+    "indexed_at",
+    "run_id",
+)
+"""columns that have few different values"""
 
 
 def documents_table(rows: Sequence[DocumentRow]) -> pa.Table:
@@ -180,14 +194,25 @@ def documents_table(rows: Sequence[DocumentRow]) -> pa.Table:
     return pa.table(columns, schema=DOCUMENTS)
 
 
-def document_row(values: dict[str, Any]) -> DocumentRow:
-    """One row of `documents` as read back, by column name."""
-    access = Access(values["visibility"], values["org_id"], values["user_id"], tuple(values["tags"] or ()))
-    return DocumentRow(
-        access=access,
-        metadata=json.loads(values["metadata"] or "{}"),
-        **{name: values[name] for name in _ROW_FIELDS},
-    )
+class DocumentRows:
+    """Makes rows of `documents` as read back; what many of them share is in memory once."""
+
+    def __init__(self) -> None:
+        self._metadata: dict[str, dict[str, Scalar]] = {}
+        self._shared: dict[Any, Any] = {}
+
+    def row(self, values: Mapping[str, Any]) -> DocumentRow:
+        """One row, from its values by column name."""
+        told = values["metadata"] or "{}"
+        if told not in self._metadata:
+            self._metadata[told] = json.loads(told)
+        access = Access(values["visibility"], values["org_id"], values["user_id"], tuple(values["tags"] or ()))
+        fields_of_row = {name: values[name] for name in _ROW_FIELDS}
+        for name in _SHARED:
+            fields_of_row[name] = self._shared.setdefault(values[name], values[name])
+        return DocumentRow(
+            access=self._shared.setdefault(access, access), metadata=self._metadata[told], **fields_of_row
+        )
 
 
 def failures_table(failures: Sequence[Failure]) -> pa.Table:

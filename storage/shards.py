@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +15,7 @@ import pyarrow.parquet as pq
 from knowledge.model import Chunk, Extraction, Heading, Part
 from storage import schema
 from storage.layout import Layout, Table
+from storage.places import files_at
 
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
@@ -26,7 +25,7 @@ _HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A Parquet file that is complete on disk and not yet part of its table."""
+    """A Parquet file that is complete in its place and not yet part of its table."""
 
     table: Table
     name: str
@@ -133,28 +132,29 @@ def write_chunks(
 
 def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
     """Write one Parquet file under its final name, whole or not at all."""
-    path = Path(layout.shard(table, name))
-    unfinished = path.with_suffix(".unfinished")
-    try:
-        # Float vectors do not compress; everything else does.
-        columns: Mapping[str, str] = {
-            column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)
-        }
+    # Float vectors do not compress; everything else does.
+    columns: Mapping[str, str] = {
+        column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)
+    }
+
+    def fill(sink: pa.NativeFile) -> None:
         pq.write_table(
-            rows, unfinished, compression=columns, row_group_size=_ROW_GROUP_ROWS, use_dictionary=["embedder", "kind"]
+            rows, sink, compression=columns, row_group_size=_ROW_GROUP_ROWS, use_dictionary=["embedder", "kind"]
         )
-        with unfinished.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return Shard(table, name, path.stat().st_size, rows.num_rows)
+
+    size = files_at(layout.root).write(layout.shard(table, name), fill)
+    return Shard(table, name, size, rows.num_rows)
 
 
 def is_whole(path: str) -> bool:
-    """Whether a file is a complete Parquet file, by its footer."""
+    """Whether a file is a complete Parquet file, by its footer.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
     try:
-        pq.read_metadata(path)
+        with files_at(path).open(path) as stream:
+            pq.read_metadata(stream)
     except (pa.ArrowInvalid, OSError):
         return False
     return True

@@ -8,6 +8,7 @@ from storage import schema
 from storage.database import Connection, open_duckdb, reading, sql_list
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
+from storage.places import files_at
 
 _DOCUMENTS = """
 CREATE VIEW documents AS
@@ -40,6 +41,7 @@ def connect_snapshot(snapshot: Snapshot) -> Connection:
     `document_history` (every row ever published up to the version).
     """
     connection = open_duckdb()
+    files_at(snapshot.layout.root).lend(connection)
     with reading():
         for statement in _base_views(snapshot):
             connection.execute(statement)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.servers.small_s3 import small_s3
 from tests.storage.shelf import Shelf
 
 
@@ -9,3 +10,10 @@ from tests.storage.shelf import Shelf
 def shelf(tmp_path):
     """An empty corpus."""
     return Shelf(tmp_path / "corpus")
+
+
+@pytest.fixture(scope="session")
+def small_store():
+    """An object store that misbehaves as it is told."""
+    with small_s3() as store:
+        yield store

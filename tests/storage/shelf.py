@@ -24,9 +24,9 @@ EMBEDDER = "model@4"
 class Shelf:
     """A corpus, and what was published to it."""
 
-    def __init__(self, root):
+    def __init__(self, root, **options):
         self.root = root
-        self.lake = Lake(str(root), create=True)
+        self.lake = Lake(str(root), create=True, **options)
         self.runs = 0
         self.settings = SearchSettings(language="none")
 

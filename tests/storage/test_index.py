@@ -164,11 +164,11 @@ def test_version_whose_file_is_kept_is_read_from_it(shelf):
     for turn in range(1, 4):
         shelf.publish({"a.md": [f"oak {turn}"]})
         refresh(shelf)
-    opened = folder(shelf).open_version(2)
+    opened = folder(shelf).open_version(shelf.lake.snapshot(2))
     (hit,) = Searcher(opened.session()).search("oak", {}, "text", 5)
     assert (opened.version, hit.row["text"]) == (2, "oak 2")
     opened.close()
-    assert folder(shelf).open_version(1) is None
+    assert folder(shelf).open_version(shelf.lake.snapshot(1)) is None
 
 
 def test_nothing_is_done_for_a_version_that_is_indexed(shelf):

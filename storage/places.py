@@ -1,0 +1,147 @@
+"""Where the files of a corpus are: a local folder, or an object store.
+
+Both list, write and delete files, and hand over what the engines need to reach them: options for the Delta tables, a
+filesystem for DuckDB. A local folder needs neither.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from knowledge.errors import StorageError, first_line
+from storage.database import Connection
+
+_COLOUR = re.compile(r"\x1b\[\d+m")
+_QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+"""of an address: long, and on some stores it grants access"""
+_REPLY = re.compile(r"<Code>(.*?)</Code>(?:\s*<Message>(.*?)</Message>)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a folder holds."""
+
+    name: str
+    size: int
+    """bytes; 0 for a folder"""
+    is_folder: bool
+
+
+class Files(Protocol):
+    """The files of a place."""
+
+    def entries(self, folder: str) -> list[Entry]:
+        """What a folder holds, by name; nothing if there is no such folder."""
+        ...
+
+    def open(self, path: str) -> pa.NativeFile:
+        """A file to read at any position.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        ...
+
+    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
+        """Write a file under its name, whole or not at all.
+
+        Returns:
+            Its size in bytes.
+        """
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there."""
+        ...
+
+    def table_options(self) -> dict[str, str] | None:
+        """How the Delta tables of this place are reached; asked for anew for every use, because credentials expire."""
+        ...
+
+    def lend(self, connection: Connection) -> None:
+        """Let a DuckDB connection read the files of this place."""
+        ...
+
+
+class LocalFiles:
+    """The files of this machine."""
+
+    def entries(self, folder: str) -> list[Entry]:
+        try:
+            with os.scandir(folder) as found:
+                entries = [(each.name, each.stat().st_size, each.is_dir()) for each in found]
+        except FileNotFoundError:
+            return []
+        return [Entry(name, 0 if is_folder else size, is_folder) for name, size, is_folder in sorted(entries)]
+
+    def open(self, path: str) -> pa.NativeFile:
+        return pa.OSFile(path, "rb")
+
+    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
+        final = Path(path)
+        unfinished = final.with_suffix(".unfinished")
+        try:
+            with pa.OSFile(str(unfinished), "wb") as sink:
+                fill(sink)
+            with unfinished.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            unfinished.replace(final)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return final.stat().st_size
+
+    def delete(self, path: str) -> None:
+        Path(path).unlink(missing_ok=True)
+
+    def table_options(self) -> dict[str, str] | None:
+        return None
+
+    def lend(self, connection: Connection) -> None:
+        """DuckDB reads local files by itself."""
+
+
+def files_at(place: str) -> Files:
+    """The files of the kind of place that a root or a path names.
+
+    Raises:
+        SettingsError: the place cannot be reached with the settings of the environment.
+        MissingExtra: its client is not installed.
+    """
+    if "://" not in place:
+        return LocalFiles()
+    from storage.object_store import open_store
+
+    return open_store(place.partition("://")[0])
+
+
+def told(error: Exception) -> str:
+    """What an error of a storage library says, in one line.
+
+    The first line; of an error of delta-rs on an object store the chain of causes, which stand on lines of their own
+    with an arrow, and at its end what the store replied.
+    """
+    text = _COLOUR.sub("", str(error))
+    if "\u21b3" not in text:
+        return _QUERY.sub(r"\1", first_line(error))
+    causes = " ".join(text.partition("<")[0].replace("\u21b3", " ").split())
+    reply = _REPLY.search(text)
+    parts = [_QUERY.sub(r"\1", causes), *(part for part in (reply.groups() if reply else ()) if part)]
+    return ": ".join(parts)
+
+
+def check_folders_writable(root: str, folders: list[str]) -> None:
+    """Find out before anything is extracted and paid for.
+
+    Raises:
+        StorageError: a local folder of the corpus cannot be written.
+    """
+    for folder in folders:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise StorageError(f"corpus {root} cannot be written: no permission to write to {folder}")
