@@ -1,0 +1,32 @@
+"""The page on S3 as a source says what there is."""
+
+import re
+import tomllib
+
+from documentation import blocks_of, text_of
+
+from knowledge.settings import parse_settings
+from knowledge.sources.registry import open_source, scopes_of
+from knowledge.sources.s3 import S3Options
+from knowledge.sources.s3_access import KEYS
+
+PAGE = "docs/sources-s3.md"
+
+
+def _first_column(heading):
+    table = text_of(PAGE).partition(heading)[2].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
+
+
+def test_every_option_is_described():
+    assert _first_column("| option | default | meaning |") == list(S3Options.model_fields)
+
+
+def test_every_tag_that_says_who_may_see_an_object_is_described():
+    assert _first_column("| name | value |") == list(KEYS)
+
+
+def test_settings_on_the_page_open_a_source(tmp_path):
+    (block,) = [each for each in blocks_of(PAGE) if each.language == "toml"]
+    (scope,) = scopes_of(parse_settings(tomllib.loads(block.code), PAGE), ())
+    assert open_source(scope, str(tmp_path)).scan
