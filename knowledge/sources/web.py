@@ -46,7 +46,8 @@ _SLICE = 64
 _GIVES_UP_AFTER = 3
 """failures in a row of one host; its other pages are not asked in this listing"""
 _KEPT_BYTES = 64 * 1024 * 1024
-_KEPT_EACH_BYTES = 8 * 1024 * 1024
+_READ_AT_ONCE_BYTES = 8 * 1024 * 1024
+"""a larger page is not read while listing, if the server gives a token for it"""
 _LISTING_BYTES = 64 * 1024 * 1024
 """of a listing once unpacked; the protocol of sitemaps allows 50 MiB"""
 _TYPICAL_BYTES = 32 * 1024
@@ -179,7 +180,8 @@ class WebSource:
         page = known is not None or self._options.kind == "page"
         try:
             with self._visitor.visit(url, conditions(known.etag) if known else None) as answer:
-                if self._options.kind == "page" or answer.status == 304:
+                unchanged = known is not None and token_of(answer.headers) == known.etag
+                if self._options.kind == "page" or answer.status == 304 or unchanged:
                     return self._item(path, url, answer)
                 content = answer.read()
                 listing = unpacked(content, _LISTING_BYTES, url)
@@ -260,7 +262,7 @@ class WebSource:
         known, token, size = self._known.get(path), token_of(answer.headers), answer.size
         if known and (answer.status == 304 or token == known.etag):
             return Item(path, url, known.size, known.etag, known.modified_at, self._access)
-        if token and size is not None and size > _KEPT_EACH_BYTES:
+        if token and size is not None and size > _READ_AT_ONCE_BYTES:
             return Item(path, url, size, token, _modified(answer), self._access)
         return self._item_read(path, url, answer, answer.read())
 
@@ -272,7 +274,7 @@ class WebSource:
         with self._lock:
             self._hashes[path] = digest
             room = _KEPT_BYTES - sum(len(kept) for _, kept in self._kept.values())
-            if len(content) <= min(room, _KEPT_EACH_BYTES) and not (known and known.content_hash == digest):
+            if len(content) <= room and not (known and known.content_hash == digest):
                 self._kept[path] = token, content
         return Item(path, url, len(content), token, _modified(answer), self._access)
 

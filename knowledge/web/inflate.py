@@ -30,9 +30,9 @@ def inflate(pieces: Iterable[bytes], max_bytes: int, what: str) -> Iterator[byte
         rest = piece
         while True:
             if ended:
-                rest = rest.lstrip(b"\x00")
                 if not rest:
                     break
+                # Another member may follow; anything else there is padding.
                 if not rest.startswith(GZIP_MAGIC[: len(rest)]):
                     return
                 unpacker, ended = zlib.decompressobj(wbits=31), False

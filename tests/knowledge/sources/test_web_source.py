@@ -1,9 +1,12 @@
 """Pages of the web as documents: what is listed, what is asked for, and what is never taken for gone."""
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
+import httpx
 import pytest
 from records import row
 from servers.web_server import Page, RawServer, WebServer
@@ -12,8 +15,14 @@ from knowledge import ids
 from knowledge.errors import BrokenDocument, SettingsError, SkippedDocument, TransientError
 from knowledge.extract.detect import detect
 from knowledge.model import Access, Item, Unlisted
+from knowledge.rate import Turns
+from knowledge.sources import web as web_module
 from knowledge.sources.base import Hashing, Place, Remembering
 from knowledge.sources.providers import open_place
+from knowledge.web.addresses import parse_allowed
+from knowledge.web.client import GuardedClient
+from knowledge.web.pace import Pace
+from knowledge.web.visitor import Visitor
 
 HTML = "<!doctype html><title>{0}</title><p>About {0}."
 
@@ -215,6 +224,99 @@ def test_fragment_is_a_page_where_the_server_says_so(server):
     assert source.fetch(item)[1] == b"a < b"
 
 
+def test_token_that_is_the_same_is_believed_where_conditions_are_not_understood(server):
+    server.pages["/"] = Page("text", headers={"ETag": '"1"'})
+    source = web(server)
+    first, _ = scanned(source)
+    server.pages["/"] = Page("TEXT TEXT", headers={"ETag": '"1"'})
+    again, _ = scanned(refreshed(source, server, first))
+    assert (again["index.html"].etag, again["index.html"].size) == ('etag:"1"', 4)
+
+
+def test_large_page_is_read_only_when_it_is_needed(server):
+    server.pages |= {"/l": Page(f"{server.url}/a"), "/a": Page(bytes(9 << 20), etag='"1"')}
+    source = web(server, "/l")
+    (item,) = scanned(source)[0].values()
+    assert (item.size, item.etag) == (9 << 20, 'etag:"1"')
+    with pytest.raises(FileNotFoundError):
+        source.hash(item.path)
+    assert len(source.fetch(item)[1]) == 9 << 20
+    assert server.paths() == ["/l", "/a", "/a"]
+
+
+def test_more_than_fits_in_memory_is_asked_for_again(server, monkeypatch):
+    monkeypatch.setattr(web_module, "_KEPT_BYTES", 10)
+    server.pages |= {f"/{name}": Page("sixsix", etag='"1"') for name in "abc"}
+    server.pages["/l"] = Page("".join(f"{server.url}/{name}\n" for name in "abc"))
+    source = web(server, "/l")
+    items, _ = scanned(source)
+    server.asked.clear()
+    assert [source.fetch(item)[1] for item in items.values()] == [b"sixsix"] * 3
+    assert len(server.paths()) == 2
+
+
+def test_page_whose_content_is_known_is_not_kept(server):
+    server.pages["/"] = Page("text", etag='"1"')
+    source = web(server)
+    first, _ = scanned(source)
+    known = {path: replace(each, content_hash=ids.content_hash(b"text")) for path, each in rows_of(first).items()}
+    source.remember(known)
+    server.pages["/"] = Page("text", etag='"2"')
+    (item,) = scanned(source)[0].values()
+    server.asked.clear()
+    source.fetch(item)
+    assert server.paths() == ["/"]
+
+
+def test_pages_are_read_by_several_threads_at_a_time(server):
+    server.pages |= {f"/{number}": Page(f"{number}" * 1000, etag='"1"') for number in range(24)}
+    server.pages["/l"] = Page("".join(f"{server.url}/{number}\n" for number in range(24)))
+    source = web(server, "/l")
+    items, _ = scanned(source)
+    for _ in range(2):
+        with ThreadPoolExecutor(8) as threads:
+            read = dict(zip(items, threads.map(source.fetch, items.values()), strict=True))
+        assert {name: content for name, (_, content) in read.items()} == {
+            str(number): f"{number}".encode() * 1000 for number in range(24)
+        }
+
+
+def test_part_of_a_source_is_what_the_whole_lists_there(server):
+    names = ("a", "docs/b", "docs/deep/c", "docsx")
+    server.pages |= {f"/{name}": Page(name) for name in names}
+    server.pages["/l"] = Page("".join(f"{server.url}/{name}\n" for name in names))
+    source = web(server, "/l")
+    part = [item.path.partition("/")[2] for item in source.scan(f"{server.place}/docs/")]
+    assert sorted(part) == ["docs/b", "docs/deep/c"]
+    assert "/a" not in server.paths()
+    single = web(server, "/a")
+    assert [list(single.scan(prefix)) for prefix in ("elsewhere", f"{server.place}/a/b")] == [[], []]
+
+
+def test_hostile_names_are_listed_and_read_as_they_are(server):
+    names = [
+        "ü%20x",
+        "%E6%97%A5",
+        "100%25.md",
+        "a%2Fb",
+        "a%23b",
+        "a%3Fb",
+        "a%5Cb",
+        "b..%2Fup",
+        "a%0Ab",
+        "a'\"<b>",
+        "~tilde",
+        "*",
+    ]
+    paths = ["/" + str(httpx.URL(f"http://x/{name}").raw_path, "ascii")[1:] for name in names]
+    server.pages |= {path: Page(path) for path in paths}
+    server.pages["/l"] = Page("".join(f"{server.url}/{name}\n" for name in names))
+    source = web(server, "/l")
+    items, unlisted = scanned(source)
+    assert (len(items), unlisted) == (len(names), [])
+    assert sorted(source.fetch(item)[1].decode() for item in items.values()) == sorted(paths)
+
+
 # --- lists, sitemaps, feeds
 
 
@@ -299,6 +401,21 @@ def test_sitemap_that_may_be_whole_later_breaks_the_listing_off(server, broken):
     }
     with pytest.raises(TransientError, match=r"/one\.xml"):
         list(web(server, "/sitemap.xml").scan(""))
+
+
+def test_sitemaps_nested_too_deep_or_too_many_leave_the_listing_incomplete(server):
+    def index(*paths):
+        return Page(
+            f"<sitemapindex>{''.join(f'<sitemap><loc>{path}</loc></sitemap>' for path in paths)}</sitemapindex>"
+        )
+
+    server.pages |= {"/sitemap.xml": index("/1"), "/1": index("/2"), "/2": index("/3", "/1"), "/3": index("/4")}
+    _, unlisted = scanned(web(server, "/sitemap.xml"))
+    assert [each.detail.partition(" is ")[0] for each in unlisted] == [f"{server.url}/3", f"{server.url}/1"]
+    assert server.paths() == ["/sitemap.xml", "/1", "/2"]
+    server.pages["/sitemap.xml"] = index(*(f"/{number}" for number in range(9)))
+    _, unlisted = scanned(web(server, "/sitemap.xml", max_pages=5))
+    assert "names more than 5 pages" in unlisted[0].detail
 
 
 def test_maintenance_page_in_place_of_a_sitemap_removes_nothing(server):
@@ -428,6 +545,36 @@ def test_rules_that_cannot_be_had_keep_pages_waiting_and_rules_that_are_not_ther
         with pytest.raises(TransientError, match=f"answered {status}; pages there wait"):
             list(source.scan(""))
     assert server.paths() == (["/"] if asked else [])
+
+
+def test_requests_keep_the_distance_that_the_host_or_the_settings_ask_for(server):
+    server.pages |= {"/robots.txt": Page("User-agent: *\nCrawl-delay: 7"), "/a": Page("a"), "/b": Page("b")}
+    slept = []
+    client = GuardedClient(parse_allowed([server.place]), user_agent="t", max_bytes=999, seconds=9)
+    visitor = Visitor(client, 2.0, Pace(Turns(now=lambda: 0.0), slept.append))
+    for path in ("/a", "/b"):
+        with visitor.visit(server.url + path) as answer:
+            assert answer.status == 200
+    assert [seconds for seconds in slept if seconds] == [7.0]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", (120, 120)),
+        (format_datetime(datetime.now(UTC) + timedelta(seconds=3000), usegmt=True), (2000, 3000)),
+        ("Tue, 03 Feb 2026 10:00:00 GMT", (0, 0)),
+        ("soon", None),
+        ("-5", None),
+    ],
+)
+def test_wish_to_be_left_alone_is_understood(header, seconds):
+    page = Page("later", 503, {"Retry-After": header})
+    with WebServer({"/": page}) as server, pytest.raises(TransientError) as raised:
+        list(web(server).scan(""))
+    asked = raised.value.retry_after
+    assert asked is None if seconds is None else seconds[0] <= asked <= seconds[1]
+    assert raised.value.reason == ("server-error" if seconds is None else "rate-limited")
 
 
 def test_operators_can_be_reached(server):

@@ -11,6 +11,7 @@ from servers.web_server import Page, RawServer, WebServer
 from knowledge.errors import BrokenDocument, SkippedDocument, TransientError
 from knowledge.web.addresses import parse_allowed
 from knowledge.web.client import GuardedClient
+from knowledge.web.inflate import inflate
 
 LIMIT = 100_000
 
@@ -64,6 +65,17 @@ def test_compressed_page_is_unpacked():
     body = gzip.compress(b"first ") + gzip.compress(b"second") + bytes(8)
     with WebServer({"/": Page(body, headers={"Content-Encoding": "gzip"})}) as server:
         assert read(server) == b"first second"
+
+
+@pytest.mark.parametrize("size", [1, 7, 65_536, 1 << 20])
+@pytest.mark.parametrize("lengths", [(0,), (65_536,), (131_072, 65_536), (5, 0, 70_000)], ids=str)
+def test_compressed_content_is_the_same_however_it_is_cut(size, lengths):
+    members = [bytes([index]) * length for index, length in enumerate(lengths)]
+    packed = b"".join(gzip.compress(member) for member in members) + bytes(3)
+    pieces = [packed[start : start + size] for start in range(0, len(packed), size)]
+    assert b"".join(inflate(pieces, 1 << 20, "it")) == b"".join(members)
+    with pytest.raises(TransientError, match="in the middle"):
+        list(inflate([gzip.compress(b"x" * 99)[:-1]], 1 << 20, "it"))
 
 
 @pytest.mark.parametrize(
