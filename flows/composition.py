@@ -80,7 +80,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     started = perf_counter()
     settings = request.settings
     scopes = request.scopes or scopes_of(settings, request.targets, request.namespace)
-    lake = Lake(settings.corpus.root, create=True)
+    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
     run = _open_run(request, scopes, lake)
     with run:
         current = current_rows(run.base, {scope.namespace for scope in scopes})
@@ -94,8 +94,9 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
         _record(run, request, report)
-        # No step of the engine: a run that has published cannot be cancelled any more.
-        report = _with_index(run, report)
+    # The extraction processes have ended by now, and their memory is free. No step of the engine: a run that has
+    # published cannot be cancelled any more.
+    report = _with_index(run, report)
     observer.published(report)
     return report
 
@@ -211,23 +212,18 @@ def _report(
 
 
 def _unlisted(run: Run, plan: RefreshPlan) -> tuple[Failure, ...]:
-    """Sources whose listing broke off."""
-    return tuple(
-        Failure(
-            document_id="",
-            namespace=source.namespace,
-            source=source.source,
-            uri=run.scopes[source.namespace, source.source].settings.uri,
-            status="failed",
-            stage="scan",
-            reason=source.broken.reason,
-            detail=source.broken.detail,
-            attempts=1,
-            run_id=run.stamp.run_id,
+    """Sources whose listing broke off, and what of the others could not be seen."""
+    found: list[Failure] = []
+    for source in plan.sources:
+        uri = run.scopes[source.namespace, source.source].settings.uri
+        unseen = [(f"{uri.rstrip('/')}/{place.path}", "unlisted", place.detail) for place in source.unlisted]
+        if source.broken is not None:
+            unseen.append((uri, source.broken.reason, source.broken.detail))
+        found.extend(
+            Failure("", source.namespace, source.source, place, "failed", "scan", reason, detail, 1, run.stamp.run_id)
+            for place, reason, detail in unseen
         )
-        for source in plan.sources
-        if source.broken is not None
-    )
+    return tuple(found)
 
 
 def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Failure, ...]:
