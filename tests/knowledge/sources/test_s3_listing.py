@@ -80,6 +80,7 @@ def test_a_prefix_takes_the_object_and_the_folder_of_that_name_and_nothing_else(
     keys = listing_of({"docs/a", "docs/a/b", "docs/a/b/c", "docs/ab", "docs/a.txt", "other"})
     assert sorted(paths(server, keys, "a", "docs")) == ["a", "a/b", "a/b/c"]
     assert sorted(paths(server, keys, "a/b", "docs/")) == ["a/b", "a/b/c"]
+    assert paths(server, keys, "a.t", "docs") == []
     assert sorted(paths(server, keys, folder="docs")) == ["a", "a.txt", "a/b", "a/b/c", "ab"]
 
 
@@ -155,14 +156,24 @@ def test_pages_that_lead_in_a_circle_are_an_error(server: ListingServer) -> None
         paths(server, circle)
 
 
-STOPPING = ["NoSuchBucket", "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied"]
+STOPPING = {
+    "NoSuchBucket": "correct the uri",
+    "ExpiredToken": "sign in again",
+    "InvalidAccessKeyId": "correct AWS_ACCESS_KEY_ID",
+    "SignatureDoesNotMatch": "correct AWS_SECRET_ACCESS_KEY",
+    "RequestTimeTooSkewed": "clock",
+    "AccessDenied": "grant them s3:ListBucket",
+    "MethodNotAllowed": "MethodNotAllowed: because",
+}
 
 
-@pytest.mark.parametrize("code", STOPPING)
+@pytest.mark.parametrize(("code", "told"), STOPPING.items(), ids=STOPPING)
 @pytest.mark.parametrize("good_pages", [0, 2], ids=["at once", "on a later page"])
-def test_what_only_an_operator_can_change_stops_the_scan(server: ListingServer, code: str, good_pages: int) -> None:
+def test_what_only_an_operator_can_change_stops_the_scan(
+    server: ListingServer, code: str, told: str, good_pages: int
+) -> None:
     good = [page(["good"], token=str(number)) for number in range(good_pages)]
-    with pytest.raises(SettingsError, match=f"s3://{BUCKET}/"):
+    with pytest.raises(SettingsError, match=f"s3://{BUCKET}/.*{told}"):
         paths(server, in_turn(*good, refusal(403, code)))
 
 

