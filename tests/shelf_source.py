@@ -27,6 +27,7 @@ class ShelfSource:
         """for each scan: after how many items it breaks off, and how"""
         self.fetch_failures: dict[str, list[Exception]] = defaultdict(list)
         """by path, raised one after another"""
+        self.unlisted: list[Unlisted] = []
         self.before_scan: Callable[[], None] = lambda: None
         self.before_fetch: Callable[[str], None] = lambda _: None
         self.scans = 0
@@ -41,6 +42,7 @@ class ShelfSource:
         for path in sorted(self.contents)[:left]:
             if path.startswith(prefix):
                 yield self._item(path)
+        yield from self.unlisted
         if failure is not None:
             raise failure
 

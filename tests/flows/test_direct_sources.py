@@ -8,6 +8,7 @@ from shelf_source import SHELVES, ShelfSource
 
 from flows.composition import Request, plan_only, run_refresh
 from knowledge.errors import TransientError
+from knowledge.model import Unlisted
 from knowledge.settings import parse_settings
 from knowledge.sources import providers
 from serving.progress import Silent
@@ -190,3 +191,14 @@ def test_cancelled_run_stops_while_a_source_is_slow(shelves):
         shelves.refresh(Impatient())
     assert len(shelves.a.fetched) < 20
     assert shelves.paths() == []
+
+
+def test_place_that_cannot_be_seen_is_told_like_a_listing_that_broke_off(shelves):
+    shelves.refresh()
+    shelves.a.unlisted = [Unlisted("sub", "cannot list sub: no permission")]
+    del shelves.a.contents["2.md"]
+    report = shelves.refresh()
+    assert shelves.paths() == ALL
+    (failure,) = report.failures
+    assert (failure.uri, failure.stage, failure.reason) == ("shelf://a/sub", "scan", "unlisted")
+    assert failure.detail == "cannot list sub: no permission"

@@ -1,0 +1,28 @@
+"""Whatever fails between a run and its object store: no document lost, none twice, no half publish."""
+
+import pytest
+from fault_schedules import Trial
+from servers.fault_proxy import FaultProxy
+
+from tasks import retries
+
+SEEDS = range(6)
+"""`python -m benchmarks.faults` runs 300"""
+
+
+@pytest.fixture
+def trial(s3_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
+    with FaultProxy(s3_server.endpoint) as proxy:
+        for name, value in {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint}.items():
+            monkeypatch.setenv(name, value)
+        yield Trial(s3_server.client(), s3_server.bucket(), proxy, tmp_path)
+
+
+def test_no_schedule_of_faults_loses_doubles_or_halves_anything(trial):
+    for seed in SEEDS:
+        trial.run(seed)
+    outcome = trial.outcome
+    assert outcome.wrong == []
+    assert outcome.schedules == len(SEEDS)
+    assert outcome.faults.total() >= 2 * len(SEEDS)
