@@ -55,7 +55,7 @@ class Member:
     size: int
     """bytes, as the archive declares"""
     token: str
-    """differs if the content differs, as far as the archive tells; empty if it tells nothing"""
+    """differs if the content differs, as far as the archive tells: not of a tar whose times were set back"""
     modified_at: datetime | None
     """UTC; None if the archive tells no date that exists"""
     refusal: DocumentError | None = None

@@ -64,10 +64,19 @@ class ArchivedSource:
         """As `Source.scan`; a prefix may be an archive or lead into one."""
         for found in self._source.scan(_chain(prefix)[0]):
             if isinstance(found, Item) and is_archive(found.path):
-                self._listed[found.path] = found
+                self._remember(found)
                 yield from (each for each in self._members(found, 1) if within(each.path, prefix))
             else:
                 yield found
+
+    def _remember(self, archive: Item) -> None:
+        """What was opened of an archive that changed since is of no use."""
+        with self._lock:
+            before = self._listed.get(archive.path)
+            self._listed[archive.path] = archive
+            if before is not None and before.etag != archive.etag:
+                for path in [path for path in self._open if within(path, archive.path)]:
+                    self._open.pop(path).close()
 
     def _members(self, archive: Item, depth: int) -> Iterator[Item | Unlisted]:
         try:
@@ -153,8 +162,8 @@ def _check_held(size: int) -> None:
 
 
 def _item(archive: Item, member: Member) -> Item:
-    # A zip archive knows a checksum of each member. The token of a tar's member is that of the whole archive too.
-    token = member.token if archive.path.lower().endswith(".zip") else f"{archive.etag}/{member.token}"
+    # Not the member's own token alone: a damaged member has the one of the whole member that replaces it.
+    token = f"{archive.etag}/{member.token}"
     return Item(
         path=f"{archive.path}{SEPARATOR}{member.name}",
         uri=f"{archive.uri}{SEPARATOR}{quote(member.name)}",

@@ -370,6 +370,27 @@ def test_archive_that_vanished_after_the_scan_is_read_as_it_was_or_told(tmp_path
         local(tmp_path).fetch(items[0])
 
 
+def test_listing_again_sees_an_archive_as_it_is_by_then(tmp_path):
+    source = local(tmp_path)
+    (tmp_path / "a.zip").write_bytes(zipped({"old.md": b"old"}))
+    assert set(read(source)) == {"a.zip!/old.md"}
+    (tmp_path / "a.zip").write_bytes(zipped({"new.md": b"new and longer"}))
+    assert read(source) == {"a.zip!/new.md": b"new and longer"}
+
+
+def test_damaged_member_is_another_one_once_its_archive_was_repaired(tmp_path):
+    """Its checksum in the table of contents was right all the time."""
+    whole = zipped({"a.md": b"x" * 1000})
+    damaged = bytearray(whole)
+    damaged[40] ^= 0xFF
+    (tmp_path / "a.zip").write_bytes(damaged)
+    (before,) = local(tmp_path).scan("")
+    (tmp_path / "a.zip").write_bytes(whole)
+    os.utime(tmp_path / "a.zip", (1_950_000_000, 1_950_000_000))
+    (after,) = local(tmp_path).scan("")
+    assert before.etag != after.etag
+
+
 def test_member_that_is_not_in_the_archive_any_more_is_a_file_not_found(tmp_path):
     (tmp_path / "a.zip").write_bytes(zipped(TEXTS))
     items = list(local(tmp_path).scan(""))
