@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -36,6 +36,7 @@ def page(
     *,
     truncated: bool | None = None,
     count: int | None = None,
+    empty: Collection[str] = (),
 ) -> Reply:
     """A page of a listing.
 
@@ -45,6 +46,7 @@ def page(
         token: of the next page.
         truncated: what is said about further pages, if that is not what the token says.
         count: of keys and folders, if it is not what is sent.
+        empty: keys of the objects that have no bytes.
     """
     keys, folders = list(keys), list(folders)
     more = token is not None if truncated is None else truncated
@@ -53,7 +55,7 @@ def page(
         f"<IsTruncated>{str(more).lower()}</IsTruncated>",
         f"<KeyCount>{len(keys) + len(folders) if count is None else count}</KeyCount>",
         *(f"<NextContinuationToken>{token}</NextContinuationToken>" for _ in range(token is not None)),
-        *(f"<Contents>{_object(key)}</Contents>" for key in keys),
+        *(f"<Contents>{_object(key, 0 if key in empty else 3)}</Contents>" for key in keys),
         *(f"<CommonPrefixes><Prefix>{quote(folder)}</Prefix></CommonPrefixes>" for folder in folders),
     ]
     return Reply(f"<ListBucketResult>{''.join(parts)}</ListBucketResult>")
@@ -63,7 +65,7 @@ def refusal(status: int, code: str) -> Reply:
     return Reply(f"<Error><Code>{code}</Code><Message>because</Message></Error>", status)
 
 
-def listing_of(keys: Iterable[str]) -> Answer:
+def listing_of(keys: Iterable[str], empty: Collection[str] = ()) -> Answer:
     """The answers of a bucket with these objects, by the rules of S3."""
     ordered = sorted(set(keys), key=str.encode)
 
@@ -79,7 +81,8 @@ def listing_of(keys: Iterable[str]) -> Answer:
         end = start + int(query.get("max-keys", 1000))
         shown = names[start:end]
         token = str(end) if end < len(names) else None
-        return page([name for name in shown if not entries[name]], [name for name in shown if entries[name]], token)
+        objects = [name for name in shown if not entries[name]]
+        return page(objects, [name for name in shown if entries[name]], token, empty=empty)
 
     return answer
 
@@ -132,8 +135,8 @@ class ListingServer:
         self._server.server_close()
 
 
-def _object(key: str) -> str:
+def _object(key: str, size: int) -> str:
     return (
-        f"<Key>{quote(key)}</Key><Size>3</Size><ETag>&quot;{hash(key):x}&quot;</ETag>"
+        f"<Key>{quote(key)}</Key><Size>{size}</Size><ETag>&quot;{hash(key):x}&quot;</ETag>"
         f"<LastModified>{_TIME}</LastModified>"
     )

@@ -91,6 +91,11 @@ def test_an_object_and_a_folder_of_one_name_are_told_apart_by_the_operator(serve
     assert paths(server, keys, folder="docs/") == ["a"]
 
 
+def test_an_empty_object_that_marks_a_folder_does_not_hide_it(server: ListingServer) -> None:
+    keys = listing_of({"docs", "docs/a", "docs/inner/", "docs/inner/b"}, empty={"docs", "docs/inner/"})
+    assert sorted(paths(server, keys, folder="docs")) == ["a", "inner/b"]
+
+
 @pytest.mark.usefixtures("small_pages")
 def test_large_folders_are_listed_apart(server: ListingServer) -> None:
     keys = {f"{folder}/{number:03}" for folder in ("north", "south") for number in range(95)}
