@@ -17,6 +17,8 @@ from knowledge.sources.remote import NO_TIME, Root, listing, reading
 
 Answer = TypeVar("Answer")
 _READS = 3
+_PAGE = 5000
+"""blobs; the most that Azure gives"""
 
 
 class AzureSource:
@@ -36,7 +38,7 @@ class AzureSource:
         filesystem, _, root = self._opened
         start = prefix.rstrip("/")
         pages = self._client.list_blobs(
-            name_starts_with=root.name(start) or None, include=["metadata"], retry_total=0
+            name_starts_with=root.name(start) or None, include=["metadata"], results_per_page=_PAGE, retry_total=0
         ).by_page()
         markers: set[str] = set()
         while True:

@@ -237,7 +237,7 @@ def _modified(told: Mapping[str, Any]) -> datetime | None:
                 case int() | float():
                     moment = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
                 case str():
-                    moment = parsedate_to_datetime(value) if "," in value else datetime.fromisoformat(value)
+                    moment = _parsed(value)
                 case tuple():
                     moment = datetime(*value[:6])
                 case _:
@@ -246,3 +246,12 @@ def _modified(told: Mapping[str, Any]) -> datetime | None:
             continue
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return None
+
+
+def _parsed(text: str) -> datetime:
+    if "," in text:
+        return parsedate_to_datetime(text)
+    if len(text) == len("20260101000000") and text.isdigit():
+        # As FTP servers write it.
+        return datetime.strptime(text, "%Y%m%d%H%M%S")
+    return datetime.fromisoformat(text)

@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from knowledge.errors import BrokenDocument, SettingsError, TransientError
+from knowledge.errors import BrokenDocument, SettingsError, TransientError, first_line
 from knowledge.model import Item, Unlisted
 from knowledge.settings import Section
 from knowledge.sources.base import Place
@@ -58,14 +58,14 @@ class VercelBlobSource:
                 yield self._item(path, blob)
 
     def _next(self, blobs: Iterator[Any]) -> Any:
-        from vercel.blob import BlobCredentialsError, BlobStoreNotFoundError, BlobStoreSuspendedError
+        from vercel.blob import BlobAccessError, BlobCredentialsError, BlobStoreNotFoundError, BlobStoreSuspendedError
 
-        with listing(self._place, BlobCredentialsError):
+        with listing(self._place):
             try:
                 return next(blobs, None)
-            except (BlobStoreNotFoundError, BlobStoreSuspendedError) as error:
+            except (BlobAccessError, BlobCredentialsError, BlobStoreNotFoundError, BlobStoreSuspendedError) as error:
                 raise SettingsError(
-                    f"source {self._place.name}: there is no open store of Vercel Blob for this token ({error.code}); "
+                    f"source {self._place.name}: there is no store that this token opens ({first_line(error)}); "
                     "correct BLOB_READ_WRITE_TOKEN"
                 ) from error
 

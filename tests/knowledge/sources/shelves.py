@@ -191,8 +191,8 @@ class AzureShelf(Shelf):
         self.root = f"abfs://{self._container}/the shelf"
         self.set_environment(server.environment())
 
-    def put(self, path: str, content: bytes) -> None:
-        self._server.put(self._container, f"the shelf/{path}", content)
+    def put(self, path: str, content: bytes, metadata: dict[str, str] | None = None) -> None:
+        self._server.put(self._container, f"the shelf/{path}", content, metadata)
 
     def delete(self, path: str) -> None:
         self._server.delete(self._container, f"the shelf/{path}")
@@ -247,28 +247,28 @@ class VercelShelf(Shelf):
 
     def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, access: str) -> None:
         super().__init__(environment, stack)
-        self._server = stack.enter_context(VercelBlobServer(access, page_size=3))
+        self.server = stack.enter_context(VercelBlobServer(access, page_size=3))
         self.root = "vercel-blob://the shelf"
-        self.set_environment(self._server.environment())
+        self.set_environment(self.server.environment())
 
     def put(self, path: str, content: bytes) -> None:
-        self._server.put(f"the shelf/{path}", content)
+        self.server.put(f"the shelf/{path}", content)
 
     def delete(self, path: str) -> None:
-        del self._server.blobs[f"the shelf/{path}"]
+        del self.server.blobs[f"the shelf/{path}"]
 
     def missing(self) -> Source:
-        self._server.is_gone = True
+        self.server.is_gone = True
         return self.source()
 
     def denied(self) -> Source:
-        self.set_environment(self._server.environment(token=f"vercel_blob_rw_{STORE}_expired"))
+        self.set_environment(self.server.environment(token=f"vercel_blob_rw_{STORE}_expired"))
         return self.source()
 
     def halting(self) -> Source:
         for number in range(4):
             self.put(f"{number}.md", b"x")
-        self._server.page_fault = "cut"
+        self.server.page_fault = "cut"
         return self.source()
 
 
