@@ -69,6 +69,7 @@ def run(server: S3Server, bucket: str, command: Sequence[str], scratch: Path) ->
         "wall_seconds": measured.wall_seconds,
         "processor_seconds": measured.processor_seconds,
         "peak_pss_mb": measured.peak_pss_mb,
+        "peak_rss_mb": measured.peak_rss_mb,
         "load_before": measured.load_before,
     }
 
