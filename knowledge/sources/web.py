@@ -228,10 +228,15 @@ class WebSource:
     def _ask_all(self, pages: Iterator[_Page]) -> Iterator[Item | Unlisted]:
         failures: Counter[str] = Counter()
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="web") as threads:
-            while some := list(islice(pages, _SLICE)):
-                for found in threads.map(lambda page: self._ask(page, failures), some):
-                    if found is not None:
-                        yield found
+            try:
+                while some := list(islice(pages, _SLICE)):
+                    for found in threads.map(lambda page: self._ask(page, failures), some):
+                        if found is not None:
+                            yield found
+            except BaseException:
+                # Interrupted, or nobody wants the rest: the threads must not sit out their turns.
+                self._visitor.stop()
+                raise
 
     def _ask(self, page: _Page, failures: Counter[str]) -> Item | Unlisted | None:
         """One page as it is listed; None if it is gone, or its host has been given up."""

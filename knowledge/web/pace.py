@@ -19,28 +19,28 @@ class Pace:
 
     Args:
         turns: of all who ask anything in this process.
-        sleep: waits.
     """
 
-    def __init__(self, turns: Turns = TURNS, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._turns, self._sleep = turns, sleep
+    def __init__(self, turns: Turns = TURNS) -> None:
+        self._turns = turns
         self._lock = Lock()
         self._rests_until: dict[str, float] = {}
 
-    def wait(self, url: str, interval: float) -> None:
+    def wait(self, url: str, interval: float, pause: Callable[[float], None]) -> None:
         """Wait for the next turn at a host.
 
         Args:
             url: of the host.
             interval: seconds from one request to the next.
+            pause: waits that many seconds.
 
         Raises:
             TransientError: as `wait_out_rest`.
         """
-        self.wait_out_rest(url)
-        self._sleep(self._turns.reserve(host_of(url), 1 / interval))
+        self.wait_out_rest(url, pause)
+        pause(self._turns.reserve(host_of(url), 1 / interval))
 
-    def wait_out_rest(self, url: str) -> None:
+    def wait_out_rest(self, url: str, pause: Callable[[float], None]) -> None:
         """Wait until a host may be asked again that asked to be left alone.
 
         Raises:
@@ -51,7 +51,7 @@ class Pace:
             rest = self._rests_until.get(host, 0.0) - time.monotonic()
         if rest > LONGEST_WAIT_SECONDS:
             raise TransientError("rate-limited", f"{host} asked not to be asked for {rest:.0f} s", rest)
-        self._sleep(max(0.0, rest))
+        pause(max(0.0, rest))
 
     def rest(self, url: str, seconds: float) -> None:
         """Leave a host alone for a while."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import version
+from threading import Event
 
 import httpx
 
@@ -35,7 +36,8 @@ class Visitor:
 
     def __init__(self, client: GuardedClient, interval: float, pace: Pace = PACE) -> None:
         self._interval, self._pace = interval, pace
-        self._rules_client = client.with_before(lambda url: pace.wait_out_rest(str(url)))
+        self._stopped = Event()
+        self._rules_client = client.with_before(lambda url: pace.wait_out_rest(str(url), self._pause))
         self._client = client.with_before(self._admit)
         self._robots = Robots(self._read_rules, AGENT)
 
@@ -56,9 +58,17 @@ class Visitor:
             self._judge(url, answer, conditional=bool(conditions))
             yield answer
 
+    def stop(self) -> None:
+        """Ask for nothing more: whoever waits for a turn gives up."""
+        self._stopped.set()
+
     def _admit(self, url: httpx.URL) -> None:
         delay = self._robots.admit(url)
-        self._pace.wait(str(url), max(delay, self._interval))
+        self._pace.wait(str(url), max(delay, self._interval), self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise TransientError("stopped", "nobody waits for it any more")
 
     def _read_rules(self, url: str) -> tuple[int, bytes]:
         with self._rules_client.get(url) as answer:

@@ -354,12 +354,11 @@ def test_sitemap_that_says_when_pages_changed_spares_asking_for_them(server):
 
 
 def test_page_that_changed_today_is_read_again_when_the_day_is_over(server):
-    today = datetime.now(UTC).date()
-    server.pages["/sitemap.xml"] = Page(
-        sitemap(server, ("/a", today.isoformat()), ("/b", (today - timedelta(days=3)).isoformat()))
-    )
+    now = datetime.now(UTC)
+    dates = {"/a": now.date(), "/b": (now - timedelta(days=3)).date(), "/c": now}
+    server.pages["/sitemap.xml"] = Page(sitemap(server, *((path, date.isoformat()) for path, date in dates.items())))
     items, _ = scanned(web(server, "/sitemap.xml"))
-    assert [item.etag.endswith("?") for item in items.values()] == [True, False]
+    assert {name: item.etag.endswith("?") for name, item in items.items()} == {"a": True, "b": False, "c": False}
 
 
 def test_sitemaps_of_sitemaps_are_followed_packed_or_not(server):
@@ -503,6 +502,14 @@ def test_host_that_keeps_failing_is_given_up_and_the_others_are_not(server):
     assert sum("its other pages were not asked" in each.detail for each in unlisted) == 1
 
 
+def test_host_that_fails_now_and_then_is_not_given_up(server, monkeypatch):
+    monkeypatch.setattr(web_module, "_AT_ONCE", 1)
+    pages = {f"/{n}": Page("down", 500) if n % 3 else Page("up") for n in range(60)}
+    server.pages |= {**pages, "/l": Page("".join(f"{server.url}{path}\n" for path in pages))}
+    items, unlisted = scanned(web(server, "/l"))
+    assert (len(items), len(unlisted)) == (20, 40)
+
+
 # --- manners
 
 
@@ -551,11 +558,21 @@ def test_requests_keep_the_distance_that_the_host_or_the_settings_ask_for(server
     server.pages |= {"/robots.txt": Page("User-agent: *\nCrawl-delay: 7"), "/a": Page("a"), "/b": Page("b")}
     slept = []
     client = GuardedClient(parse_allowed([server.place]), user_agent="t", max_bytes=999, seconds=9)
-    visitor = Visitor(client, 2.0, Pace(Turns(now=lambda: 0.0), slept.append))
+    visitor = Visitor(client, 2.0, Pace(Turns(now=lambda: 0.0)))
+    visitor._pause = slept.append
     for path in ("/a", "/b"):
         with visitor.visit(server.url + path) as answer:
             assert answer.status == 200
     assert [seconds for seconds in slept if seconds] == [7.0]
+
+
+def test_listing_that_nobody_wants_any_more_does_not_sit_out_its_turns(server):
+    """Without that, an interrupted run would end after a hundred seconds and more."""
+    server.pages["/s"] = Page(sitemap(server, ("/dated", "2026-01-01"), *((f"/{n}", None) for n in range(20))))
+    listing = web(server, "/s", requests_per_second=0.01).scan("")
+    assert next(listing).path.endswith("/dated")
+    listing.close()
+    assert server.paths() == ["/s"]
 
 
 @pytest.mark.parametrize(
