@@ -16,9 +16,11 @@ from knowledge.errors import BrokenDocument, SettingsError, SkippedDocument, Tra
 from knowledge.extract.detect import detect
 from knowledge.model import Access, Item, Unlisted
 from knowledge.rate import Turns
+from knowledge.settings import parse_settings
 from knowledge.sources import web as web_module
 from knowledge.sources.base import Hashing, Place, Remembering
 from knowledge.sources.providers import open_place
+from knowledge.sources.registry import scopes_of
 from knowledge.web.addresses import parse_allowed
 from knowledge.web.client import GuardedClient
 from knowledge.web.pace import Pace
@@ -601,6 +603,17 @@ def test_operators_can_be_reached(server):
     assert len(agents) == 1
     assert agents.pop().startswith("Parquetry/")
     assert server.asked[0].headers["User-Agent"].endswith(" (+mailto:web@example.org)")
+
+
+def test_url_is_the_source_that_has_it_and_any_other_one_of_its_own():
+    settings = parse_settings({"source": [{"name": "site", "uri": "https://example.org/"}]}, "test")
+    targets = ("https://example.org", "https://example.org/", "https://example.org/guide")
+    scopes = [scopes_of(settings, (target,))[0] for target in targets]
+    assert [(scope.name, scope.prefix) for scope in scopes] == [
+        ("site", ""),
+        ("site", ""),
+        ("https://example.org/guide", ""),
+    ]
 
 
 # --- safety
