@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import logging
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from functools import cached_property
 from types import MethodType
 from typing import Any
 
-from knowledge.errors import SettingsError, TransientError
+from knowledge.errors import SettingsError, TransientError, first_line
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Place
 from knowledge.sources.filesystem import connect
@@ -33,14 +34,17 @@ class GoogleSource:
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         """As `Source.scan`."""
-        filesystem, bucket, root = self._opened
+        from google.auth.exceptions import DefaultCredentialsError, RefreshError
+
+        with listing(self._place, DefaultCredentialsError, RefreshError):
+            _, bucket, root = self._opened
         start = prefix.rstrip("/")
         tokens: set[str] = set()
         token = None
         while True:
-            with listing(self._place):
-                page = filesystem.call(
-                    *("GET", "b/{}/o", bucket), json_out=True, prefix=root.name(start), pageToken=token, fields=_FIELDS
+            with listing(self._place, DefaultCredentialsError, RefreshError):
+                page = self._ask(
+                    *("b/{}/o", bucket), json_out=True, prefix=root.name(start), pageToken=token, fields=_FIELDS
                 )
             for found in page.get("items", ()):
                 path = root.path(found["name"])
@@ -71,13 +75,22 @@ class GoogleSource:
             name = root.name(item.path)
             for _ in range(_READS):
                 try:
-                    _, content = filesystem.call("GET", filesystem.url(f"{bucket}/{name}", generation=item.etag))
+                    _, content = self._ask(filesystem.url(f"{bucket}/{name}", generation=item.etag))
                 except FileNotFoundError:
-                    found = filesystem.call("GET", "b/{}/o/{}", bucket, name, json_out=True)
+                    found = self._ask("b/{}/o/{}", bucket, name, json_out=True)
                     item = replace(self._item(root, item.path, found), access=item.access)
                 else:
                     return item, content
         raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
+
+    def _ask(self, path: str, *names: str, **options: Any) -> Any:
+        try:
+            return self._opened[0].call("GET", path, *names, **options)
+        except OSError as error:
+            # The one refusal that gcsfs does not tell by its status.
+            if str(error).startswith("Forbidden"):
+                raise PermissionError(errno.EACCES, first_line(error)) from error
+            raise
 
     @cached_property
     def _opened(self) -> tuple[Any, str, Root]:

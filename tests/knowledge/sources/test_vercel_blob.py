@@ -11,7 +11,7 @@ from knowledge.model import Item
 from tests.knowledge.sources.shelves import VercelShelf, opened
 from tests.servers.vercel_blob import TOKEN, VercelBlobServer
 
-VERSIONS = {"older": b"the older text", "newest": b"the newest text"}
+VERSIONS = {"older": b"the older text", "newest": b"the newer text"}
 
 
 @pytest.fixture
