@@ -85,3 +85,13 @@ def test_its_failures_never_look_like_an_empty_place(notes):
         writer.execute("BEGIN EXCLUSIVE")
         with pytest.raises(TransientError, match="is being written"):
             items(opened(f"notes://{notes}"))
+
+
+def test_corpus_is_refreshed_with_it(notes, workshop):
+    workshop.sections["source"] = {"uri": f"notes://{notes}"}
+    assert workshop.refresh().documents.added == 2
+    change(notes, "UPDATE notes SET body = 'new', version = 2 WHERE path = 'a.md'")
+    report = workshop.refresh()
+    assert (report.documents.changed, report.documents.unchanged) == (1, 1)
+    row = workshop.rows()["a.md"]
+    assert (row.uri, row.status, row.size) == (f"notes://{notes}#a.md", "indexed", 3)
