@@ -44,7 +44,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP) $(NODE)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 azurite: $(NODE)
 
