@@ -21,6 +21,7 @@ from knowledge.sources.remote import NO_TIME, Root, listing, reading
 _READS = 3
 _EXTRAS = {"abfs": "azure", "abfss": "azure", "az": "azure", "gs": "gcs", "gcs": "gcs"}
 """scheme -> extra that installs its package"""
+_LOCAL = frozenset({"local", "asynclocal"})
 _NO_PASSWORD = frozenset({"github", "gist"})
 """schemes whose URLs hold something else in the place of a password"""
 _STAMPS = (
@@ -152,8 +153,10 @@ def open_filesystem(place: Place) -> FilesystemSource:
     """The place at any URL of fsspec; `[source.options]` are the options of its file system.
 
     Raises:
-        SettingsError: the URL holds a password.
+        SettingsError: the URL holds a password, or is of this machine, where only a folder keeps its links in.
     """
+    if urlsplit(place.uri).scheme.lower() in _LOCAL:
+        raise SettingsError(f"source {place.name}: {place.uri} is on this machine; give the folder as a path")
     return FilesystemSource(without_password(place))
 
 
@@ -190,7 +193,9 @@ def connect(place: Place) -> tuple[Any, Root]:
             raise MissingExtra(_EXTRAS[kind], f"source {place.name} ({kind}://)") from error
         raise SettingsError(f"source {place.name}: {kind}:// needs a package: {first_line(error)}") from error
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"source {place.name}: {place.uri} cannot be opened: {first_line(error)}") from error
+        raise SettingsError(
+            f"source {place.name}: {place.uri} cannot be opened: {first_line(error)}; correct options or credentials"
+        ) from error
     if isinstance(filesystem.dircache, DirCache):
         # Said only now: not every file system takes it as an option.
         filesystem.dircache.use_listings_cache = False

@@ -155,6 +155,11 @@ def test_password_in_a_url_is_refused_without_repeating_it():
     assert "s3cret" not in str(raised.value)
 
 
+def test_file_system_of_this_machine_is_left_to_the_folder_which_keeps_links_in(tmp_path):
+    with pytest.raises(SettingsError, match="give the folder as a path"):
+        opened(f"local://{tmp_path}")
+
+
 def test_options_that_a_file_system_does_not_take_are_a_settings_error(shelf):
     source = opened(shelf.root.replace("memory:", "refusing:"))
     with pytest.raises(SettingsError, match=r"cannot be opened: .*refusal"):
