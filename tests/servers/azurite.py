@@ -42,6 +42,10 @@ class Azurite:
         """What is enough for a source, and for adlfs everywhere."""
         return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string()}
 
+    def table_environment(self) -> dict[str, str]:
+        """What the engine of the tables has to know besides: that this is the emulator, which lists in another way."""
+        return {"AZURE_STORAGE_USE_EMULATOR": "true", "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{self.port}"}
+
     def container(self) -> str:
         """The name of a fresh container."""
         from azure.storage.blob import BlobServiceClient
