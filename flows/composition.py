@@ -93,7 +93,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             _record_failure(run, request, error, perf_counter() - started)
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
-        _record(run, request, report)
+        report = _recorded(run, request, report)
     # The extraction processes have ended by now, and their memory is free. No step of the engine: a run that has
     # published cannot be cancelled any more.
     report = _with_index(run, report)
@@ -258,6 +258,15 @@ def _with_index(run: Run, report: RunReport) -> RunReport:
         warnings=(*report.warnings, *warnings),
         seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
     )
+
+
+def _recorded(run: Run, request: Request, report: RunReport) -> RunReport:
+    """Leave a row that tells what a run did; a run that cannot be recorded has published all the same."""
+    try:
+        _record(run, request, report)
+    except StorageError as error:
+        return replace(report, warnings=(*report.warnings, str(error)))
+    return report
 
 
 def _record(run: Run, request: Request, report: RunReport) -> None:

@@ -248,14 +248,13 @@ class Lake:
                 app_transactions=transactions, custom_metadata={"run_id": run_id, "rows": str(len(rows))}
             )
             try:
-                self._commit("documents", [shard], properties, base.version)
+                return self._commit("documents", [shard], properties, base.version)
             except CommitFailedError as error:
                 if not _is_conflict(error):
                     raise
                 files_at(self.layout.root).delete(self.layout.shard("documents", name))
                 namespaces = ", ".join(keys)
                 raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
-            return self._table("documents").version()
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
         """Append a run's row and the documents that failed in it."""
@@ -292,7 +291,7 @@ class Lake:
 
     def _commit(
         self, table: Table, shards: Sequence[Shard], properties: CommitProperties, version: int | None = None
-    ) -> None:
+    ) -> int:
         """Append shards to a table in one commit, once.
 
         A store may have done what it reports as failed, or done it twice and refuse the second time. So the table is
@@ -304,35 +303,53 @@ class Lake:
             shards: written already.
             properties: of the commit.
             version: that the commit was decided on; None for the newest.
+
+        Returns:
+            The newest version, once it holds the commit; the lowest that it can be, if the store does not tell.
         """
-        for tried in range(1, _TRIES + 1):
+        tried = 0
+        while True:
+            tried += 1
             try:
-                self._table(table, version).create_write_transaction(
+                opened = self._table(table, version)
+                opened.create_write_transaction(
                     [_add(shard) for shard in shards], "append", schema.SCHEMAS[table], commit_properties=properties
                 )
             except (DeltaError, OSError) as error:
-                if self._holds(table, shards, error):
-                    return
+                landed = self._landed(table, shards, error)
+                if landed is not None:
+                    return landed
                 if self.layout.is_local or tried == _TRIES or _is_conflict(error):
                     raise
                 time.sleep(_PAUSE * 2 ** (tried - 1))
             else:
-                return
+                return self._newest(table, opened.version() + 1)
 
-    def _holds(self, table: Table, shards: Sequence[Shard], failure: Exception) -> bool:
-        """Whether a commit that was reported as failed has landed all the same.
+    def _newest(self, table: Table, least: int) -> int:
+        """The newest version of a table that is at least at one; what has landed does not fail any more."""
+        for tried in range(_TRIES):
+            try:
+                return self._table(table).version()
+            except (DeltaError, OSError):
+                time.sleep(_PAUSE * 2**tried)
+        return least
+
+    def _landed(self, table: Table, shards: Sequence[Shard], failure: Exception) -> int | None:
+        """A version that holds a commit which was reported as failed; None if it has not landed.
 
         Raises:
             StorageError: that cannot be found out.
         """
         try:
-            files = self._files_of(table)
+            found = self._table(table)
+            files = _files(found)
         except (DeltaError, OSError) as error:
             raise StorageError(
                 f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
                 f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
             ) from failure
-        return {self.layout.shard(table, shard.name) for shard in shards} <= set(files)
+        wanted = {self.layout.shard(table, shard.name) for shard in shards}
+        return found.version() if wanted <= set(files) else None
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""

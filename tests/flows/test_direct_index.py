@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from flows.composition import Request, run_refresh
+from knowledge.errors import StorageError
 from serving.progress import Silent
 from storage.index import IndexFolder
+from storage.lake import Lake
 from tasks.engine import DirectEngine
 
 
@@ -40,6 +42,21 @@ def test_index_that_cannot_be_written_is_told_and_the_publish_stands(workshop):
     assert warning.endswith("the next search tries again")
     del workshop.sections["search"]
     assert [hit.row["filename"] for hit in workshop.search("oak").hits] == ["a.md"]
+
+
+def test_run_that_cannot_be_recorded_has_published_and_says_so(workshop, monkeypatch):
+    """Its error would say that nothing was published."""
+
+    def refuse(*_):
+        raise StorageError("the run could not be recorded: disk full")
+
+    workshop.write("a.md", "The oak table has four legs.")
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "record", refuse)
+        report = workshop.refresh()
+    assert report.version == 1
+    assert report.warnings == ("the run could not be recorded: disk full",)
+    assert workshop.refresh().documents.unchanged == 1
 
 
 def test_run_that_has_published_can_not_be_cancelled_any_more(workshop):

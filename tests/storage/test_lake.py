@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.ids import text_hash
@@ -248,3 +249,28 @@ def test_runs_and_failures_are_recorded(shelf):
 def test_schema_version_is_kept_where_any_reader_finds_it(shelf):
     description = DeltaTable(str(shelf.root / "documents")).metadata().description
     assert json.loads(description) == {"parquetry_schema": 1}
+
+
+def test_publish_after_which_nothing_can_be_read_has_published(shelf, monkeypatch):
+    """Whoever is told that nothing was published would publish again."""
+    shelf.publish({"a.md": ["one"]})
+    rows, run = shelf.write({"b.md": ["two"]})
+    base = shelf.lake.snapshot()
+
+    class Unreadable(DeltaTable):
+        committed = False
+
+        def __init__(self, *place, **options):
+            if Unreadable.committed:
+                raise DeltaError("the store is down")
+            super().__init__(*place, **options)
+
+        def create_write_transaction(self, *what, **options):
+            super().create_write_transaction(*what, **options)
+            Unreadable.committed = True
+
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.lake._PAUSE", 0.0)
+        patched.setattr("storage.lake.DeltaTable", Unreadable)
+        assert shelf.lake.publish(base, rows, run) == 2
+    assert shelf.texts() == {"a.md": ["one"], "b.md": ["two"]}
