@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -126,6 +127,9 @@ class ArchivedSource:
 
     def _archive(self, path: str) -> Archive:
         with self._lock:
+            if not self._open:
+                # Only now: an interrupt is told as one unless it falls into the end of an object.
+                weakref.finalize(self, _close, self._open)
             archive = self._open.pop(path, None) or self._opened(path)
             self._open[path] = archive
             while len(self._open) > 1 and (
@@ -151,9 +155,10 @@ class ArchivedSource:
         _, content = self._source.fetch(item)
         return open_archive(name, io.BytesIO(content), len(content), in_memory=True)
 
-    def __del__(self) -> None:
-        for archive in self._open.values():
-            archive.close()
+
+def _close(archives: OrderedDict[str, Archive]) -> None:
+    while archives:
+        archives.popitem()[1].close()
 
 
 def _check_held(size: int) -> None:

@@ -271,7 +271,7 @@ def test_history_tells_every_version(desk):
         (("sql", "SELECT x FROM documents"), 'SQL: Binder Error: Referenced column "x" not found'),
         (("sql", ""), "SQL: there is no statement in it"),
         (("search", "x", "--corpus", "nowhere"), "no corpus at "),
-        (("search", "x", "--corpus", "s3://bucket/kb"), "s3:// is not supported"),
+        (("search", "x", "--corpus", "ftp://host/kb"), "ftp:// is not supported"),
         (
             ("search", "x", "--config", "other.toml"),
             "settings file other.toml does not exist; `parquetry init` writes one",
