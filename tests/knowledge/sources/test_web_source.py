@@ -586,6 +586,7 @@ def test_listing_that_nobody_wants_any_more_does_not_sit_out_its_turns(server):
         ("soon", None),
         ("-5", None),
     ],
+    ids=["seconds", "date to come", "date gone by", "word", "less than nothing"],
 )
 def test_wish_to_be_left_alone_is_understood(header, seconds):
     page = Page("later", 503, {"Retry-After": header})
