@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from knowledge.settings import SearchSettings
 from storage.filters import Filters
@@ -35,18 +35,12 @@ class Searchers:
             SettingsError: a filter is not what it may be.
         """
         searcher = self._take(filters)
-        if searcher is None:
-            session = index.session()
-            try:
-                searcher = Searcher(session, filters, self._settings)
-            except BaseException:
-                session.close()
-                raise
-        try:
+        with ExitStack() as unfinished:
+            session = index.session() if searcher is None else searcher.connection
+            unfinished.callback(session.close)
+            searcher = searcher or Searcher(session, filters, self._settings)
             yield searcher
-        except BaseException:
-            searcher.connection.close()
-            raise
+            unfinished.pop_all()
         self._put(filters, searcher)
 
     def _take(self, filters: Filters) -> Searcher | None:

@@ -40,10 +40,10 @@ def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> lis
             for listing in done:
                 listing.result()
             return [listing.result() for listing in listings]
-        except BaseException:
+        finally:
+            # Of no effect if all are done.
             stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _list(scope: Scope, source: Source, retries: Retries, stop: threading.Event) -> Listing:

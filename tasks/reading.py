@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -118,12 +118,11 @@ def _read(document: Document, run: Run) -> None:
         if item.size > limit:
             raise SkippedDocument("too-large", f"has {item.size} bytes, more than {limit} (extraction.max_bytes)")
         run.fetching.make_room(item.size)
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(run.fetching.give_back, item.size)
             document.future = _start_extraction(document, item, run)
-        except BaseException:
-            run.fetching.give_back(item.size)
-            raise
-        document.future.add_done_callback(lambda _: run.fetching.give_back(item.size))
+            given_back = unfinished.pop_all()
+            document.future.add_done_callback(lambda _: given_back.close())
 
 
 def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepared]:

@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import IO, Any, BinaryIO, Protocol, cast
@@ -102,17 +102,20 @@ def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> 
         BrokenDocument: it is damaged or over a limit.
     """
     held = size if in_memory else 0
-    try:
+    with ExitStack() as unfinished:
+        unfinished.enter_context(stream)
+        archive: Archive
         if name.lower().endswith(".zip"):
-            return _Zip(stream, size, held)
-        if name.lower().endswith(".tar"):
-            return _Tar(stream, size, held)
-        with stream:
+            archive = _Zip(stream, size, held)
+        elif name.lower().endswith(".tar"):
+            archive = _Tar(stream, size, held)
+        else:
             content = _decompressed(stream, size, name.lower())
-        return _Tar(io.BytesIO(content), size, len(content))
-    except BaseException:
-        stream.close()
-        raise
+            # What is packed is not needed any more.
+            unfinished.close()
+            return _Tar(io.BytesIO(content), size, len(content))
+        unfinished.pop_all()
+        return archive
 
 
 class _Zip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -227,16 +228,14 @@ class WebSource:
 
     def _ask_all(self, pages: Iterator[_Page]) -> Iterator[Item | Unlisted]:
         failures: Counter[str] = Counter()
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="web") as threads:
-            try:
-                while some := list(islice(pages, _SLICE)):
-                    for found in threads.map(lambda page: self._ask(page, failures), some):
-                        if found is not None:
-                            yield found
-            except BaseException:
-                # Interrupted, or nobody wants the rest: the threads must not sit out their turns.
-                self._visitor.stop()
-                raise
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="web") as threads, ExitStack() as unfinished:
+            # Interrupted, or nobody wants the rest: the threads must not sit out their turns.
+            unfinished.callback(self._visitor.stop)
+            while some := list(islice(pages, _SLICE)):
+                for found in threads.map(lambda page: self._ask(page, failures), some):
+                    if found is not None:
+                        yield found
+            unfinished.pop_all()
 
     def _ask(self, page: _Page, failures: Counter[str]) -> Item | Unlisted | None:
         """One page as it is listed; None if it is gone, or its host has been given up."""
