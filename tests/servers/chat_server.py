@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
+
+from tests.servers.loopback import LoopbackServer, Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def error(status: int, message: str, code: str | None = None, **headers: str) ->
     return Reply(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-class ChatServer:
+class ChatServer(LoopbackServer):
     """Gives its replies one after another to `POST <url>/chat/completions` while the `with` block lasts.
 
     Whatever goes beyond the script is answered with 500, and the `with` block ends with an AssertionError; so does a
@@ -49,7 +50,7 @@ class ChatServer:
         self._unexpected: list[str] = []
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -64,27 +65,16 @@ class ChatServer:
                 self.end_headers()
                 self.wfile.write(raw)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def __enter__(self) -> ChatServer:
-        self._thread.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
         if error is None and (self._unexpected or self._waiting):
             raise AssertionError(f"unscripted: {self._unexpected}, never asked for: {len(self._waiting)}")
 

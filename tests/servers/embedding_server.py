@@ -8,11 +8,13 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from tests.servers.loopback import LoopbackServer, Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def scripted(replies: Iterable[Reply | Answer]) -> Answer:
     return answer
 
 
-class EmbeddingServer:
+class EmbeddingServer(LoopbackServer):
     """Serves `POST <url>/embeddings` while the `with` block lasts.
 
     Whatever it was not told to expect it answers with 500, and the `with` block ends with an AssertionError.
@@ -87,7 +89,7 @@ class EmbeddingServer:
         self._unexpected: list[str] = []
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -109,27 +111,16 @@ class EmbeddingServer:
                 self.end_headers()
                 self.wfile.write(raw)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def __enter__(self) -> EmbeddingServer:
-        self._thread.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
         if error is None and self._unexpected:
             raise AssertionError("; ".join(self._unexpected))
 

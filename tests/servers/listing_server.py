@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, quote, urlsplit
+
+from tests.servers.loopback import LoopbackServer, Quiet
 
 BUCKET = "library"
 _TIME = "2031-05-06T07:08:09.000Z"
@@ -87,7 +86,7 @@ def listing_of(keys: Iterable[str], empty: Collection[str] = ()) -> Answer:
     return answer
 
 
-class ListingServer:
+class ListingServer(LoopbackServer):
     """Answers requests for the listing of `BUCKET` while the `with` block lasts; `answer` may be replaced meanwhile."""
 
     def __init__(self) -> None:
@@ -95,7 +94,7 @@ class ListingServer:
         self.answer: Answer = listing_of([])
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -112,27 +111,7 @@ class ListingServer:
                 self.wfile.write(body[: len(body) - reply.missing])
                 self.close_connection = reply.missing > 0
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> ListingServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
 
 def _object(key: str, size: int) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import ssl
 import tempfile
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from tests.servers.loopback import Handler, LoopbackServer, Quiet
 
 STORE = "tEsTsToRe123"
 TOKEN = f"vercel_blob_rw_{STORE}_secretsecret"
@@ -47,7 +48,7 @@ class Seen:
     authorization: str | None
 
 
-class VercelBlobServer:
+class VercelBlobServer(LoopbackServer):
     """One store.
 
     Args:
@@ -71,8 +72,7 @@ class VercelBlobServer:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _write_certificate(self._certificate)
         tls.load_cert_chain(self._certificate)
-        self._server = _Server(self, tls)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        super().__init__(_Handler, lambda place, handler: _Server(self, tls, place, handler))
 
     def put(self, pathname: str, content: bytes) -> None:
         self._clock += timedelta(seconds=1)
@@ -88,19 +88,13 @@ class VercelBlobServer:
             "SSL_CERT_FILE": str(self._certificate),
         }
 
-    def url(self, pathname: str) -> str:
+    def url_of(self, pathname: str) -> str:
         return f"https://{STORE.lower()}.{self.access}{_HOSTS}/{quote(pathname)}"
-
-    def __enter__(self) -> VercelBlobServer:
-        self._thread.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
         self._folder.cleanup()
 
     def listed(self, prefix: str, cursor: str | None, limit: int) -> dict[str, Any]:
@@ -122,8 +116,8 @@ class VercelBlobServer:
     def described(self, name: str) -> dict[str, Any]:
         blob = self.blobs[name]
         return {
-            "url": self.url(name),
-            "downloadUrl": f"{self.url(name)}?download=1",
+            "url": self.url_of(name),
+            "downloadUrl": f"{self.url_of(name)}?download=1",
             "pathname": name,
             "size": len(blob.content),
             "uploadedAt": blob.uploaded_at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
@@ -132,14 +126,12 @@ class VercelBlobServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, store: VercelBlobServer, tls: ssl.SSLContext) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, store: VercelBlobServer, tls: ssl.SSLContext, place: tuple[str, int], handler: Handler) -> None:
+        super().__init__(place, handler)
         self.store, self.tls = store, tls
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet, BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -211,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
             blob = self.server.store.cached.get(name, blob)
         if self.server.store.access == "private" and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self._refuse(403, "forbidden", "Forbidden")
-        elif blob is None or self.host != urlsplit(self.server.store.url("")).hostname:
+        elif blob is None or self.host != urlsplit(self.server.store.url_of("")).hostname:
             self._refuse(404, "not_found", "The requested blob does not exist")
         else:
             self._send(
@@ -242,9 +234,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw[: len(raw) // 2] if cut else raw)
         self.close_connection = self.close_connection or cut
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
 
 def _uploaded(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any
+
+from tests.servers.loopback import LoopbackServer, Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Asked:
     """that it was answered with"""
 
 
-class WebServer:
+class WebServer(LoopbackServer):
     """Serves its `pages`, by path and query, while the `with` block lasts; honours conditional requests.
 
     There is no `robots.txt` unless a test puts one there.
@@ -48,7 +49,7 @@ class WebServer:
         self.asked: list[Asked] = []
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -68,16 +69,7 @@ class WebServer:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-
-    @property
-    def port(self) -> int:
-        return self._server.server_port
+        super().__init__(Handler)
 
     @property
     def place(self) -> str:
@@ -93,17 +85,6 @@ class WebServer:
         asked = [each.path for each in self.asked if each.path != "/robots.txt"]
         self.asked.clear()
         return asked
-
-    def __enter__(self) -> WebServer:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 Play = Callable[[socket.socket], None]

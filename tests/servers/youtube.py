@@ -7,16 +7,16 @@ timed text, oEmbed, and a playlist in both forms in which its pages list videos.
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass, field
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from requests.adapters import HTTPAdapter
 
 from knowledge.sources.youtube import new_session
+from tests.servers.loopback import LoopbackServer, Quiet
 
 KEY, VERSION = "AIzaTestKey_0123", "2.20310610.00.00"
 PAGE_VIDEOS = 100
@@ -36,7 +36,7 @@ class Video:
     """whether captions need the site's own player"""
 
 
-class YouTube:
+class YouTube(LoopbackServer):
     """The server; use as a context manager."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class YouTube:
         """whether pages of a playlist do not tell of those that follow"""
         owner = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -78,21 +78,7 @@ class YouTube:
                 self.end_headers()
                 self.wfile.write(raw)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-
-    def __enter__(self) -> YouTube:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(Handler)
 
     def session(self) -> Any:
         """The client's own session, led to this server for the site's address and nothing else."""

@@ -85,7 +85,7 @@ def test_token_goes_to_the_interface_and_to_the_private_host_of_its_store(shelf,
 )
 def test_token_is_not_sent_to_a_host_that_a_listing_names(shelf, url, monkeypatch):
     shelf.put("a.md", b"x")
-    monkeypatch.setattr(VercelBlobServer, "url", lambda _, name: url)
+    monkeypatch.setattr(VercelBlobServer, "url_of", lambda _, name: url)
     source = shelf.source()
     with pytest.raises(Exception, match=r"refuses its name|Vercel Blob"):
         source.fetch(only(source))
