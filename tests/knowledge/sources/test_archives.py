@@ -1,113 +1,21 @@
 """Archives are listed as folders, whatever is in them; what is wrong with a member is its own failure."""
 
-import bz2
 import gzip
 import io
 import lzma
 import os
-import random
 import struct
 import tarfile
 import zipfile
-from datetime import UTC, datetime
 
 import pytest
 
 from knowledge import ids
-from knowledge.errors import DocumentError, TransientError
-from knowledge.model import Access, Item, Unlisted
+from knowledge.errors import DocumentError
+from knowledge.model import Access, Item
 from knowledge.sources import archive_file
-from knowledge.sources.archives import ArchivedSource
-from knowledge.sources.base import Hashing, Place
-from knowledge.sources.providers import open_place
-from knowledge.sources.selection import Selection
-
-TEXTS = {"read.md": b"# Read me", "sub/deep/oak.txt": b"Oak stands.", "größe 🙂.txt": b"Umlaut"}
-
-
-def zipped(members, **options):
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, **options), content, zipfile.ZIP_DEFLATED)
-    return target.getvalue()
-
-
-def tarred(members, packed=lambda content: content):
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w") as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size, info.mtime = len(content), 1_900_000_000
-            archive.addfile(info, io.BytesIO(content))
-    return packed(target.getvalue())
-
-
-KINDS = {
-    "a.zip": zipped,
-    "a.tar": tarred,
-    "a.tar.gz": lambda members: tarred(members, gzip.compress),
-    "a.TGZ": lambda members: tarred(members, gzip.compress),
-    "a.tar.bz2": lambda members: tarred(members, bz2.compress),
-    "a.tar.xz": lambda members: tarred(members, lzma.compress),
-}
-
-
-class Remote:
-    """A source without files: what it lists comes over a wire."""
-
-    def __init__(self, contents):
-        self.contents = contents
-        self.fetched = []
-
-    def scan(self, prefix):
-        for path, content in self.contents.items():
-            yield Item(path, f"s3://box/{path}", len(content), "v1", datetime(2031, 1, 1, tzinfo=UTC), Access())
-
-    def fetch(self, item):
-        self.fetched.append(item.path)
-        return item, self.contents[item.path]
-
-
-def local(folder, **place):
-    return open_place(Place("docs", str(folder), **place))
-
-
-def remote(contents):
-    return ArchivedSource(Remote(contents), Selection())
-
-
-@pytest.fixture(params=["local", "remote"])
-def holding(request, tmp_path):
-    """Makes a source that holds some files."""
-
-    def make(files):
-        if request.param == "remote":
-            return remote(files)
-        for path, content in files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_bytes(content)
-        return local(tmp_path)
-
-    return make
-
-
-def read(source, prefix=""):
-    """Path -> content, or the reason why there is none."""
-    found = {}
-    for item in source.scan(prefix):
-        assert isinstance(item, Item), item
-        assert item.path not in found
-        try:
-            found[item.path] = source.fetch(item)[1]
-        except DocumentError as error:
-            found[item.path] = error.reason
-    return found
-
-
-def unlisted(source):
-    return [found.path for found in source.scan("") if isinstance(found, Unlisted)]
-
+from knowledge.sources.base import Hashing
+from tests.knowledge.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped
 
 # --- members
 
@@ -329,94 +237,3 @@ def test_tar_header_that_asks_for_much_memory_is_refused(tmp_path):
         info.pax_headers = {"comment": "x" * (2 << 20)}
         archive.addfile(info)
     assert unlisted(local(tmp_path)) == ["a.tar"]
-
-
-# --- damage and loss
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("share", [0, 0.3, 0.6, 0.95])
-def test_archive_that_is_cut_short_is_never_taken_for_a_smaller_one(tmp_path, kind, share):
-    """A copy in progress would remove what has not arrived yet."""
-    content = KINDS[kind]({f"{number}.txt": os.urandom(3000) for number in range(20)})
-    content = content.rstrip(b"\0") if kind == "a.tar" else content
-    (tmp_path / kind).write_bytes(content[: int(len(content) * share)])
-    assert unlisted(local(tmp_path)) == [kind]
-
-
-@pytest.mark.parametrize("kind", ["a.tar.gz", "a.tar.bz2", "a.tar.xz"])
-def test_compressed_tar_without_its_last_bytes_is_damaged(tmp_path, kind):
-    """Its checksum stands there: without it nobody knows whether the rest is right."""
-    (tmp_path / kind).write_bytes(KINDS[kind](TEXTS)[:-4])
-    assert unlisted(local(tmp_path)) == [kind]
-
-
-def test_tar_that_ends_after_a_member_without_its_end_mark_is_damaged(tmp_path):
-    whole = tarred({f"{number}.txt": bytes([65 + number]) * 512 for number in range(8)})
-    (tmp_path / "a.tar").write_bytes(whole[: 5 * 1024])
-    assert unlisted(local(tmp_path)) == ["a.tar"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(20))
-def test_damage_anywhere_is_told_and_never_a_crash(tmp_path, kind, seed):
-    generator = random.Random(seed)
-    content = bytearray(KINDS[kind](TEXTS))
-    for _ in range(generator.randint(1, 8)):
-        content[generator.randrange(len(content))] = generator.randrange(256)
-    (tmp_path / kind).write_bytes(content)
-    source = local(tmp_path)
-    for item in source.scan(""):
-        if isinstance(item, Item):
-            try:
-                source.fetch(item)
-            except (DocumentError, TransientError, FileNotFoundError):
-                continue
-
-
-def test_archive_that_vanished_after_the_scan_is_read_as_it_was_or_told(tmp_path):
-    (tmp_path / "a.zip").write_bytes(zipped(TEXTS))
-    source = local(tmp_path)
-    items = list(source.scan(""))
-    (tmp_path / "a.zip").unlink()
-    assert source.fetch(items[0])[1] == TEXTS["read.md"]
-    with pytest.raises(FileNotFoundError):
-        local(tmp_path).fetch(items[0])
-
-
-def test_listing_again_sees_an_archive_as_it_is_by_then(tmp_path):
-    source = local(tmp_path)
-    (tmp_path / "a.zip").write_bytes(zipped({"old.md": b"old"}))
-    assert set(read(source)) == {"a.zip!/old.md"}
-    (tmp_path / "a.zip").write_bytes(zipped({"new.md": b"new and longer"}))
-    assert read(source) == {"a.zip!/new.md": b"new and longer"}
-
-
-def test_damaged_member_is_another_one_once_its_archive_was_repaired(tmp_path):
-    """Its checksum in the table of contents was right all the time."""
-    whole = zipped({"a.md": b"x" * 1000})
-    damaged = bytearray(whole)
-    damaged[40] ^= 0xFF
-    (tmp_path / "a.zip").write_bytes(damaged)
-    (before,) = local(tmp_path).scan("")
-    (tmp_path / "a.zip").write_bytes(whole)
-    os.utime(tmp_path / "a.zip", (1_950_000_000, 1_950_000_000))
-    (after,) = local(tmp_path).scan("")
-    assert before.etag != after.etag
-
-
-def test_member_that_is_not_in_the_archive_any_more_is_a_file_not_found(tmp_path):
-    (tmp_path / "a.zip").write_bytes(zipped(TEXTS))
-    items = list(local(tmp_path).scan(""))
-    (tmp_path / "a.zip").write_bytes(zipped({"other.md": b"other"}))
-    with pytest.raises(FileNotFoundError):
-        local(tmp_path).fetch(items[0])
-
-
-def test_archive_that_was_repaired_since_the_scan_waits_for_the_next_one(tmp_path):
-    (tmp_path / "a.zip").write_bytes(b"PK no")
-    source = local(tmp_path)
-    item, _ = source.scan("")
-    (tmp_path / "a.zip").write_bytes(zipped(TEXTS))
-    with pytest.raises(TransientError, match="the next refresh lists its members"):
-        source.fetch(item)
