@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import IO
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:parquetry:document")
+_ENTRY = uuid.uuid5(uuid.NAMESPACE_URL, "urn:parquetry:entry")
 _DIGEST_BYTES = 16
 
 
@@ -29,6 +31,35 @@ def revision(document: str, run: str) -> int:
     """A BIGINT (63 bits, positive) that is unique to one write of one document in one run."""
     digest = hashlib.blake2b(f"{document}\x00{run}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 1) or 1
+
+
+def entry_id(namespace: str, scope: Iterable[str | None], text: str) -> str:
+    """UUIDv5 of what an entry says to whom: the same statement in the same scope is always the same entry.
+
+    Args:
+        namespace: of the entry.
+        scope: visibility, organization, user.
+        text: of the entry; case, space and the punctuation at its end make no difference.
+    """
+    said = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!\u3002 ")
+    return str(uuid.uuid5(_ENTRY, "\x00".join((namespace, *(part or "" for part in scope), said))))
+
+
+def decision_id(run: str, subject: str, number: int) -> str:
+    """Id of a decision, twelve hex digits: of its run, what it is about, and its number there."""
+    return hashlib.blake2b(f"{run}\x00{subject}\x00{number}".encode(), digest_size=6).hexdigest()
+
+
+def answer_key(model: str, messages: Iterable[Mapping[str, object]], form: str) -> str:
+    """Key under which a language model's answer is kept: of everything that it was asked.
+
+    Args:
+        model: its name, with whatever else decides what it says.
+        messages: of the conversation.
+        form: of the reply that is asked for.
+    """
+    asked = json.dumps([model, form, *messages], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def content_hash(content: bytes) -> str:

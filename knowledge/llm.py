@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge.calls import INPUT_REJECTED, Endpoint, Patience, endpoint, open_client, patiently
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 
 if TYPE_CHECKING:
     import openai

@@ -17,6 +17,17 @@ PartKind = Literal["document", "page", "sheet", "slide", "chapter"]
 TextFormat = Literal["markdown", "text", "table", "code"]
 Status = Literal["indexed", "failed", "skipped"]
 
+ENTRY_TYPE = "application/vnd.parquetry.entry"
+"""media type of a row of `documents` that is a piece of knowledge"""
+SESSION_TYPE = "application/vnd.parquetry.session"
+"""media type of a row of `documents` that is a chat session which was read"""
+TRANSCRIPTS_TYPE = "application/vnd.parquetry.transcripts"
+"""media type of a row of `documents` that is a file of chat sessions"""
+KNOWLEDGE_TYPES = (ENTRY_TYPE, SESSION_TYPE, TRANSCRIPTS_TYPE)
+"""media types of rows that are no documents"""
+What = Literal["documents", "entries", "both"]
+"""of what holds text: documents, pieces of knowledge from chat sessions, or both"""
+
 
 # --- scan
 

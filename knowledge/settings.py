@@ -7,19 +7,15 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from knowledge.errors import SettingsError
 from knowledge.model import Visibility
+from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
+from knowledge.settings_section import Section
 
 DEFAULT_FILE = "parquetry.toml"
-
-
-class Section(BaseModel):
-    """Base of all sections: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class CorpusSettings(Section):
@@ -157,24 +153,6 @@ class RefreshSettings(Section):
     )
 
 
-class LlmSettings(Section):
-    """The language model for image descriptions and session knowledge."""
-
-    model: str | None = Field(
-        None, examples=["gpt-4o-mini"], description="Name of a chat model; none configured means none is called."
-    )
-    base_url: str | None = Field(
-        None,
-        examples=["http://localhost:11434/v1"],
-        description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.",
-    )
-    api_key: SecretStr | None = Field(
-        None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
-    )
-    attempts: int = Field(4, ge=1, le=50, description="Tries per request.")
-    timeout_seconds: float = Field(120, gt=0, description="Per request.")
-
-
 class SearchSettings(Section):
     """How the corpus is searched."""
 
@@ -231,6 +209,10 @@ class SourceSettings(Section):
         description="Part of every document's identity: keep it when the place moves.",
     )
     uri: str = Field(min_length=1, examples=["./documents"], description="Folder or URL.")
+    content: Literal["documents", "sessions"] = Field(
+        "documents",
+        description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",
+    )
     include: tuple[str, ...] = Field(
         (), examples=[["**/*.md", "**/*.pdf"]], description="Globs (gitignore rules); empty means everything."
     )
@@ -275,6 +257,7 @@ class Settings(Section):
     extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
     refresh: RefreshSettings = Field(default_factory=RefreshSettings)
     llm: LlmSettings = Field(default_factory=LlmSettings)
+    sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     namespace: tuple[NamespaceSettings, ...] = Field((), description="One `[[namespace]]` table per exception.")
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
@@ -363,7 +346,10 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     corpus = settings.corpus.model_copy(
         update={"root": anchor(settings.corpus.root), "embedder": anchor_model(settings.corpus.embedder)}
     )
-    search = settings.search
+    search, sessions = settings.search, settings.sessions
+    prompts = {
+        name: anchor(place) for name in ("distill_prompt", "compare_prompt") if (place := getattr(sessions, name))
+    }
     places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
     if search.rerank:
         places["rerank"] = anchor_model(search.rerank)
@@ -373,6 +359,7 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
         update={
             "corpus": corpus,
             "search": search.model_copy(update=places),
+            "sessions": sessions.model_copy(update=prompts),
             "namespace": namespaces,
             "source": sources,
         }

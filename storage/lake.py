@@ -26,7 +26,7 @@ from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.conditional import overwrites, weakness
-from storage.layout import TABLES, Layout, Table, layout_of
+from storage.layout import LATER, TABLES, Layout, Table, layout_of
 from storage.places import check_folders_writable, files_at, told
 from storage.shards import Shard, is_whole, write_shard
 
@@ -187,7 +187,7 @@ class Lake:
         try:
             return _files(self._table(table))
         except TableNotFoundError:
-            if table != "searches":
+            if table not in LATER:
                 raise
             # A corpus of before this table was known.
             return ()

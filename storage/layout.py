@@ -13,9 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 from knowledge.errors import SettingsError
 
-Table = Literal["documents", "texts", "chunks", "runs", "failures", "searches"]
-TABLES: tuple[Table, ...] = ("texts", "chunks", "runs", "failures", "searches", "documents")
+Table = Literal["documents", "texts", "chunks", "entries", "decisions", "runs", "failures", "searches"]
+TABLES: tuple[Table, ...] = ("texts", "chunks", "entries", "decisions", "runs", "failures", "searches", "documents")
 """in the order of creation: a corpus exists once its `documents` table does"""
+LATER: frozenset[Table] = frozenset({"entries", "decisions", "searches"})
+"""tables that a corpus of an earlier program lacks until it is written to"""
+
+ANSWERS = "answers"
+"""name of the folder of what language models answered"""
 
 INDEX = "index"
 """name of the folder of the search index"""
@@ -56,6 +61,11 @@ class Layout:
     def index(self) -> str:
         """Folder of the search index, when it is kept beside the corpus."""
         return posixpath.join(self.root, INDEX)
+
+    @property
+    def answers(self) -> str:
+        """Folder of what language models answered."""
+        return posixpath.join(self.root, ANSWERS)
 
     @property
     def probe(self) -> str:

@@ -146,10 +146,66 @@ SEARCHES = pa.schema(
     ]
 )
 
+ENTRIES = pa.schema(
+    [
+        ("entry_id", pa.string()),
+        ("namespace", pa.string()),
+        ("sequence", pa.int64()),
+        ("run_id", pa.string()),
+        ("revision", pa.int64()),
+        ("kind", pa.string()),
+        ("text", pa.string()),
+        ("visibility", pa.string()),
+        ("org_id", pa.string()),
+        ("user_id", pa.string()),
+        ("confidence", pa.float64()),
+        ("valid_from", _TIME),
+        ("created_at", _TIME),
+        ("decision_id", pa.string()),
+    ]
+)
+
+DECISIONS = pa.schema(
+    [
+        ("decision_id", pa.string()),
+        ("namespace", pa.string()),
+        ("sequence", pa.int64()),
+        ("run_id", pa.string()),
+        ("at", _TIME),
+        ("kind", pa.string()),
+        ("judge", pa.string()),
+        ("session_id", pa.string()),
+        ("session_uri", pa.string()),
+        ("session_user", pa.string()),
+        ("evidence", pa.list_(pa.string())),
+        ("text", pa.string()),
+        ("entry_kind", pa.string()),
+        ("visibility", pa.string()),
+        ("org_id", pa.string()),
+        ("user_id", pa.string()),
+        ("confidence", pa.float64()),
+        ("entry_id", pa.string()),
+        ("adds", pa.list_(pa.string())),
+        ("retires", pa.list_(pa.string())),
+        ("links", pa.list_(pa.string())),
+        ("candidates", pa.string()),
+        ("reasoning", pa.string()),
+        ("reason", pa.string()),
+        ("undoes", pa.string()),
+        ("model", pa.string()),
+        ("prompt", pa.string()),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("cost_usd", pa.float64()),
+    ]
+)
+
 SCHEMAS: dict[Table, pa.Schema] = {
     "documents": DOCUMENTS,
     "texts": TEXTS,
     "chunks": CHUNKS,
+    "entries": ENTRIES,
+    "decisions": DECISIONS,
     "runs": RUNS,
     "failures": FAILURES,
     "searches": SEARCHES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from knowledge.llm import Answer, LanguageModel
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 
 AT_A_TIME = 4
 """requests in flight: a model takes seconds for each, and services limit the rate"""

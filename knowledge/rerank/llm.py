@@ -13,7 +13,7 @@ from knowledge.calls import Patience
 from knowledge.errors import TransientError
 from knowledge.llm import LanguageModel
 from knowledge.rerank.base import Scores
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 
 INSTRUCTION = (
     "You judge how well passages of documents answer a question. You get a JSON object with the question and the "

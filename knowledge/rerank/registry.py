@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from knowledge.errors import SettingsError
 from knowledge.rerank import llm, onnx
 from knowledge.rerank.base import Reranker
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 
 from knowledge.errors import ParquetryError
 from knowledge.model import Access, Visibility
-from knowledge.settings import Section
 from knowledge.settings_mistakes import explain
+from knowledge.settings_section import Section
 from knowledge.sources.names import native
 
 SIDECAR = ".parquetry.toml"

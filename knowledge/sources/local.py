@@ -17,7 +17,7 @@ from pydantic import Field
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
-from knowledge.settings import Section
+from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.folder_access import SIDECAR, FolderAccess, UnclearAccess
 from knowledge.sources.names import native, printable

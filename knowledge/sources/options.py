@@ -7,8 +7,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from knowledge.errors import SettingsError
-from knowledge.settings import Section
 from knowledge.settings_mistakes import explain
+from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 
 Options = TypeVar("Options", bound=Section)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from knowledge.changes import within
 from knowledge.errors import SettingsError
@@ -30,7 +31,12 @@ class Scope:
         return self.settings.name
 
 
-def scopes_of(settings: Settings, targets: Sequence[str], namespace: str | None = None) -> tuple[Scope, ...]:
+def scopes_of(
+    settings: Settings,
+    targets: Sequence[str],
+    namespace: str | None = None,
+    content: Literal["documents", "sessions"] = "documents",
+) -> tuple[Scope, ...]:
     """What a refresh of some targets concerns.
 
     A target is the name of a configured source, a path within one, or any other folder or file, which is a source of
@@ -40,6 +46,7 @@ def scopes_of(settings: Settings, targets: Sequence[str], namespace: str | None 
         settings: with the configured sources.
         targets: as typed; none means all configured sources.
         namespace: only sources of this namespace; the namespace of targets that are not configured.
+        content: only sources of this.
 
     Raises:
         SettingsError: nothing to refresh, or a target that does not exist.
@@ -47,12 +54,13 @@ def scopes_of(settings: Settings, targets: Sequence[str], namespace: str | None 
     configured = [
         Scope(source, source.namespace or settings.corpus.namespace, "")
         for source in settings.source
-        if namespace in (None, source.namespace or settings.corpus.namespace)
+        if namespace in (None, source.namespace or settings.corpus.namespace) and source.content == content
     ]
     if not targets:
         if not configured:
+            what = "no source" if content == "documents" else 'no source with content = "sessions"'
             where = f" in namespace {namespace}" if namespace else ""
-            raise SettingsError(f"no source is configured{where}; name folders to refresh, or add a [[source]] table")
+            raise SettingsError(f"{what} is configured{where}; name folders to refresh, or add a [[source]] table")
         return tuple(configured)
     found = [_scope(target, configured, namespace or settings.corpus.namespace) for target in targets]
     return _without_overlap(found)

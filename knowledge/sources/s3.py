@@ -15,7 +15,7 @@ from pydantic import Field
 
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Item, Unlisted
-from knowledge.settings import Section
+from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
 from knowledge.sources.s3_access import AccessReader, Permissions

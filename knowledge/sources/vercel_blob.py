@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from knowledge.errors import BrokenDocument, SettingsError, TransientError, first_line
 from knowledge.model import Item, Unlisted
-from knowledge.settings import Section
+from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
 from knowledge.sources.remote import Root, listing, reading

@@ -19,7 +19,7 @@ from knowledge.changes import within
 from knowledge.errors import DocumentError, SettingsError, TransientError
 from knowledge.model import DocumentRow, Item, Unlisted
 from knowledge.rate import host_of
-from knowledge.settings import Section
+from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
 from knowledge.sources.selection import Selection

@@ -9,7 +9,7 @@ import pytest
 from knowledge.calls import Patience
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
 from knowledge.llm import Answer, LanguageModel
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 from tests.servers.chat_server import ChatServer, Reply, error, said
 
 PICTURE = b"\x89PNG not looked at by the client"

@@ -28,8 +28,8 @@ SOURCE = {"name": "docs", "uri": "docs"}
             id="misspelt-key-of-a-source",
         ),
         pytest.param(
-            {"llm": {"qqqq": 1}},
-            "unknown setting llm.qqqq; known: model, base_url, api_key, attempts, timeout_seconds",
+            {"chunking": {"qqqq": 1}},
+            "unknown setting chunking.qqqq; known: preset, size, overlap, unit, across_pages",
             id="nothing-like-it",
         ),
         pytest.param(

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from knowledge.errors import SettingsError
-from knowledge.settings import LlmSettings, SearchSettings, Settings
+from knowledge.settings import SearchSettings, Settings
+from knowledge.settings_llm import LlmSettings
 from serving.second_look import SecondLook
 from storage.filters import Filters
 from storage.search import Hit, Searcher

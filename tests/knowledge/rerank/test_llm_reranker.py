@@ -12,7 +12,7 @@ from knowledge.calls import Patience
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
 from knowledge.rerank.llm import PASSAGE_CHARACTERS, LlmReranker
 from knowledge.rerank.registry import open_reranker
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 from tests.servers.chat_server import ChatServer, Reply, error, said
 
 QUESTION = 'Which kiln dries "walnut"?'

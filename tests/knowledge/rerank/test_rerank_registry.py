@@ -12,7 +12,7 @@ import pytest
 from knowledge.errors import SettingsError
 from knowledge.rerank.base import Reranker
 from knowledge.rerank.registry import open_reranker
-from knowledge.settings import LlmSettings
+from knowledge.settings_llm import LlmSettings
 from tests.knowledge.rerank.tiny_cross_encoder import build_folder
 from tests.servers.chat_server import ChatServer, said
 
