@@ -62,6 +62,18 @@ def answer_key(model: str, messages: Iterable[Mapping[str, object]], form: str) 
     return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
+def messages_hash(messages: Iterable[tuple[str, ...]]) -> str:
+    """Hash of the messages of a chat that were read, to tell later whether they are still the same.
+
+    Args:
+        messages: of each what counts of it, in order.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for parts in messages:
+        digest.update(json.dumps(parts, separators=(",", ":")).encode())
+    return digest.hexdigest()
+
+
 def content_hash(content: bytes) -> str:
     """BLAKE2b-128 of a document's bytes, in hex."""
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
