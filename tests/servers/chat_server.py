@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
@@ -14,20 +15,40 @@ from tests.servers.loopback import LoopbackServer, Quiet
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server says; `body` is sent as JSON."""
+    """What the server says; a `body` that is no bytes is sent as JSON."""
 
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    sent: int | None = None
+    """bytes of the body after which the connection is cut; None sends all of it"""
+    never: bool = False
+    """the request is read and not answered before the server stops"""
+
+    @property
+    def raw(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
-def said(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Reply:
-    """A correct reply of an assistant."""
+Rule = Callable[[Any], Reply | None]
+"""what to say to the body of a request; None for one that no test foresaw"""
+
+
+def said(
+    text: str | None, *, finish: str = "stop", refusal: str | None = None, tokens: tuple[int, int] = (120, 9)
+) -> Reply:
+    """A correct reply of an assistant; `tokens` are those of the question and of the answer."""
     message = {"role": "assistant", "content": text, "refusal": refusal}
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    usage = {"prompt_tokens": 120, "completion_tokens": 9, "total_tokens": 129}
+    asked, answered = tokens
+    usage = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
     body = {"id": "c1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
     return Reply(200, body)
+
+
+def said_json(value: Any, *, tokens: tuple[int, int] = (120, 9)) -> Reply:
+    """A correct reply of an assistant that speaks JSON."""
+    return said(json.dumps(value), tokens=tokens)
 
 
 def error(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
@@ -36,18 +57,59 @@ def error(status: int, message: str, code: str | None = None, **headers: str) ->
     return Reply(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
-class ChatServer(LoopbackServer):
-    """Gives its replies one after another to `POST <url>/chat/completions` while the `with` block lasts.
+def busy(seconds: float = 0) -> Reply:
+    """Too many requests, with the time to wait."""
+    return error(429, "slow down", retry_after=f"{seconds:g}")
 
-    Whatever goes beyond the script is answered with 500, and the `with` block ends with an AssertionError; so does a
-    script that was not played to its end.
+
+def cut(reply: Reply, sent: int) -> Reply:
+    """The reply, with the connection closed after so many bytes of its body."""
+    return replace(reply, sent=sent)
+
+
+def shortened(reply: Reply, length: int) -> Reply:
+    """The reply, correct HTTP, with only the first bytes of its body."""
+    return replace(reply, body=reply.raw[:length])
+
+
+def huge(size: int) -> Reply:
+    """A reply whose text has that many bytes."""
+    return said('{"entries": "' + "x" * size + '"}')
+
+
+NEVER = Reply(200, {}, never=True)
+"""the client has to give up by itself"""
+
+
+def without_schemas(rule: Rule, forms: Sequence[str] = ("json_schema",), status: int = 400) -> Rule:
+    """The rule at a service that refuses these forms of `response_format`."""
+
+    def answer(body: Any) -> Reply | None:
+        form = body.get("response_format", {}).get("type")
+        return error(status, f"response_format {form} is not supported") if form in forms else rule(body)
+
+    return answer
+
+
+class ChatServer(LoopbackServer):
+    """Replies to `POST <url>/chat/completions` while the `with` block lasts.
+
+    Whatever goes beyond the script or the rule is answered with 500, and the `with` block ends with an AssertionError;
+    so does a script that was not played to its end, and a rule that fails.
+
+    Args:
+        replies: one after another, or a rule that makes one of a request's body; it is asked from several threads.
     """
 
-    def __init__(self, replies: Sequence[Reply]) -> None:
+    def __init__(self, replies: Sequence[Reply] | Rule) -> None:
         self.bodies: list[Any] = []
+        """of every request that was answered, in the order in which they came"""
         self.keys: list[str] = []
-        self._waiting = list(replies)
+        self._rule = replies if callable(replies) else None
+        self._waiting = [] if callable(replies) else list(replies)
         self._unexpected: list[str] = []
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
         owner = self
 
         class Handler(Quiet, BaseHTTPRequestHandler):
@@ -57,13 +119,22 @@ class ChatServer(LoopbackServer):
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 reply = owner._reply_to(self.path, content, self.headers.get("Authorization", ""))
-                raw = json.dumps(reply.body).encode()
-                self.send_response(reply.status)
-                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
+                if reply.never:
+                    owner._stopped.wait()
+                    self.close_connection = True
+                    return
+                raw = reply.raw
+                try:
+                    self.send_response(reply.status)
+                    for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                        self.send_header(name, value)
+                    self.send_header("Content-Length", str(len(raw)))
+                    self.end_headers()
+                    self.wfile.write(raw[: reply.sent])
+                except ConnectionError:
+                    self.close_connection = True
+                if reply.sent is not None:
+                    self.close_connection = True
 
         super().__init__(Handler)
 
@@ -74,14 +145,28 @@ class ChatServer(LoopbackServer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stopped.set()
         super().__exit__(kind, error, trace)
         if error is None and (self._unexpected or self._waiting):
             raise AssertionError(f"unscripted: {self._unexpected}, never asked for: {len(self._waiting)}")
 
     def _reply_to(self, path: str, content: bytes, key: str) -> Reply:
-        if path != "/v1/chat/completions" or not self._waiting:
-            self._unexpected.append(path)
-            return Reply(500, {"error": {"message": f"unscripted: {path}"}})
-        self.bodies.append(json.loads(content))
-        self.keys.append(key)
-        return self._waiting.pop(0)
+        reply, mistake = None, path
+        if path == "/v1/chat/completions":
+            try:
+                body = json.loads(content)
+                with self._lock:
+                    self.bodies.append(body)
+                    self.keys.append(key)
+                    if self._rule is None:
+                        reply = self._waiting.pop(0) if self._waiting else None
+                if self._rule is not None:
+                    reply = self._rule(body)
+                mistake = f"{path}: {str(body)[-300:]}"
+            except Exception as failed:  # noqa: BLE001 - whatever a rule raises is told when the server ends
+                mistake = f"{path}: {type(failed).__name__}: {failed}"
+        if reply is None:
+            with self._lock:
+                self._unexpected.append(mistake)
+            return Reply(500, {"error": {"message": f"unscripted: {mistake}"}})
+        return reply
