@@ -21,7 +21,7 @@ from knowledge.sources.registry import Scope, open_source, scope_of_source, scop
 from storage.current import current_rows
 from storage.index import IndexFolder
 from storage.lake import Lake
-from tasks.batch import BatchReport
+from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
 from tasks.models import models_of
 from tasks.plan import RefreshPlan, check_budget, plan_refresh
@@ -174,7 +174,7 @@ def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) ->
     for change in plan.changes:
         if change.effort == "row":
             collected.rows.extend(rows_without_work(change, run.stamp))
-    for report in engine.batches(batches, run):
+    for report in engine.batches(batches, document_batches(run)):
         collected.reports.append(report)
         collected.rows.extend(report.rows)
         observer.batch_done(report)

@@ -17,6 +17,7 @@ from knowledge.report import Work
 from knowledge.rows import Processed, new_revision, origin_removed, processed_row, refused_row
 from storage.layout import shard_name
 from storage.shards import RevisionChunks, Shard, StoredText, stored_text, write_chunks, write_texts
+from tasks.engine import Shell
 from tasks.models import Model
 from tasks.reading import Document, read_documents
 from tasks.run import Run
@@ -37,6 +38,16 @@ class BatchReport:
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     """by stage, waiting included"""
+
+
+def document_batches(run: Run) -> Shell[Batch, BatchReport]:
+    """What a refresh does with its batches."""
+    return Shell(
+        lambda batch: process_batch(batch, run),
+        lambda batch, error: failed_batch(batch, error, run),
+        run.settings.refresh.workers,
+        run,
+    )
 
 
 def process_batch(batch: Batch, run: Run) -> BatchReport:

@@ -5,16 +5,46 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from knowledge.batches import Batch
-from tasks.batch import BatchReport, failed_batch, process_batch
 from tasks.retries import may_pass
 from tasks.run import Run
 
 Result = TypeVar("Result")
 ATTEMPTS = 3
 """tries of a batch whose failure may go away by itself"""
+
+
+class Numbered(Protocol):
+    """A batch of whatever kind."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the run, 0-based."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Service that it is read from; empty for this machine."""
+        ...
+
+
+Work = TypeVar("Work", bound=Numbered)
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell(Generic[Work, Report]):
+    """What is done with the batches of one kind."""
+
+    process: Callable[[Work], Report]
+    """contains the failure of everything single"""
+    failed: Callable[[Work, Exception], Report]
+    """the report of a batch that failed as a whole; raises what concerns the whole run"""
+    abreast: int
+    """batches of one service at a time"""
+    run: Run
 
 
 class Engine(Protocol):
@@ -24,16 +54,16 @@ class Engine(Protocol):
         """Run one part by itself, under a name for logs."""
         ...
 
-    def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
         """Process batches, several at a time, and yield each report when it is there.
 
-        A batch that goes on failing yields a report in which all its documents failed; only what concerns the whole
-        run is raised.
+        A batch that goes on failing yields the report that the shell has for that; only what concerns the whole run
+        is raised.
         """
         ...
 
 
-class Lanes:
+class Lanes(Generic[Work]):
     """Batches by the service that they are read from: a slow one holds up only its own.
 
     Args:
@@ -41,8 +71,8 @@ class Lanes:
         abreast: of one service at a time.
     """
 
-    def __init__(self, batches: Iterable[Batch], abreast: int) -> None:
-        self._waiting: dict[str, deque[Batch]] = defaultdict(deque)
+    def __init__(self, batches: Iterable[Work], abreast: int) -> None:
+        self._waiting: dict[str, deque[Work]] = defaultdict(deque)
         for batch in batches:
             self._waiting[batch.host].append(batch)
         self._abreast = abreast
@@ -52,12 +82,12 @@ class Lanes:
         """How many batches may be in work at a time."""
         return max(1, self._abreast * len(self._waiting))
 
-    def first(self) -> list[Batch]:
+    def first(self) -> list[Work]:
         """The batches to begin with."""
         lanes = self._waiting.values()
         return [lane.popleft() for lane in lanes for _ in range(min(self._abreast, len(lane)))]
 
-    def after(self, done: Batch) -> list[Batch]:
+    def after(self, done: Work) -> list[Work]:
         """The batch to begin when another is done, if one is left."""
         lane = self._waiting[done.host]
         return [lane.popleft()] if lane else []
@@ -69,27 +99,27 @@ class DirectEngine:
     def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
         return function()
 
-    def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
-        lanes = Lanes(batches, run.settings.refresh.workers)
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+        lanes = Lanes(batches, shell.abreast)
         with ThreadPoolExecutor(lanes.threads, thread_name_prefix="batch") as threads:
-            pending = {threads.submit(_attempt, batch, run): batch for batch in lanes.first()}
+            pending = {threads.submit(_attempt, batch, shell): batch for batch in lanes.first()}
             try:
                 while pending:
                     done, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in done:
                         batch = pending.pop(future)
-                        pending |= {threads.submit(_attempt, each, run): each for each in lanes.after(batch)}
+                        pending |= {threads.submit(_attempt, each, shell): each for each in lanes.after(batch)}
                         yield future.result()
             finally:
                 if pending:
-                    run.cancelled.set()
+                    shell.run.cancelled.set()
                     for future in pending:
                         future.cancel()
 
 
-def _attempt(batch: Batch, run: Run) -> BatchReport:
+def _attempt(batch: Work, shell: Shell[Work, Report]) -> Report:
     place = f"batch {batch.number}"
     try:
-        return run.retries.call(place, lambda: process_batch(batch, run), attempts=ATTEMPTS, worth=may_pass)
+        return shell.run.retries.call(place, lambda: shell.process(batch), attempts=ATTEMPTS, worth=may_pass)
     except Exception as error:  # noqa: BLE001 - the batch shell: whatever happened fails this batch or stops the run
-        return failed_batch(batch, error, run)
+        return shell.failed(batch, error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from httpx import HTTPError
 from prefect import get_run_logger, task
@@ -18,14 +18,11 @@ from prefect.futures import PrefectConcurrentFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task, exponential_backoff
 
-from knowledge.batches import Batch
-from tasks.batch import BatchReport, failed_batch, process_batch
-from tasks.engine import ATTEMPTS, Lanes
+from tasks.engine import ATTEMPTS, Lanes, Report, Shell, Work
 from tasks.retries import may_pass
-from tasks.run import Cancelled, Run
+from tasks.run import Cancelled
 
 Result = TypeVar("Result")
-_Future = PrefectConcurrentFuture[BatchReport]
 POLL_SECONDS = 2.0
 """between two questions to the API whether somebody cancelled the run"""
 FIRST_DELAY_SECONDS = 1.0
@@ -49,23 +46,22 @@ class PrefectEngine:
         _stop_if_cancelled()
         return function()
 
-    def batches(self, batches: Sequence[Batch], run: Run) -> Iterator[BatchReport]:
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
         """Run one task for each batch; only their numbers and reports cross the task's edge."""
         if not batches:
             return
-        by_number = {batch.number: batch for batch in batches}
-        task = _batch_task(by_number, run)
-        lanes = Lanes(batches, run.settings.refresh.workers)
-        runner: ThreadPoolTaskRunner[BatchReport] = ThreadPoolTaskRunner(max_workers=lanes.threads)
-        finished: SimpleQueue[tuple[Batch, _Future]] = SimpleQueue()
+        task = _batch_task(batches, shell)
+        lanes = Lanes(batches, shell.abreast)
+        runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=lanes.threads)
+        finished: SimpleQueue[tuple[Work, PrefectConcurrentFuture[Report]]] = SimpleQueue()
 
-        def submit(batch: Batch) -> None:
+        def submit(batch: Work) -> None:
             future = threads.submit(task, {"number": batch.number})
-            future.add_done_callback(lambda done: finished.put((batch, cast(_Future, done))))
+            future.add_done_callback(lambda _: finished.put((batch, future)))
 
         with runner as threads, ExitStack() as unfinished:
             # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
-            unfinished.callback(run.cancelled.set)
+            unfinished.callback(shell.run.cancelled.set)
             for batch in lanes.first():
                 submit(batch)
             for _ in batches:
@@ -75,12 +71,12 @@ class PrefectEngine:
                 try:
                     report = future.result()
                 except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
-                    report = failed_batch(batch, error, run)
+                    report = shell.failed(batch, error)
                 yield report
                 self._stop_if_cancelled_lately()
             unfinished.pop_all()
 
-    def _next(self, finished: SimpleQueue[tuple[Batch, _Future]]) -> tuple[Batch, _Future]:
+    def _next(self, finished: SimpleQueue[Result]) -> Result:
         """The next batch that is done; raises Cancelled soon after somebody cancelled the flow run."""
         while True:
             try:
@@ -94,7 +90,9 @@ class PrefectEngine:
             self._asked = monotonic()
 
 
-def _batch_task(by_number: dict[int, Batch], run: Run) -> Task[[int], BatchReport]:
+def _batch_task(batches: Sequence[Work], shell: Shell[Work, Report]) -> Task[[int], Report]:
+    by_number = {batch.number: batch for batch in batches}
+    run = shell.run
     begun: set[int] = set()
 
     @task(
@@ -108,12 +106,12 @@ def _batch_task(by_number: dict[int, Batch], run: Run) -> Task[[int], BatchRepor
         cache_policy=NO_CACHE,
         persist_result=False,
     )
-    def batch(number: int) -> BatchReport:
+    def batch(number: int) -> Report:
         run.check_cancelled()
         if number in begun:
             run.retries.count(f"batch {number}", "tried again by Prefect")
         begun.add(number)
-        return process_batch(by_number[number], run)
+        return shell.process(by_number[number])
 
     return batch
 

@@ -12,7 +12,7 @@ from knowledge.rows import new_stamp
 from knowledge.sources.registry import open_source, scopes_of
 from storage.current import current_rows
 from storage.lake import Lake
-from tasks.batch import failed_batch, process_batch
+from tasks.batch import document_batches, failed_batch, process_batch
 from tasks.engine import ATTEMPTS, DirectEngine
 from tasks.models import Model, fingerprints_of
 from tasks.plan import check_budget, plan_refresh
@@ -201,7 +201,7 @@ def test_failure_that_may_pass_is_tried_again_with_pauses(bench):
     model = ScriptedEmbedder()
     model.failures = [TransientError("rate-limited", "slow down"), TransientError("unreachable", "no answer")]
     run, batch = bench.start(model)
-    (report,) = DirectEngine().batches([batch], run)
+    (report,) = DirectEngine().batches([batch], document_batches(run))
     assert by_path(report)["a.md"].status == "indexed"
     assert len(run.pauses) == 2
 
@@ -214,7 +214,7 @@ def test_failure_that_does_not_pass_fails_the_batch_and_no_other(bench):
     run, whole = bench.start(model)
     batches = [Batch(number, (change,)) for number, change in enumerate(whole.changes)]
     run.settings = run.settings.model_copy(update={"refresh": run.settings.refresh.model_copy(update={"workers": 1})})
-    reports = list(DirectEngine().batches(batches, run))
+    reports = list(DirectEngine().batches(batches, document_batches(run)))
     assert sorted(row.status for report in reports for row in report.rows) == ["failed", "indexed"]
     assert len(run.pauses) == ATTEMPTS - 1
 
@@ -227,7 +227,7 @@ def test_settings_error_stops_the_run_and_the_batches_that_wait(bench):
     run, whole = bench.start(model)
     batches = [Batch(number, (change,)) for number, change in enumerate(whole.changes)]
     with pytest.raises(SettingsError, match="the key is not valid"):
-        list(DirectEngine().batches(batches, run))
+        list(DirectEngine().batches(batches, document_batches(run)))
     assert run.cancelled.is_set()
     assert model.asked == []
 
@@ -237,7 +237,7 @@ def test_cancelled_run_stops_between_documents(bench):
     run, batch = bench.start()
     run.cancelled.set()
     with pytest.raises(Cancelled, match="was cancelled; nothing was published"):
-        list(DirectEngine().batches([batch], run))
+        list(DirectEngine().batches([batch], document_batches(run)))
 
 
 @pytest.mark.parametrize(("budget", "refused"), [(None, False), (1.0, False), (0.0001, True), (0.0, True)])
