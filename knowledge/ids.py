@@ -74,6 +74,13 @@ def messages_hash(messages: Iterable[tuple[str, ...]]) -> str:
     return digest.hexdigest()
 
 
+def owner_folder(user_id: str | None) -> str:
+    """Name of the folder of what language models answered about one user's sessions; `shared` for those of nobody."""
+    if user_id is None:
+        return "shared"
+    return hashlib.blake2b(user_id.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
+
+
 def content_hash(content: bytes) -> str:
     """BLAKE2b-128 of a document's bytes, in hex."""
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()

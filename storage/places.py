@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,8 @@ class LocalFiles:
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
         final = Path(path)
-        unfinished = final.with_suffix(".unfinished")
+        # Two writers of one name do not write into each other's file.
+        unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
         try:
             with pa.OSFile(str(unfinished), "wb") as sink:
                 fill(sink)
