@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 INPUT_REJECTED = "input-rejected"
 """reason of the BrokenDocument that stands for an input which the service will never take"""
+BAD_REPLY = "bad-reply"
+"""reason of an error about a reply that cannot be used"""
 
 FIRST_WAIT = 0.5
 """seconds before the second try; doubled from try to try"""
@@ -123,6 +125,7 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
         TransientError: the last try failed, too, in a way that may go away.
         SettingsError: the operator has to act.
     """
+    import httpx2
     import openai
     import tenacity
 
@@ -131,8 +134,13 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
             return call()
         except openai.APIError as error:
             raise meaning(error, where, patience.now()) from error
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise TransientError("bad-reply", f"{where.url} answered what is no JSON: {error}") from error
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise TransientError(BAD_REPLY, f"{where.url} answered what is no JSON: {error}") from error
+        # While a reply is being read the client passes on what its HTTP library raises.
+        except httpx2.TimeoutException as error:
+            raise TransientError("timeout", f"{where.url} did not answer in time") from error
+        except httpx2.HTTPError as error:
+            raise TransientError("unreachable", f"{where.url} broke off its reply: {error}") from error
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -165,7 +173,7 @@ def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryErr
     if isinstance(error, openai.APIConnectionError):
         return TransientError("unreachable", f"{where.url} cannot be reached: {error.__cause__ or error}")
     if not isinstance(error, openai.APIStatusError):
-        return TransientError("bad-reply", f"{where.url} answered something that is not a reply: {error.message}")
+        return TransientError(BAD_REPLY, f"{where.url} answered something that is not a reply: {error.message}")
     return _meaning_of_status(error, where, now)
 
 

@@ -83,7 +83,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         bytes_read=tally.bytes_read,
         tokens=embedded.tokens_paid,
         description_tokens=tally.description_tokens,
-        cost_usd=embedded.tokens_paid * price / 1e6,
+        cost_usd=embedded.tokens_paid * price / 1e6 + tally.description_cost_usd,
     )
     return BatchReport(batch.number, tuple(rows), shards, work, tuple(tally.warnings), tally.seconds)
 

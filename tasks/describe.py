@@ -22,7 +22,7 @@ class Describer:
     """
 
     def __init__(self, settings: LlmSettings) -> None:
-        self._model = LanguageModel(settings)
+        self._model = LanguageModel(settings, "describe")
         self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
 
     def start(self, content: bytes, media_type: str) -> Future[Answer]:

@@ -192,6 +192,7 @@ def _described(document: Document, description: Future[Answer], run: Run, tally:
         tally.warnings.append(f"{document.uri}: not described: {error.detail}")
         return prepared
     tally.description_tokens += told.input_tokens + told.output_tokens
+    tally.description_cost_usd += told.cost_usd
     known = prepared.extraction if prepared else None
     extraction = with_description(known, told.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))

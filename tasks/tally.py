@@ -15,6 +15,7 @@ class Tally:
     bytes_read: int = 0
     description_tokens: int = 0
     """read and written by the language model that described images"""
+    description_cost_usd: float = 0.0
     warnings: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from knowledge.errors import TransientError
 from knowledge.llm import LanguageModel
 from knowledge.rerank.base import Scores
 from knowledge.settings_llm import LlmSettings
+from knowledge.spending import Ledger
 
 INSTRUCTION = (
     "You judge how well passages of documents answer a question. You get a JSON object with the question and the "
@@ -44,13 +45,14 @@ class LlmReranker:
     Args:
         settings: model, endpoint, key, tries.
         patience: how long to try when the service fails; None takes the settings' number of tries and the real clock.
+        ledger: None counts for this reranker alone.
 
     Raises:
         SettingsError: no model is configured, or there is no key for it.
     """
 
-    def __init__(self, settings: LlmSettings, patience: Patience | None = None) -> None:
-        self._model = LanguageModel(settings, patience)
+    def __init__(self, settings: LlmSettings, patience: Patience | None = None, ledger: Ledger | None = None) -> None:
+        self._model = LanguageModel(settings, "rerank", ledger, patience)
         self.id = f"llm:{self._model.model}"
 
     def scores(self, query: str, texts: Sequence[str]) -> Scores:

@@ -29,9 +29,11 @@ def gallery(workshop):
 
 def test_described_image_is_found_by_what_it_shows_and_asked_about_once(gallery):
     with ChatServer([said(CRANE)]) as server:
-        gallery.sections["llm"] = {"model": "m", "base_url": server.url}
+        prices = {"price_per_million_input_tokens": 1000, "price_per_million_output_tokens": 10_000}
+        gallery.sections["llm"] = {"model": "m", "base_url": server.url, **prices}
         report = gallery.refresh()
         assert (report.documents.added, report.work.description_tokens) == (2, 129)
+        assert report.work.cost_usd == pytest.approx(120 / 1000 + 9 / 100), "the bundled embedder costs nothing"
         assert gallery.search("boards from a barge", k=1).hits[0].row["text"] == CRANE
         gallery.refresh()
         gallery.sections["chunking"] = {"size": 30, "overlap": 0}

@@ -26,12 +26,12 @@ def describe(server: ChatServer, slept: list[float] | None = None, attempts: int
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
     slept = [] if slept is None else slept
     patience = Patience(attempts, slept.append, lambda: 1_700_000_000.0, lambda: 0.0)
-    return LanguageModel(settings, patience).describe_image(PICTURE, "image/png")
+    return LanguageModel(settings, "describe", patience=patience).describe_image(PICTURE, "image/png")
 
 
 def test_a_description_comes_back_with_the_tokens_it_cost():
     with ChatServer([said(" A crane on a quay.\n")]) as server:
-        assert describe(server) == Answer("A crane on a quay.", 120, 9)
+        assert describe(server) == Answer("A crane on a quay.", 120, 9, 0.0, "m")
     (body,) = server.bodies
     (message,) = body["messages"]
     instruction, image = message["content"]
@@ -45,15 +45,15 @@ def test_endpoint_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPa
     with ChatServer([said("x")]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-from-environment")
-        LanguageModel(LlmSettings(model="m")).describe_image(PICTURE, "image/png")
+        LanguageModel(LlmSettings(model="m"), "describe").describe_image(PICTURE, "image/png")
     assert server.keys == ["Bearer sk-from-environment"]
 
 
 def test_without_a_model_or_a_key_the_message_says_what_to_set():
     with pytest.raises(SettingsError, match=r"set model in \[llm\]"):
-        LanguageModel(LlmSettings())
+        LanguageModel(LlmSettings(), "describe")
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
-        LanguageModel(LlmSettings(model="m"))
+        LanguageModel(LlmSettings(model="m"), "describe")
 
 
 def test_what_may_go_away_is_tried_again_after_the_time_asked_for():
