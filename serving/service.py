@@ -22,8 +22,9 @@ from serving.second_look import SecondLook
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
 from storage.filters import Filters
+from storage.history import Publish
 from storage.index import OpenIndex
-from storage.lake import Lake, Publish, Snapshot
+from storage.lake import Lake, Snapshot
 from storage.search import Hit, Mode, Searcher
 from storage.snapshot_views import connect_snapshot
 

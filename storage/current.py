@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import pyarrow as pa
 from knowledge.model import DocumentRow
 from storage import schema
 from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list
+from storage.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
 from storage.lake import Snapshot
 from storage.places import files_at
 from storage.shards import StoredText, parse_structure
@@ -21,19 +23,29 @@ from storage.snapshot_views import connect_snapshot
 Vector = npt.NDArray[np.float32]
 
 
-def current_rows(snapshot: Snapshot, namespaces: Iterable[str] | None = None) -> list[DocumentRow]:
+Content = Literal["documents", "knowledge", "all"]
+"""documents; entries, sessions and files of sessions; or all rows"""
+_CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
+
+
+def current_rows(
+    snapshot: Snapshot, namespaces: Iterable[str] | None = None, what: Content = "documents"
+) -> list[DocumentRow]:
     """The current, not removed rows of `documents`.
 
     Args:
         snapshot: which version.
         namespaces: only these; None for all.
+        what: rows of what.
     """
     if not snapshot.files["documents"]:
         return []
     connection = connect_snapshot(snapshot)
-    where = "" if namespaces is None else f"WHERE list_contains({sql_list(namespaces)}, namespace)"
+    where = "" if namespaces is None else f" AND list_contains({sql_list(namespaces)}, namespace)"
     made = schema.DocumentRows()
-    found = each_row(connection, f"SELECT * FROM documents {where} ORDER BY namespace, source, path")
+    found = each_row(
+        connection, f"SELECT * FROM published WHERE {_CONTENT[what]}{where} ORDER BY namespace, source, path"
+    )
     current = [made.row(values) for values in found]
     connection.close()
     return current

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -26,11 +25,14 @@ from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.conditional import overwrites, weakness
+from storage.history import Publish, publishes
 from storage.layout import LATER, TABLES, Layout, Table, layout_of
 from storage.places import check_folders_writable, files_at, told
 from storage.shards import Shard, is_whole, write_shard
 
 Result = TypeVar("Result")
+BESIDE: tuple[Table, ...] = ("texts", "chunks", "entries", "decisions")
+"""tables that are written before a publish and tell nothing without it"""
 _TRIES = 3
 """of a commit that its store reports as failed and that did not land"""
 _PAUSE = 0.3
@@ -45,19 +47,6 @@ class Snapshot:
     version: int
     files: Mapping[Table, tuple[str, ...]]
     """absolute paths or addresses of the Parquet files of each table"""
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """One entry of the history."""
-
-    version: int
-    at: datetime
-    """UTC"""
-    operation: str
-    run_id: str | None
-    documents: int
-    """rows written"""
 
 
 class Lake:
@@ -212,19 +201,27 @@ class Lake:
         return tuple(path for path in found if path not in registered and is_whole(path))
 
     def register(self, shards: Sequence[Shard], run_id: str) -> None:
-        """Add finished shards of `texts` and `chunks` to their tables, one commit each; they stay invisible."""
-        for table in ("texts", "chunks"):
+        """Add finished shards to their tables, one commit each; they stay invisible."""
+        for table in BESIDE:
             members = [shard for shard in shards if shard.table == table and shard.rows]
             if members:
                 self._append(table, members, run_id)
 
-    def publish(self, base: Snapshot, rows: Sequence[DocumentRow], run_id: str) -> int:
+    def publish(
+        self,
+        base: Snapshot,
+        rows: Sequence[DocumentRow],
+        run_id: str,
+        before: Callable[[Mapping[str, int]], Sequence[Shard]] | None = None,
+    ) -> int:
         """Make a run visible: commit its rows to `documents`.
 
         Args:
             base: the snapshot that the rows were planned from.
             rows: next rows of the documents that change; their sequence is set here.
             run_id: of the run.
+            before: writes what has to tell the number of the publish: gets namespace -> sequence, and gives shards to
+                register before the commit.
 
         Returns:
             The new version of `documents`; with no rows, the version of `base` and nothing is written.
@@ -241,6 +238,8 @@ class Lake:
             keys = {namespace: f"ns:{namespace}" for namespace in sorted({row.namespace for row in rows})}
             next_sequence = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
             numbered = [replace(row, sequence=next_sequence[row.namespace]) for row in rows]
+            if before is not None:
+                self.register(before(next_sequence), run_id)
             name = f"{run_id}-{time.time_ns():x}.parquet"
             shard = write_shard(self.layout, "documents", name, schema.documents_table(numbered))
             transactions = [Transaction(keys[name], number) for name, number in next_sequence.items()]
@@ -354,17 +353,7 @@ class Lake:
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
-            table = self._table("documents")
-            return [
-                Publish(
-                    version=int(entry["version"]),
-                    at=datetime.fromtimestamp(entry["timestamp"] / 1000, UTC),
-                    operation="create" if entry["operation"].startswith("CREATE") else "publish",
-                    run_id=entry.get("run_id"),
-                    documents=int(entry.get("rows") or 0),
-                )
-                for entry in table.history(limit)
-            ]
+            return publishes(self._table("documents"), limit)
 
 
 def _files(table: DeltaTable) -> tuple[str, ...]:

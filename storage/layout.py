@@ -31,6 +31,7 @@ SCHEMES: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
 )
 """of object stores, and the one of each kind that is used"""
+_ENTRIES_MARK = "-entries-"
 _MISREAD = re.compile(r"[?#%*\[\]{}\\@\s]")
 """characters that one or another reader of an address takes for something else"""
 
@@ -104,3 +105,13 @@ def layout_of(root: str) -> Layout:
 def shard_name(run_id: str, batch: int) -> str:
     """Name of the shard that one batch of a run writes, unique to it."""
     return f"{run_id}-{batch:05d}.parquet"
+
+
+def entries_shard_name(run_id: str, number: int) -> str:
+    """Name of a shard with texts or chunks of entries; whoever writes such a file again keeps the mark in its name."""
+    return f"{run_id}{_ENTRIES_MARK}{number:05d}.parquet"
+
+
+def holds_entries(file: str) -> bool:
+    """Whether the name of a shard of texts or chunks says that it holds entries."""
+    return _ENTRIES_MARK in posixpath.basename(file)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from storage import schema
 from storage.database import Connection, open_duckdb, reading, sql_list
+from storage.knowledge_views import DOCUMENT_VIEWS, ledger_views
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
 from storage.places import files_at
 
-_DOCUMENTS = """
-CREATE VIEW documents AS
+_PUBLISHED = """
+CREATE VIEW published AS
 SELECT * FROM (
     SELECT * FROM document_history
     QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
@@ -37,8 +38,9 @@ FROM all_texts AS t JOIN documents AS d USING (revision)
 def connect_snapshot(snapshot: Snapshot) -> Connection:
     """A DuckDB connection in memory with a view for each table of a corpus.
 
-    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`, and
-    `document_history` (every row ever published up to the version).
+    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`,
+    `document_history` (every row ever published up to the version), `published` (the current ones of these: documents,
+    entries and sessions), `entries` (live ones), `entry_history`, `decisions` and `sessions`.
     """
     connection = open_duckdb()
     files_at(snapshot.layout.root).lend(connection)
@@ -67,20 +69,22 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
     views: dict[str, Table] = {
         "document_history": "documents",
         "all_texts": "texts",
+        "all_entries": "entries",
+        "all_decisions": "decisions",
         "runs": "runs",
         "failures": "failures",
         "searches": "searches",
     }
     scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
     texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
-    return [*scans, texts.replace("CREATE VIEW", "CREATE TEMP VIEW")]
+    return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in (texts, *ledger_views()))]
 
 
 def _base_views(snapshot: Snapshot) -> list[str]:
     names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
     scans = [f"CREATE VIEW {name} AS {scan(table, snapshot.files[table])}" for table, name in names.items()]
     copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
-    return [*scans, *copies, _DOCUMENTS]
+    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, *ledger_views()]
 
 
 def _chunk_views(dimensions: Sequence[int]) -> list[str]:
@@ -102,9 +106,9 @@ def scan(table: Table, files: Sequence[str]) -> str:
 
 
 def _dimensions(connection: Connection) -> list[int]:
-    """Dimensions of the current documents' vectors, from the embedders' ids."""
+    """Dimensions of the current rows' vectors, from the embedders' ids."""
     found = connection.execute(
-        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM documents
+        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM published
         WHERE revision <> 0 AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
     ).fetchall()
     return [dimension for (dimension,) in found]

@@ -169,7 +169,8 @@ class Comparison:
     text: str | None
     """of a merge: what the draft and the entries that it replaces say together; None otherwise"""
     concerns: tuple[int, ...]
-    """ordinals of the candidates that it is equal to, replaces or contradicts; empty for `new`"""
+    """ordinals of the candidates that it is equal to, replaces or contradicts; of those that it stays apart from and is
+    linked with, if a guard made it new"""
     reasoning: str
     reason: str | None
     """short code of the guard that overruled the model; None if none did"""
@@ -208,6 +209,8 @@ class Decision:
     session_uri: str | None
     user_id: str | None
     """whose session it was"""
+    said_at: datetime | None
+    """UTC, of the last message of the evidence; None for what a person decided"""
     evidence: tuple[str, ...]
     """ids of messages of the session"""
     text: str

@@ -1,0 +1,160 @@
+"""A piece of knowledge as a row of `documents`, and back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import cast
+
+from knowledge import ids
+from knowledge.model import ENTRY_TYPE, Access, DocumentRow, Scalar, Visibility
+from knowledge.rows import Stamp, removed_row
+from knowledge.sessions.model import Entry, EntryKind
+from knowledge.sessions.standing import Standing
+
+ENTRY_SOURCE = "entries"
+"""source of the rows of entries"""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryScope:
+    """Who may see an entry, exactly: entries of different scopes are never compared."""
+
+    namespace: str
+    visibility: Visibility
+    org_id: str | None
+    user_id: str | None
+
+    @property
+    def sort_key(self) -> tuple[str, ...]:
+        """To put scopes in an order."""
+        return (self.namespace, self.visibility, self.org_id or "", self.user_id or "")
+
+
+def scope_of(namespace: str, access: Access) -> EntryScope:
+    """The scope of what is shown to somebody in a namespace."""
+    return EntryScope(namespace, access.visibility, access.org_id, access.user_id)
+
+
+def entry_uri(entry_id: str) -> str:
+    """Where an entry is found; also its path."""
+    return f"entry:{entry_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStored:
+    """Where the text and the vector of an entry are."""
+
+    revision: int
+    embedder: str
+    """id of the model behind the vector"""
+    tokens: int
+
+
+def entry_row(
+    entry: Entry, stored: EntryStored, standing: Standing, stamp: Stamp, created_at: datetime | None = None
+) -> DocumentRow:
+    """The row of a live entry.
+
+    Args:
+        entry: as it was made.
+        stored: its text and vector.
+        standing: what all decisions say of it together.
+        stamp: of the run that publishes it.
+        created_at: UTC, when it was first published; None for now.
+    """
+    said = entry.text.encode()
+    uri = entry_uri(entry.entry_id)
+    return DocumentRow(
+        document_id=entry.entry_id,
+        namespace=entry.namespace,
+        source=ENTRY_SOURCE,
+        path=uri,
+        uri=uri,
+        filename=uri,
+        title=None,
+        media_type=ENTRY_TYPE,
+        size=len(said),
+        etag="",
+        modified_at=standing.last_said or entry.valid_from,
+        content_hash=ids.content_hash(said),
+        revision=stored.revision,
+        sequence=0,
+        removed=False,
+        fingerprint="",
+        status="indexed",
+        error=None,
+        attempts=0,
+        transient=False,
+        extractor=None,
+        embedder=stored.embedder,
+        pages=0,
+        characters=len(entry.text),
+        chunks=1,
+        tokens=stored.tokens,
+        access=entry.access,
+        metadata=_metadata(entry, standing),
+        uploaded_by=None,
+        created_at=created_at or stamp.at,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
+
+
+def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
+    told: dict[str, Scalar] = {
+        "kind": entry.kind,
+        "confidence": entry.confidence,
+        "valid_from": entry.valid_from.astimezone(UTC).isoformat(),
+        "sessions": len(standing.sessions),
+    }
+    if standing.contradicts:
+        told["contradicts"] = " ".join(standing.contradicts)
+    return told
+
+
+def entry_of(row: DocumentRow, text: str) -> Entry:
+    """The entry that a row is of.
+
+    Args:
+        row: of the media type of entries.
+        text: of the entry, which the row does not hold.
+    """
+    told: Mapping[str, Scalar] = row.metadata
+    return Entry(
+        entry_id=row.document_id,
+        namespace=row.namespace,
+        kind=cast(EntryKind, told["kind"]),
+        text=text,
+        access=row.access,
+        confidence=float(told["confidence"]),
+        valid_from=datetime.fromisoformat(str(told["valid_from"])),
+    )
+
+
+def stored_of(row: DocumentRow) -> EntryStored:
+    """Where the text of a row's entry is."""
+    return EntryStored(row.revision, row.embedder or "", row.tokens)
+
+
+def live_again(row: DocumentRow, standing: Standing, stamp: Stamp) -> DocumentRow:
+    """The next row of an entry that is live, from the last one, whether or not that was a tombstone."""
+    metadata = {name: value for name, value in row.metadata.items() if name != "contradicts"}
+    metadata["sessions"] = len(standing.sessions)
+    if standing.contradicts:
+        metadata["contradicts"] = " ".join(standing.contradicts)
+    return replace(
+        row,
+        removed=False,
+        error=None,
+        modified_at=standing.last_said or row.modified_at,
+        metadata=metadata,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
+
+
+def retired_row(row: DocumentRow, stamp: Stamp, decision_id: str) -> DocumentRow:
+    """The tombstone of an entry that a decision retired."""
+    return removed_row(row, stamp, f"entries/retired: by decision {decision_id}")

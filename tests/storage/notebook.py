@@ -1,0 +1,106 @@
+"""Entries written straight to a corpus: texts, vectors and decisions by hand, no session and no model."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from knowledge import ids
+from knowledge.model import Access
+from knowledge.rows import Stamp
+from knowledge.sessions.entry_rows import scope_of
+from knowledge.sessions.model import Decision, Entry, Spent
+from storage.entries import EntryText, EntryWriter, Learned
+from storage.known_entries import KnownEntries
+from tests.records import NOW, THEN
+from tests.storage.shelf import EMBEDDER
+
+PUBLIC = Access()
+
+
+def entry(text, access=PUBLIC, namespace="default", kind="fact", **fields):
+    """An entry that says this."""
+    scope = (access.visibility, access.org_id, access.user_id)
+    base = Entry(ids.entry_id(namespace, scope, text), namespace, kind, text, access, 0.9, THEN)
+    return replace(base, **fields)
+
+
+def decision(number, kind="new", entry=None, *, session="s-1", run="run", **fields):
+    """A verdict about a draft that says what the entry says."""
+    said_at = fields.pop("said_at", THEN)
+    base = Decision(
+        decision_id=ids.decision_id(run, session or "", number),
+        namespace=entry.namespace if entry else "default",
+        kind=kind,
+        judge="model",
+        at=NOW + timedelta(seconds=number),
+        run_id=run,
+        session_id=session,
+        session_uri=session and f"file:///chats/{session}.json",
+        user_id=entry and entry.access.user_id,
+        said_at=said_at,
+        evidence=("m1",),
+        text=entry.text if entry else "",
+        entry_kind=entry and entry.kind,
+        access=entry and entry.access,
+        confidence=0.9,
+        entry_id=entry and entry.entry_id,
+        adds=(entry.entry_id,) if entry and kind in ("new", "merged", "contradicts") else (),
+        retires=(),
+        links=(),
+        candidates=(),
+        reasoning="because",
+        reason=None,
+        undoes=None,
+        spent=Spent("model", "v1"),
+    )
+    return replace(base, **fields)
+
+
+def vector(text, dimension=4):
+    """The same text is in the same direction."""
+    seed = int(ids.text_hash(text)[:8], 16)
+    return np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+
+
+def text_of(entry, embedder=EMBEDDER):
+    return EntryText(entry, embedder, vector(entry.text, int(embedder.rpartition("@")[2])), 3)
+
+
+class Notebook:
+    """The entries of a shelf, and the runs that learned them."""
+
+    def __init__(self, shelf):
+        self.shelf = shelf
+        self.lake = shelf.lake
+        self.runs = 0
+
+    def writer(self):
+        self.runs += 1
+        return EntryWriter(self.lake, Stamp(f"learn-{self.runs}", NOW + timedelta(hours=self.runs)))
+
+    def learn(self, *entries, session="s-1", embedder=EMBEDDER, base=None):
+        """Publish new entries of a session, in a run of their own."""
+        writer = self.writer()
+        run = f"learn-{self.runs}"
+        made = [decision(i, entry=each, session=session, run=run) for i, each in enumerate(entries)]
+        return self.decide(made, entries, writer=writer, embedder=embedder, base=base)
+
+    def decide(self, decisions, entries=(), writer=None, embedder=EMBEDDER, base=None):
+        """Publish decisions, with the entries that they add."""
+        writer = writer or self.writer()
+        mine = [replace(each, run_id=f"learn-{self.runs}") for each in decisions]
+        learned = Learned(mine, [text_of(each, embedder) for each in entries])
+        return writer.publish(base or self.lake.snapshot(), learned)
+
+    def live(self, version=None):
+        """Text -> how many sessions say it."""
+        with self.shelf.connect(version) as connection:
+            return dict(connection.execute("SELECT text, sessions FROM entries").fetchall())
+
+    def known(self, *scopes):
+        return KnownEntries(self.lake.snapshot(), scopes or [scope_of("default", PUBLIC)])
+
+    def ledger(self, columns="*"):
+        with self.shelf.connect() as connection:
+            return connection.execute(f"SELECT {columns} FROM decisions ORDER BY sequence, number").fetchall()
