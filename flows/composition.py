@@ -12,6 +12,7 @@ from typing import Protocol
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
 from knowledge.errors import ParquetryError, SettingsError, StorageError
+from knowledge.masking import masked
 from knowledge.model import DocumentRow, Failure
 from knowledge.report import RunReport, Work, count_documents, failures_by_reason
 from knowledge.rows import failure_of, new_stamp, rows_without_work
@@ -206,6 +207,7 @@ def _report(
             *(warning for report in collected.reports for warning in report.warnings),
         ),
         refused=plan.refused,
+        empty=plan.empty,
         seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
         retries=run.retries.total,
     )
@@ -308,7 +310,7 @@ def _record_failure(run: Run, request: Request, error: BaseException, seconds: f
                 "namespaces": sorted({namespace for namespace, _ in run.sources}),
                 "version_before": run.base.version,
                 "version_after": run.base.version,
-                "error": f"{type(error).__name__}: {error}"[:2000],
+                "error": masked(f"{type(error).__name__}: {error}")[:2000],
             },
             [],
         )

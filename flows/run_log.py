@@ -69,6 +69,8 @@ class RunLog:
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(failed) > _MOST_FAILURES:
             self._log.warning("and %d more failed", len(failed) - _MOST_FAILURES)
+        for line in report.empty:
+            self._log.warning("%s", line)
         for refusal in report.refused:
             self._log.warning("refused: %s", refusal)
         if self._watcher:

@@ -15,8 +15,10 @@ ParquetryError                what was wrong, where, and what to do
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
+
+from knowledge.masking import masked
 
 
 class ParquetryError(Exception):
@@ -128,8 +130,13 @@ def classify(error: BaseException) -> Verdict:
     """Decide what `error` means for the document it happened to.
 
     Every branch has its own reason. An error that nobody foresaw fails its document as `unexpected`, with its type
-    and text, and never the run.
+    and text, and never the run. The detail is stored and shown, so credentials in it are masked.
     """
+    verdict = _judged(error)
+    return replace(verdict, detail=masked(verdict.detail))
+
+
+def _judged(error: BaseException) -> Verdict:
     match error:
         case SkippedDocument():
             return Verdict("skip", error.reason, error.detail)
@@ -158,4 +165,4 @@ def classify(error: BaseException) -> Verdict:
 
 def first_line(error: Exception) -> str:
     """What an error of a library says first, for a message of one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return masked((str(error).strip() or type(error).__name__).splitlines()[0])

@@ -66,6 +66,8 @@ class RunReport:
     refused: tuple[str, ...] = ()
     """sources that a guard held back"""
     seconds_by_stage: dict[str, float] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
+    """sources in which nothing was found, one line each"""
     retries: int = 0
     """tries after the first, of listings, fetches and batches"""
 
@@ -95,7 +97,7 @@ class RunReport:
                 }
                 for failure in self.failures
             ],
-            "warnings": list(self.warnings),
+            "warnings": [*self.empty, *self.warnings],
             "refused": list(self.refused),
             "retries": self.retries,
         }

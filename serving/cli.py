@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
+from knowledge.masking import masked
 from serving import (
     add_command,
     eval_command,
@@ -126,7 +127,7 @@ def _wrong_use(error: TyperException) -> str:
 
 def _fail(message: str, code: int) -> int:
     """Print an error and return the exit code that goes with it."""
-    for line in message.splitlines():
+    for line in masked(message).splitlines():
         print(f"parquetry: {line}", file=sys.stderr)  # noqa: T201 - the command's own output
     return code
 

@@ -65,6 +65,8 @@ def print_report(report: RunReport, root: str) -> None:
     changed = "published" if report.version != report.version_before else "unchanged at"
     typer.echo(f"Corpus {root}: {changed} version {report.version}.")
     print_failures(report)
+    for line in report.empty:
+        typer.echo(f"Warning: {line}.")
     for refusal in report.refused:
         typer.echo(f"Refused: {refusal}.")
 
@@ -95,6 +97,8 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
             typer.echo(f"  note {warning}")
         if source.refused:
             typer.echo(f"  Refused: {source.refused}.")
+    for line in plan.empty:
+        typer.echo(f"Warning: {line}.")
     estimate = plan.estimate
     if not estimate.chunks:
         typer.echo("Nothing to embed.")

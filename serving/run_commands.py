@@ -66,7 +66,7 @@ def plan(
                 "documents": count_documents(planned.sources).as_dict(),
                 "estimate": {name: getattr(estimate, name) for name in estimate.__slots__},
                 "refused": list(planned.refused),
-                "warnings": list(planned.warnings),
+                "warnings": [*planned.empty, *planned.warnings],
             }
         )
     else:

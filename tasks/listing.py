@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from knowledge.errors import classify
+from knowledge.masking import masked
 from knowledge.model import BrokenOff, Item, Listing, Unlisted
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
@@ -72,7 +73,7 @@ def _one_try(
             if isinstance(found, Item):
                 items[found.path] = found
             else:
-                unlisted.append(found)
+                unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
     finally:
         seen.update(items)
     return tuple(items.values()), tuple(unlisted)

@@ -13,6 +13,7 @@ from knowledge.estimate import Estimate, estimate
 from knowledge.model import DocumentRow
 from knowledge.settings import Settings
 from knowledge.sources.base import Hashing, Remembering, Source
+from knowledge.sources.local import is_local
 from knowledge.sources.registry import Scope
 from tasks.listing import list_scopes
 from tasks.models import Model
@@ -25,6 +26,8 @@ class RefreshPlan:
 
     sources: tuple[SourcePlan, ...]
     estimate: Estimate
+    empty: tuple[str, ...] = ()
+    """of sources that hold nothing and of which nothing is published: where nothing was found, and what to check"""
 
     @property
     def changes(self) -> Iterable[Change]:
@@ -90,7 +93,22 @@ def plan_refresh(
     def price(namespace: str) -> float:
         return models[namespace].open().price_per_million_tokens
 
-    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, price))
+    empty = tuple(
+        _nothing_found(scope)
+        for (scope, _), listing, plan in zip(scopes, listings, plans, strict=True)
+        if listing.complete and not listing.items and not plan.changes
+    )
+    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, price), empty)
+
+
+def _nothing_found(scope: Scope) -> str:
+    """An empty place and a mistyped one are no errors of their service: only a person can tell them apart."""
+    settings = scope.settings
+    place = f"{settings.uri.rstrip('/')}/{scope.prefix}" if scope.prefix else settings.uri
+    named = "" if settings.name == settings.uri else f"source {settings.name}: "
+    globs = ", its include and exclude globs" if settings.include or settings.exclude else ""
+    last = "whether all it holds is hidden" if is_local(settings.uri) else "what the credentials may see"
+    return f"{named}no document was found in {place}; check its spelling{globs} and {last}"
 
 
 def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:

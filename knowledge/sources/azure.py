@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Place
-from knowledge.sources.filesystem import connect, without_password
+from knowledge.sources.filesystem import connect
 from knowledge.sources.remote import NO_TIME, Root, listing, reading
 
 Answer = TypeVar("Answer")
@@ -100,7 +100,7 @@ class AzureSource:
 
 def open_azure(place: Place) -> AzureSource:
     """The container, or what is below a prefix in it; `[source.options]` are the options of adlfs."""
-    return AzureSource(without_password(place))
+    return AzureSource(place)
 
 
 async def _next(pages: Any) -> list[Any] | None:

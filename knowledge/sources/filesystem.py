@@ -22,8 +22,6 @@ _READS = 3
 _EXTRAS = {"abfs": "azure", "abfss": "azure", "az": "azure", "gs": "gcs", "gcs": "gcs"}
 """scheme -> extra that installs its package"""
 _LOCAL = frozenset({"local", "asynclocal"})
-_NO_PASSWORD = frozenset({"github", "gist"})
-"""schemes whose URLs hold something else in the place of a password"""
 _STAMPS = (
     *("etag", "sha", "hex", "blob_id", "md5hash", "md5checksum", "md5", "checksum", "content_hash", "version_id"),
     *("generation", "crc"),
@@ -153,27 +151,11 @@ def open_filesystem(place: Place) -> FilesystemSource:
     """The place at any URL of fsspec; `[source.options]` are the options of its file system.
 
     Raises:
-        SettingsError: the URL holds a password, or is of this machine, where only a folder keeps its links in.
+        SettingsError: the URL is of this machine, where only a folder keeps its links in.
     """
     if urlsplit(place.uri).scheme.lower() in _LOCAL:
         raise SettingsError(f"source {place.name}: {place.uri} is on this machine; give the folder as a path")
-    return FilesystemSource(without_password(place))
-
-
-def without_password(place: Place) -> Place:
-    """The place, which may be shown.
-
-    Raises:
-        SettingsError: its URL holds a password.
-    """
-    parts = urlsplit(place.uri)
-    kind = parts.scheme.lower()
-    if parts.password and kind not in _NO_PASSWORD:
-        raise SettingsError(
-            f"the uri of a source, {kind}://..., holds a password, which would be stored and shown; "
-            f"give it as the environment variable FSSPEC_{kind.upper()}_PASSWORD"
-        )
-    return place
+    return FilesystemSource(place)
 
 
 def connect(place: Place) -> tuple[Any, Root]:

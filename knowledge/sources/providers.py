@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from fsspec.registry import known_implementations
 
 from knowledge.errors import SettingsError
+from knowledge.masking import holds_credentials, masked
 from knowledge.sources.archives import ArchivedSource
 from knowledge.sources.base import Place, Source
 from knowledge.sources.selection import SelectedSource, Selection
@@ -44,9 +45,14 @@ def open_place(place: Place) -> Source:
     """The source at a place.
 
     Raises:
-        SettingsError: no provider for this kind of place, or its settings are unusable.
+        SettingsError: no provider for this kind of place, its URL holds credentials, or its settings are unusable.
     """
     kind = kind_of(place.uri)
+    if holds_credentials(place.uri):
+        raise SettingsError(
+            f"the uri of a source, {masked(place.uri)}, holds credentials, which would be stored and shown; "
+            f"{_instead(kind)}"
+        )
     options = dict(place.options)
     # On a local disk the table of contents of an archive is read in place; elsewhere all of it has to be fetched.
     archives = options.pop("archives", kind == "file")
@@ -56,6 +62,17 @@ def open_place(place: Place) -> Source:
     if kind not in _SELECTS:
         source = SelectedSource(source, Selection(place.include, place.exclude))
     return ArchivedSource(source, Selection((), place.exclude)) if archives else source
+
+
+def _instead(kind: str) -> str:
+    """Where the credentials of a kind of place belong."""
+    if kind in ("http", "https", "youtube"):
+        return "pages are asked without any"
+    if kind == "s3":
+        return "give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+    if kind in ("abfs", "abfss", "az"):
+        return "give them as AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_SAS_TOKEN in the environment"
+    return f"give them as FSSPEC_{kind.upper()}_PASSWORD in the environment"
 
 
 def kind_of(uri: str) -> str:

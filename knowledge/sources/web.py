@@ -16,7 +16,8 @@ from pydantic import Field
 
 from knowledge import ids
 from knowledge.changes import within
-from knowledge.errors import DocumentError, SettingsError, TransientError
+from knowledge.errors import BrokenDocument, DocumentError, SettingsError, TransientError
+from knowledge.masking import holds_credentials, masked
 from knowledge.model import DocumentRow, Item, Unlisted
 from knowledge.rate import host_of
 from knowledge.settings_section import Section
@@ -206,7 +207,8 @@ class WebSource:
                 for entry in entries_of(listing.content, listing.kind, listing.url):
                     found = _named(entry, listing.url)
                     if isinstance(found, DocumentError):
-                        yield self._refused(_shown(entry.address), entry.address, found)
+                        shown = masked(entry.address)
+                        yield self._refused(_shown(shown), shown, found)
                     elif not entry.listing:
                         pages.setdefault(found.path, found)
                     elif depth == _NESTED:
@@ -294,6 +296,8 @@ class WebSource:
             token, content = self._kept.pop(item.path, ("", b""))
         if token == item.etag:
             return replace(item, size=len(content)), content
+        if holds_credentials(item.uri):
+            raise _with_credentials()
         with self._visitor.visit(item.uri) as answer:
             content = as_declared(answer.read(), answer.headers.get("content-type"), item.path.rpartition("/")[2])
             token = token_of(answer.headers) or token_of_content(ids.content_hash(content))
@@ -317,10 +321,20 @@ def _named(entry: Entry, base: str) -> _Page | DocumentError:
     from knowledge.web.client import joined
 
     try:
-        url = joined(base, entry.address)
+        url = _without_credentials(joined(base, entry.address))
     except DocumentError as error:
         return error
     return _Page(path_of(url), str(url), entry)
+
+
+def _without_credentials(url: httpx.URL) -> httpx.URL:
+    if holds_credentials(str(url)):
+        raise _with_credentials()
+    return url
+
+
+def _with_credentials() -> BrokenDocument:
+    return BrokenDocument("bad-url", "its URL holds credentials, which would be stored and shown")
 
 
 def _shown(address: str) -> str:
@@ -362,7 +376,7 @@ def open_web(place: Place, client: GuardedClient | None = None) -> WebSource:
             seconds=options.timeout_seconds,
             follow_redirects=options.follow_redirects,
         )
-        roots = [readable_url(root) for root in (place.uri, *options.urls)]
+        roots = [_without_credentials(readable_url(root)) for root in (place.uri, *options.urls)]
         for root in roots:
             client.check(root)
     except (DocumentError, SettingsError) as error:

@@ -21,6 +21,19 @@ def test_list_of_urls_names_documents(server):
     assert (sorted(items), unlisted) == (["a", "b?x=1"], [])
 
 
+def test_address_with_credentials_is_neither_asked_nor_told(server):
+    signed = [f"{server.url}/a?sig=swordfish", server.url.replace("://", "://reader:swordfish@") + "/a"]
+    server.pages |= {"/urls.txt": Page("\n".join(signed)), "/a?sig=swordfish": Page("a"), "/a?sig=***": Page("a")}
+    source = web(server, "/urls.txt")
+    items = list(source.scan(""))
+    assert [item.etag for item in items] == ["refused:bad-url"] * 2
+    assert "swordfish" not in repr(items)
+    for item in items:
+        with pytest.raises(BrokenDocument, match="holds credentials"):
+            source.fetch(item)
+    assert server.paths() == ["/urls.txt"]
+
+
 def test_settings_may_name_more_addresses(server):
     server.pages |= {"/a": Page("a"), "/more.txt": Page(f"{server.url}/b"), "/b": Page("b")}
     items, _ = scanned(web(server, "/a", urls=[f"{server.url}/more.txt"]))

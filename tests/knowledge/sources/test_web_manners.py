@@ -135,7 +135,8 @@ def test_place_that_is_plainly_inside_is_refused_before_anything_is_asked(host):
 @pytest.mark.parametrize(
     ("uri", "options", "problem"),
     [
-        ("http://user:secret@example.org/", {}, "user name or password is not asked"),
+        ("http://user:secret@example.org/", {}, "holds credentials"),
+        ("https://example.org/", {"urls": ["https://example.org/?sig=secret"]}, "holds credentials"),
         ("http://example.org:22/", {}, None),
         ("https://example.org/", {"urls": ["ftp://example.org/"]}, "not an address of the web"),
         ("https://example.org/", {"allow": ["http://x"]}, "allow: 'http://x' is not a host"),
