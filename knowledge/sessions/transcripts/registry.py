@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.model import RawDocument
 from knowledge.sessions.model import Transcript
+from knowledge.sessions.transcripts.aider import Aider
+from knowledge.sessions.transcripts.anthropic import AnthropicMessages
 from knowledge.sessions.transcripts.base import Format, Unread
+from knowledge.sessions.transcripts.bfcl import Bfcl
+from knowledge.sessions.transcripts.chatgpt import ChatGpt
+from knowledge.sessions.transcripts.claude_ai import ClaudeAi
+from knowledge.sessions.transcripts.claude_code import ClaudeCode
+from knowledge.sessions.transcripts.content import Content, read_content
+from knowledge.sessions.transcripts.dialog_tables import DialogTables
+from knowledge.sessions.transcripts.headings import HeadingLogs
+from knowledge.sessions.transcripts.memorybank import MemoryBank
+from knowledge.sessions.transcripts.openai import OpenAiMessages
+from knowledge.sessions.transcripts.rows import Rows
+from knowledge.sessions.transcripts.sharegpt import ShareGpt
+from knowledge.sessions.transcripts.specstory import SpecStory
+from knowledge.sessions.transcripts.swe_agent import SweAgent
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (
+    ClaudeCode(),
+    ChatGpt(),
+    ClaudeAi(),
+    ShareGpt(),
+    SweAgent(),
+    Bfcl(),
+    MemoryBank(),
+    AnthropicMessages(),
+    OpenAiMessages(),
+    SpecStory(),
+    Aider(),
+    Rows(),
+    DialogTables(),
+    HeadingLogs(),
+)
+"""In the order in which they are asked: what shows itself by more comes first."""
 
 
 def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
@@ -20,10 +53,45 @@ def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
         raw: the file.
 
     Returns:
-        Sessions, each with at least one message, and between them what of the file could not be read.
+        Sessions, each with at least one message that somebody said, and between them what of the file could not be
+        read.
 
     Raises:
         SkippedDocument: `empty`, or `no-session`: there is no chat session in it.
         BrokenDocument: `damaged`, before the first session is given.
     """
-    raise NotImplementedError(raw.filename)
+    content = read_content(raw)
+    try:
+        form = format_of(content)
+        if form is None:
+            raise SkippedDocument("no-session", "not in a known format of chat sessions")
+        yield from _sessions(form, content)
+    except RecursionError as error:
+        raise BrokenDocument("damaged", "nested too deeply") from error
+
+
+def format_of(content: Content) -> Format | None:
+    """The format of a file; None if it holds no chat session."""
+    return next((form for form in FORMATS if form.claims(content)), None)
+
+
+def _sessions(form: Format, content: Content) -> Iterator[Transcript | Unread]:
+    """What a format reads, with the lines that were left out before, under names that are unique."""
+    for warning in content.replaced:
+        yield Unread("the file", warning)
+    for line, problem in content.values.bad_lines if content.values is not None else ():
+        yield Unread(f"line {line}", problem)
+    taken: dict[str, int] = {}
+    for found in form.sessions(content):
+        yield replace(found, name=_unique(found.name, taken)) if isinstance(found, Transcript) else found
+    if not taken:
+        raise SkippedDocument("no-session", f"it is in the format `{form.name}`, but nobody says anything in it")
+
+
+def _unique(name: str, taken: dict[str, int]) -> str:
+    found = name
+    while found in taken:
+        taken[name] += 1
+        found = f"{name}.{taken[name]}" if name else str(taken[name])
+    taken[found] = 1
+    return found

@@ -1,0 +1,59 @@
+"""Tables with a whole chat in each row, as Synthetic-Persona-Chat has them: `User 1: Hi!`, a line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from knowledge.sessions.model import Transcript
+from knowledge.sessions.transcripts.base import Unread
+from knowledge.sessions.transcripts.content import Content
+from knowledge.sessions.transcripts.rows import header_cells, header_columns, table_rows
+from knowledge.sessions.transcripts.session import SessionBuilder, role_of
+
+_COLUMN = re.compile(r"\b(?:conversation|dialog|dialogue|chat|transcript)\b", re.IGNORECASE)
+_LINE = re.compile(r"^[ \t]*(?:\*{1,2}[ \t]?)?([A-Z][\w.-]{0,30}(?: [\w.-]{1,20}){0,2}):[ \t]*", re.MULTILINE)
+_SIGNS = 2
+"""lines with a speaker that make a chat"""
+
+
+class DialogTables:
+    """A delimited table with a column of conversations; the row's number is the session's name.
+
+    People who are neither user nor assistant by name are users, and their names stay before what they said.
+
+    Source: https://github.com/google-research-datasets/Synthetic-Persona-Chat
+    """
+
+    name = "dialog-table"
+
+    def claims(self, content: Content) -> bool:
+        return header_columns(content) is None and _column(content) is not None
+
+    def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
+        column = _column(content)
+        for number, (place, row) in enumerate(table_rows(content), start=1):
+            text = row.get(column) if isinstance(row, dict) and column is not None else None
+            builder = SessionBuilder(self.name, str(number))
+            if isinstance(text, str):
+                _add_lines(builder, text)
+            if (session := builder.build()) is not None:
+                yield session
+            else:
+                yield Unread(place, f"no conversation in `{column}`")
+
+
+def _column(content: Content) -> str | None:
+    """The column whose name and first cells are those of conversations."""
+    for name in header_cells(content):
+        if _COLUMN.search(name) and len(_LINE.findall(content.text[:20_000])) >= _SIGNS:
+            return name
+    return None
+
+
+def _add_lines(builder: SessionBuilder, text: str) -> None:
+    marks = list(_LINE.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        said, role = text[mark.end() : end].strip(" *\n"), role_of(mark[1])
+        builder.add(role or "user", said if role is not None or not said else f"{mark[1]}: {said}")

@@ -1,0 +1,41 @@
+"""Which lines of a Markdown log stand in a code block, where nothing is a mark of the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$")
+
+
+def in_code(lines: Sequence[str]) -> list[bool]:
+    """Of each line, whether it stands in a fenced code block; the fences themselves do, too.
+
+    A fence that is never closed is none: an answer that broke off must not swallow the rest of a log.
+    """
+    inside = [False] * len(lines)
+    fences = [
+        (number, found[1], found[2].strip()) for number, line in enumerate(lines) if (found := _FENCE.match(line))
+    ]
+    closers = {
+        sign: [(number, len(fence)) for number, fence, info in fences if fence[0] == sign and not info] for sign in "`~"
+    }
+    next_closer = {"`": 0, "~": 0}
+    unclosed: dict[str, int] = {}
+    end = -1
+    for number, fence, info in fences:
+        sign, length = fence[0], len(fence)
+        if number <= end or (sign == "`" and "`" in info) or length >= unclosed.get(sign, length + 1):
+            continue
+        candidates, place = closers[sign], next_closer[sign]
+        while place < len(candidates) and candidates[place][0] <= number:
+            place += 1
+        next_closer[sign] = place
+        while place < len(candidates) and candidates[place][1] < length:
+            place += 1
+        if place == len(candidates):
+            unclosed[sign] = length
+            continue
+        end = candidates[place][0]
+        inside[number : end + 1] = [True] * (end + 1 - number)
+    return inside

@@ -1,0 +1,135 @@
+"""Messages as rows, in CSV or JSON: one column for who said it, one for what was said, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from knowledge.extract.delimited import read_rows
+from knowledge.sessions.model import Transcript
+from knowledge.sessions.transcripts.base import Unread
+from knowledge.sessions.transcripts.content import Content
+from knowledge.sessions.transcripts.dialogs import is_message
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
+
+_SPEAKER = ("role", "speaker", "from", "author", "sender", "participant", "user", "name")
+_TEXT = ("content", "text", "message", "value", "body", "utterance")
+_SESSION = (
+    "sessionid", "session", "conversationid", "conversation", "chatid", "chat", "threadid", "thread", "dialogid",
+    "dialogueid",
+)  # fmt: skip
+_TIME = ("timestamp", "time", "createdat", "date", "datetime", "sentat", "ts", "at")
+_ID = ("messageid", "id", "uuid")
+_WORD = re.compile(r"[^a-z0-9]")
+_HEADER_CHARACTERS = 4000
+_TOOLS = ("tool", "toolname")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column of a table holds what."""
+
+    speaker: str
+    text: str
+    session: str | None
+    time: str | None
+    id: str | None
+    tool: str | None
+
+
+class Rows:
+    """CSV with a header, JSON Lines of flat objects, or a list of them.
+
+    With a column that names the session, rows of one name are one session. A speaker whose name is no role (`Alice`) is
+    taken for a user, and the name is put before what was said.
+    """
+
+    name = "rows"
+
+    def claims(self, content: Content) -> bool:
+        if content.values is None:
+            return header_columns(content) is not None
+        return _columns_of(content.head) is not None
+
+    def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
+        if content.values is None:
+            columns, rows = header_columns(content), table_rows(content)
+        else:
+            columns, rows = _columns_of(content.head), content.each()
+        if columns is None:
+            return
+        builders: dict[str, SessionBuilder] = {}
+        for place, row in rows:
+            session = _cell(row, columns.session)
+            builder = builders.setdefault(session, SessionBuilder(self.name, session))
+            if not _add(builder, row, columns):
+                yield Unread(place, f"no `{columns.speaker}` or no `{columns.text}`")
+        for builder in builders.values():
+            if (found := builder.build()) is not None:
+                yield found
+
+
+def header_cells(content: Content) -> list[str]:
+    """The first row of a text as a delimited table; empty if it has a single column or is JSON."""
+    if content.values is not None:
+        return []
+    rows, _ = read_rows(content.text[:_HEADER_CHARACTERS])
+    return rows[0] if rows and len(rows[0]) > 1 else []
+
+
+def table_rows(content: Content) -> Iterator[tuple[str, object]]:
+    """The rows of a delimited text as objects by the names of its header."""
+    rows, _ = read_rows(content.text)
+    for number, row in enumerate(rows[1:], start=2):
+        yield f"row {number}", dict(zip(rows[0], row, strict=False))
+
+
+def header_columns(content: Content) -> Columns | None:
+    """What the columns of a delimited text hold; None if it is no table of messages."""
+    return _columns(header_cells(content))
+
+
+def _columns_of(values: Iterable[object]) -> Columns | None:
+    """What the keys of objects mean; None if these are no rows of messages, or messages of another format."""
+    rows = [value for value in values if isinstance(value, dict)]
+    if not rows or any(is_message(row) for row in rows):
+        return None
+    columns = _columns(list(rows[0]))
+    if columns is None or not any(_cell(row, columns.speaker) and _cell(row, columns.text) for row in rows):
+        return None
+    return columns
+
+
+def _columns(names: list[str]) -> Columns | None:
+    by_word = {_WORD.sub("", name.lower()): name for name in reversed(names)}
+
+    def first(words: tuple[str, ...]) -> str | None:
+        return next((by_word[word] for word in words if word in by_word), None)
+
+    speaker, text = first(_SPEAKER), first(_TEXT)
+    if speaker is None or text is None:
+        return None
+    return Columns(speaker, text, first(_SESSION), first(_TIME), first(_ID), first(_TOOLS))
+
+
+def _cell(row: object, column: str | None) -> str:
+    value = row.get(column) if isinstance(row, dict) and column is not None else None
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def _add(builder: SessionBuilder, row: object, columns: Columns) -> bool:
+    speaker, text = _cell(row, columns.speaker), _cell(row, columns.text)
+    if not speaker or not isinstance(row, dict) or columns.text not in row:
+        return False
+    role = role_of(speaker)
+    if role is None:
+        role, text = "user", f"{speaker}: {text}" if text else ""
+    builder.add(
+        role,
+        text,
+        kind="tool_result" if role == "tool" else "speech",
+        origin=Origin(_cell(row, columns.id) or None, _cell(row, columns.time)),
+        tool=_cell(row, columns.tool) or None if role == "tool" else None,
+    )
+    return True
