@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from knowledge.sessions.model import Candidate, Comparison, Draft, Spent
+from knowledge.extract.builder import normalise
+from knowledge.sessions.entry_rows import scope_of
+from knowledge.sessions.guards import Objection, objection_to_existing, objection_to_merge
+from knowledge.sessions.model import Candidate, Comparison, Draft, Spent, Verdict
 from knowledge.sessions.near import equal, nearly_equal
+from knowledge.sessions.prompts import Prompt
+from knowledge.sessions.replies import Asker, Reply, Useless, request
 
-if TYPE_CHECKING:
-    from knowledge.sessions.prompts import Prompt
-    from knowledge.sessions.replies import Asker
+TEXT_CHARACTERS = 4000
+"""of a merged text and of a reasoning at most; a statement is a sentence or two"""
+
+
+class Judgement(Reply):
+    """What the language model replies."""
+
+    verdict: Verdict
+    ordinals: list[int]
+    merged_text: str | None
+    reasoning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +33,32 @@ class Compared:
 
     comparison: Comparison
     spent: Spent
+
+
+def compare(draft: Draft, candidates: Sequence[Candidate], allowance: int, asker: Asker, prompt: Prompt) -> Compared:
+    """Decide what becomes of a draft.
+
+    Args:
+        draft: something learned.
+        candidates: the live entries of its scope that may say the same, best first, with ordinals from 1.
+        allowance: entries that its session may still replace.
+        asker: asks the language model, unless a rule decides before.
+        prompt: what the model is told.
+
+    Raises:
+        ValueError: a candidate is not of the draft's scope, or the ordinals are not those of the candidates in order.
+        TransientError: the model could not be reached.
+        RefusedError: its budget is spent.
+    """
+    _check(draft, candidates)
+    if (comparison := settled(draft, candidates)) is not None:
+        return Compared(comparison, Spent(None, None))
+    reply, spent = request(asker, "compare", draft.session.owner, prompt, question(draft, candidates), Judgement)
+    if isinstance(reply, Useless):
+        # What could not be judged may be known all the same: both are kept, and each tells of the other.
+        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw[:TEXT_CHARACTERS]}"))
+        return Compared(_apart(objection, (1,)), spent)
+    return Compared(guarded(reply, draft, candidates, allowance), spent)
 
 
 def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
@@ -43,18 +82,85 @@ def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
     return None
 
 
-def compare(draft: Draft, candidates: Sequence[Candidate], allowance: int, asker: Asker, prompt: Prompt) -> Compared:
-    """Decide what becomes of a draft.
+def question(draft: Draft, candidates: Sequence[Candidate]) -> str:
+    """What the language model is shown: in JSON, no statement can end early and go on as something else."""
+    known = [
+        {
+            "ordinal": candidate.ordinal,
+            "kind": candidate.entry.kind,
+            "said": f"{candidate.entry.valid_from:%Y-%m-%d}",
+            "text": candidate.entry.text,
+        }
+        for candidate in candidates
+    ]
+    new = {"kind": draft.kind, "said": f"{draft.said_at:%Y-%m-%d}", "text": draft.text}
+    return json.dumps({"new": new, "known": known}, ensure_ascii=False)
+
+
+def guarded(reply: Judgement, draft: Draft, candidates: Sequence[Candidate], allowance: int) -> Comparison:
+    """What stands of the model's judgement.
 
     Args:
-        draft: something learned.
-        candidates: the live entries of its scope that may say the same, best first, with ordinals from 1.
-        allowance: entries that its session may still replace.
-        asker: asks the language model, unless a rule decides before.
-        prompt: what the model is told.
+        reply: its judgement.
+        draft: what it is about.
+        candidates: what the model was shown, with ordinals from 1.
+        allowance: entries that the draft's session may still replace.
 
-    Raises:
-        ValueError: a candidate is not of the draft's scope, or the ordinals are not those of the candidates in order.
-        TransientError: the model could not be reached.
+    Returns:
+        The judgement; or, if a guard objects, that the draft is new and linked with what the judgement was about.
     """
-    raise NotImplementedError
+    reasoning = normalise(reply.reasoning[:TEXT_CHARACTERS])
+    if reply.verdict == "new":
+        return Comparison("new", "model", None, (), reasoning, None)
+    texts = {candidate.ordinal: candidate.entry.text for candidate in candidates}
+    concerns = tuple(reply.ordinals)
+    if objection := _objection_to_ordinals(reply, len(candidates)):
+        within = tuple(sorted(texts.keys() & set(concerns)))
+        return _apart(objection, within or (1,), reasoning)
+    if reply.verdict == "contradicts":
+        return Comparison("contradicts", "model", None, concerns, reasoning, None)
+    if reply.verdict == "merged":
+        merged = " ".join(normalise(reply.merged_text or "").split())
+        same = [ordinal for ordinal in concerns if nearly_equal(merged, texts[ordinal])]
+        if concerns != tuple(same):
+            return _merge(merged, draft, {ordinal: texts[ordinal] for ordinal in concerns}, allowance, reasoning)
+    objection = objection_to_existing(draft.text, texts[concerns[0]])
+    if objection is not None:
+        return _apart(objection, concerns, reasoning)
+    return Comparison("existing", "model", None, concerns, reasoning, None)
+
+
+def _merge(merged: str, draft: Draft, replaced: dict[int, str], allowance: int, reasoning: str) -> Comparison:
+    concerns = tuple(replaced)
+    if not merged or len(merged) > TEXT_CHARACTERS:
+        objection: Objection | None = Objection("merged-text", f"its text has {len(merged)} characters")
+    elif len(concerns) > allowance:
+        objection = Objection("supersessions", f"it would replace {len(concerns)}, its session may still {allowance}")
+    else:
+        objection = objection_to_merge([draft.text, *replaced.values()], merged)
+    if objection is not None:
+        return _apart(objection, concerns, f"{reasoning} (proposed: {merged[:TEXT_CHARACTERS]})")
+    return Comparison("merged", "model", merged, concerns, reasoning, None)
+
+
+def _objection_to_ordinals(reply: Judgement, count: int) -> Objection | None:
+    given = reply.ordinals
+    if not given or (reply.verdict == "existing" and len(given) > 1):
+        return Objection("ordinals", f"the verdict {reply.verdict!r} came with {len(given)} ordinals")
+    if len(set(given)) < len(given) or not all(1 <= each <= count for each in given):
+        return Objection("ordinals", f"its ordinals are not different ones from 1 to {count}")
+    return None
+
+
+def _apart(objection: Objection, concerns: tuple[int, ...], reasoning: str = "") -> Comparison:
+    said = f"{objection.detail}. {reasoning}".rstrip()
+    return Comparison("new", "guard", None, concerns, said, objection.reason)
+
+
+def _check(draft: Draft, candidates: Sequence[Candidate]) -> None:
+    scope = scope_of(draft.session.owner.namespace, draft.access)
+    for place, candidate in enumerate(candidates, start=1):
+        if candidate.ordinal != place:
+            raise ValueError(f"the candidate at place {place} has the ordinal {candidate.ordinal}")
+        if scope_of(candidate.entry.namespace, candidate.entry.access) != scope:
+            raise ValueError(f"entry {candidate.entry.entry_id} is of another scope than what it is compared with")

@@ -1,0 +1,183 @@
+"""What a judgement of the language model may not do to what is known, whatever the model says."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge.sessions.particulars import Particulars, particulars
+
+KEPT_SHARE = 0.5
+"""of the words of each statement that a merge has to keep, and of the words of the merge that have to come from the
+statements: a merge may say things shorter and in other words, but what shares less is another statement"""
+_NAMED = 3
+"""things that a detail names at most"""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a judgement does not stand."""
+
+    reason: str
+    """short code in kebab-case: `number-lost`, `name-invented`, `negation-differs`, ..."""
+    detail: str
+    """one sentence for a person"""
+
+
+def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | None:
+    """What a merge would lose, invent or turn round.
+
+    Args:
+        statements: texts of the draft and of the entries that the merge would replace.
+        merged: what it would put in their place.
+
+    Returns:
+        None if numbers, times, identifiers, quotations, names, denials and at least half of the words are preserved.
+    """
+    sources = [particulars(text) for text in statements]
+    target = particulars(merged)
+    return (
+        _opposed(sources)
+        or next(_lost(sources, [target]), None)
+        or next(_invented(sources, target), None)
+        or _swapped(sources, target)
+        or _moved(sources, target)
+        or _other_words(sources, target)
+    )
+
+
+def objection_to_existing(draft: str, entry: str) -> Objection | None:
+    """What would be lost if an entry were taken to say a draft already.
+
+    Args:
+        draft: text of the draft, which would be dropped.
+        entry: text of the entry, which may say more.
+
+    Returns:
+        None if every number, time, identifier, quotation, name and denial of the draft is in the entry.
+    """
+    new, known = particulars(draft), particulars(entry)
+    if objection := _opposed([new, known]) or next(_lost([new], [known]), None):
+        return objection
+    if "possibility" in known.modalities - new.modalities:
+        return Objection("modality-differs", "what is known as possible is said without a doubt")
+    return None
+
+
+def _opposed(statements: Sequence[Particulars]) -> Objection | None:
+    if len({bool(each.denials) for each in statements}) > 1:
+        return Objection("negation-differs", "one statement denies something and another one does not")
+    return None
+
+
+def _lost(sources: Sequence[Particulars], there: Sequence[Particulars]) -> Iterator[Objection]:
+    for kind, absent in _ABSENT.items():
+        if items := [item for source in sources for item in absent(source, there)]:
+            yield Objection(f"{kind}-lost", f"it would lose {_listed(items)}")
+
+
+def _invented(sources: Sequence[Particulars], target: Particulars) -> Iterator[Objection]:
+    for kind, absent in _ABSENT.items():
+        if items := absent(target, sources):
+            yield Objection(f"{kind}-invented", f"it has {_listed(items)}, which nothing says that it is made of")
+
+
+def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+    """A number beside a word that has another number beside it wherever the merge comes from."""
+    for side in ("before", "after"):
+        known = defaultdict(set)
+        for source in sources:
+            for quantity in source.quantities:
+                known[getattr(quantity, side)].add(quantity.value)
+        for quantity in target.quantities:
+            word = getattr(quantity, side)
+            if word and word in known and quantity.value not in known[word]:
+                return Objection("numbers-swapped", f"it puts {quantity.value} where another number stood")
+    return None
+
+
+def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+    """A denial of something that is only asserted wherever the merge comes from."""
+    said = frozenset[str]().union(*(source.stems for source in sources))
+    denied = frozenset[str]().union(*(cue.reach for source in sources for cue in (*source.denials, *source.contrasts)))
+    for cue in (*target.denials, *target.contrasts):
+        if moved := [stem for stem in cue.near[:2] if stem in said - denied]:
+            return Objection("negation-moved", f"it denies {_listed(moved)}, which was not denied")
+    return None
+
+
+def _other_words(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+    said = frozenset[str]().union(*(source.stems for source in sources))
+    for source in sources:
+        if len(source.stems & target.stems) < KEPT_SHARE * len(source.stems):
+            return Objection("words-lost", "it has less than half of the words of one of the statements")
+    if len(target.stems & said) < KEPT_SHARE * len(target.stems):
+        return Objection("words-invented", "less than half of its words are from the statements")
+    return None
+
+
+def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    known = [quantity for each in there for quantity in each.quantities]
+    return [
+        " ".join(filter(None, (quantity.bound, quantity.value, quantity.unit)))
+        for quantity in one.quantities
+        if not any(other.covers(quantity) for other in known)
+    ]
+
+
+def _absent_moments(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    return sorted(one.moments.difference(*(each.moments for each in there)))
+
+
+def _absent_identifiers(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    return sorted(one.identifiers.difference(word.raw for each in there for word in each.statement.words))
+
+
+def _absent_quotes(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    texts = [each.statement.text for each in there]
+    return sorted(
+        quote for quote in one.quotes if not any(re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text) for text in texts)
+    )
+
+
+def _absent_names(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    words = [word for each in there for word in each.statement.words]
+    plain = {part for word in words for part in (word.plain, *word.plain.split("-"))}
+    plain |= {word.plain.removesuffix("s") for word in words if word.raw[:-1].isupper()}
+    # A word that only begins a sentence may be an ordinary one, which has other endings elsewhere.
+    stems = {word.stem for word in words if word.raw.islower()}
+    opening = {word.plain: word.stem for word in one.statement.words if word.plain in one.openers}
+    lost = [word for word, stem in opening.items() if word not in plain and stem not in stems]
+    return sorted([*(one.names - plain), *lost])
+
+
+def _absent_denials(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    known = [cue for each in there for cue in (*each.denials, *each.contrasts)]
+    return [
+        f"the denial of {' '.join(cue.near) or 'something'}"
+        for cue in (*one.denials, *one.contrasts)
+        if not any(cue.agrees(other) for other in known)
+    ]
+
+
+def _absent_modalities(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+    return sorted(one.modalities.difference(*(each.modalities for each in there)))
+
+
+_ABSENT: dict[str, Callable[[Particulars, Sequence[Particulars]], list[str]]] = {
+    "number": _absent_numbers,
+    "date": _absent_moments,
+    "identifier": _absent_identifiers,
+    "quotation": _absent_quotes,
+    "name": _absent_names,
+    "negation": _absent_denials,
+    "modality": _absent_modalities,
+}
+"""kind of particular -> those of one statement that are in none of others"""
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(items[:_NAMED]) + more

@@ -1,0 +1,161 @@
+"""What a statement says exactly, and may not lose or gain: numbers, times, identifiers, names, denials.
+
+Found by rules that would rather see a particular where there is none: two entries that stay apart do less harm than one
+that says something wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from knowledge.sessions import cue_words as cues
+from knowledge.sessions.quantities import Quantity, moments_and_quantities
+from knowledge.sessions.statement import Statement, Word, content, read
+
+_NEAR = 3
+"""words that tell what a denial is about"""
+_QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
+_ALTERNATIVES = frozenset(("and/or", "he/she", "she/he", "his/her", "him/her", "s/he"))
+_PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*\??$")
+"""letters alone, with hyphens and apostrophes between them"""
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
+"""e.g, U.S"""
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A negation, or what something is preferred to, by the stems of the words that it is about."""
+
+    near: tuple[str, ...]
+    """the first that mean something; none if it stands alone"""
+    reach: frozenset[str]
+    """all of its clause"""
+
+    def agrees(self, other: Denial) -> bool:
+        """Whether two may be about the same."""
+        return not self.near or not other.near or bool(other.reach.intersection(self.near))
+
+
+@dataclass(frozen=True, slots=True)
+class Particulars:
+    """What is exact in one statement."""
+
+    statement: Statement
+    quantities: tuple[Quantity, ...]
+    moments: frozenset[str]
+    """dates, times of day and words of the calendar, in one spelling"""
+    identifiers: frozenset[str]
+    """as they are written: versions, paths, flags, codes"""
+    quotes: frozenset[str]
+    """what stands in quotation marks or is set as code"""
+    names: frozenset[str]
+    """case-folded: capitalised within a sentence, in capitals, in mixed case"""
+    openers: frozenset[str]
+    """case-folded: capitalised at the beginning of a sentence and not known to be an ordinary word"""
+    denials: tuple[Denial, ...]
+    contrasts: tuple[Denial, ...]
+    """what something is preferred to"""
+    modalities: frozenset[str]
+    """`obligation`, `possibility`, `restriction`"""
+    stems: frozenset[str]
+    """of the words with a meaning of their own"""
+
+
+def particulars(text: str) -> Particulars:
+    """Read what is exact in a text."""
+    statement = read(text)
+    moments, quantities, rest = moments_and_quantities(statement.words)
+    identifiers = frozenset(word.raw for word in rest if _is_identifier(word.raw))
+    others = [word for word in rest if word.raw not in identifiers]
+    lower = {word.plain for word in statement.words if word.raw == word.raw.lower()}
+    return Particulars(
+        statement,
+        quantities,
+        moments,
+        identifiers,
+        frozenset(_quotes(statement.text)),
+        frozenset(_name(word) for word in others if _is_name(word)),
+        frozenset(word.plain for word in others if _is_opener(word) and word.plain not in lower),
+        tuple(_denials(statement)),
+        tuple(_contrasts(statement.words)),
+        frozenset(cues.MODALITIES[word.plain] for word in rest if word.plain in cues.MODALITIES),
+        content(statement.words),
+    )
+
+
+def _quotes(text: str) -> Iterator[str]:
+    for groups in _QUOTES.findall(text):
+        quote = "".join(groups).strip(" ,.;:!?")
+        if any(map(str.isalnum, quote)):
+            yield quote
+
+
+def _is_identifier(raw: str) -> bool:
+    if not any(map(str.isalnum, raw)) or _PLAIN.match(raw) or _INITIALS.match(raw):
+        return False
+    return raw.casefold() not in _ALTERNATIVES
+
+
+def _is_name(word: Word) -> bool:
+    letters = [each for each in word.raw if each.isalpha()]
+    capitals = sum(each.isupper() for each in letters)
+    if capitals == 0 or word.plain in ("i", "i'm", "i've", "i'd", "i'll"):
+        return False
+    return capitals > 1 or not word.raw[0].isupper() or not word.first
+
+
+def _name(word: Word) -> str:
+    """APIs are more than one API."""
+    several = word.raw.endswith("s") and word.raw[:-1].isupper() and len(word.raw) > 2
+    return word.plain.removesuffix("s") if several else word.plain
+
+
+def _is_opener(word: Word) -> bool:
+    ordinary = word.function or word.plain in cues.OPENERS or word.plain in cues.NUMBER_WORDS
+    cue = word.plain in cues.MODALITIES or any(word.plain in each for each in cues.NEGATIONS.values())
+    return word.first and word.raw[0].isupper() and not ordinary and not cue and not _is_name(word)
+
+
+def _denials(statement: Statement) -> Iterator[Denial]:
+    words = statement.words
+    known = cues.NEGATIONS[statement.language]
+    for at, word in enumerate(words):
+        following = [each.plain for each in words[at + 1 : at + 3]]
+        bounds = word.plain in ("no", "not") and following[1:] == ["than"] and following[0] in cues.COMPARISONS
+        if (word.plain in known and not bounds) or cues.NEGATING_CHARACTERS & set(word.plain):
+            yield _denial(words, at, _NEAR)
+
+
+def _contrasts(words: Sequence[Word]) -> Iterator[Denial]:
+    preferring = -1
+    for at, word in enumerate(words):
+        pair = (word.plain, words[at + 1].plain if at + 1 < len(words) else "")
+        if word.stem in ("prefer", "favor", "favour", "choos", "chose"):
+            preferring = word.sentence
+        if pair in (("rather", "than"), ("instead", "of")):
+            yield _denial(words, at + 1, 1)
+        elif word.plain in ("over", "to") and preferring == word.sentence:
+            yield _denial(words, at, 1)
+
+
+def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
+    """What the cue at a place is about: the words of its clause after it, or else those just before it."""
+    sentence = words[at].sentence
+    reach: list[str] = []
+    for word in words[at + 1 :] if not words[at].closes else ():
+        if word.sentence != sentence or (reach and word.plain in cues.CLAUSE_ENDS):
+            break
+        if _means_something(word):
+            reach.append(word.stem)
+        if word.closes and reach:
+            break
+    if not reach:
+        before = [word.stem for word in words[:at] if word.sentence == sentence and _means_something(word)]
+        reach = before[-near:]
+    return Denial(tuple(reach[:near]), frozenset(reach))
+
+
+def _means_something(word: Word) -> bool:
+    return not word.function and word.plain not in cues.LIGHT and any(map(str.isalnum, word.plain))

@@ -1,0 +1,222 @@
+"""Numbers with their units and bounds, dates and times of day, as words of a statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowledge.sessions import cue_words as cues
+from knowledge.sessions.statement import Word
+
+_NUMBER = re.compile(
+    r"(?P<bound>[<>≤≥]=?|=)?(?P<sign>[-+−])?(?P<currency>[$€£¥])?"
+    r"(?P<digits>\d(?:[\d,.'_]*\d)?)-?(?P<suffix>[a-zµ°%€$£¥]*)\??$",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    r"(?P<low>[$€£¥]?\d[\d.,]*)[-–—](?P<high>[$€£¥]?\d[\d.,]*(?P<suffix>[a-zµ°%€$£¥]*))$", re.IGNORECASE
+)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?(?:t\d.*)?$", re.IGNORECASE)
+_NUMERIC_DATE = re.compile(r"\d{1,2}([./])\d{1,2}\1(?:\d{4}|\d{2})$")
+_CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?P<second>:\d{2})?(?P<half>[ap]m)?$", re.IGNORECASE)
+_HOUR = re.compile(r"(?P<hour>\d{1,2})(?P<half>[ap]m)$", re.IGNORECASE)
+_DAY = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?$", re.IGNORECASE)
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d$")
+_SYMBOL_BOUNDS = {"≤": "<=", "≥": ">="}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number as a statement uses it."""
+
+    value: str
+    """digits as they are written, without grouping: 3.10 is not 3.1"""
+    unit: str | None
+    bound: str | None
+    """`>=`, `<`, ..."""
+    before: str
+    """stem of the word with a meaning before it in its sentence; empty if there is none"""
+    after: str
+    """stem of the word with a meaning after it in its sentence; empty if there is none"""
+
+    def covers(self, other: Quantity) -> bool:
+        """Whether it says at least what another one says."""
+        return self.value == other.value and other.unit in (None, self.unit) and other.bound in (None, self.bound)
+
+
+def moments_and_quantities(words: Sequence[Word]) -> tuple[frozenset[str], tuple[Quantity, ...], list[Word]]:
+    """Take a statement's times and numbers out of its words.
+
+    Returns:
+        Dates, times and words of the calendar in one spelling; the numbers; the words that are neither.
+    """
+    moments: set[str] = set()
+    quantities: list[Quantity] = []
+    rest: list[Word] = []
+    at = 0
+    while at < len(words):
+        moment, used = _moment(words, at)
+        if used:
+            moments.add(moment)
+            at += used
+            continue
+        numbers, used = _numbers(words, at)
+        if used:
+            around = (_near(words, at, -1), _near(words, at + used - 1, 1))
+            bound = _bound(words, at)
+            quantities += [Quantity(value, unit, own or bound, *around) for value, unit, own in numbers]
+            at += used
+            continue
+        rest.append(words[at])
+        at += 1
+    return frozenset(moments), tuple(quantities), rest
+
+
+def _moment(words: Sequence[Word], at: int) -> tuple[str, int]:
+    """A date, a time or a word of the calendar that begins here, and of how many words it is made; 0 if none is."""
+    plain = words[at].plain
+    following = words[at + 1].plain if at + 1 < len(words) else ""
+    if _ISO_DATE.match(plain) or _NUMERIC_DATE.match(plain):
+        return plain, 1
+    if clock := _CLOCK.match(plain) or _HOUR.match(plain):
+        half = clock["half"] or (following.replace(".", "") if following.replace(".", "") in ("am", "pm") else "")
+        return _time(clock, half), 1 if clock["half"] or not half else 2
+    if re.fullmatch(r"\d{1,2}", plain) and following.replace(".", "") in ("am", "pm"):
+        return f"{_hour(int(plain), following.replace('.', '')):02}:00", 2
+    if plain in cues.CALENDAR:
+        return plain.removesuffix("s") if plain not in ("noon",) else plain, 1
+    return _date(words, at)
+
+
+def _time(clock: re.Match[str], half: str) -> str:
+    minutes = clock.groupdict().get("minute") or "00"
+    seconds = clock.groupdict().get("second") or ""
+    return f"{_hour(int(clock['hour']), half.lower()):02}:{minutes}{seconds}"
+
+
+def _hour(hour: int, half: str) -> int:
+    if half == "am":
+        return 0 if hour == 12 else hour
+    return hour + 12 if half == "pm" and hour < 12 else hour
+
+
+def _date(words: Sequence[Word], at: int) -> tuple[str, int]:
+    """A date with the name of its month: 5 March 2024, the 5th of March, March 5, 2024, March 2024, March."""
+    plain = [word.plain for word in words[at : at + 4]]
+    day, used = _DAY.match(plain[0]), 1
+    if day is not None:
+        used += len(plain) > used and plain[used] in ("of", "de")
+    if len(plain) < used + (day is not None) or (month := _month(words, at + used - (day is None))) is None:
+        return "", 0
+    used += day is not None
+    if day is None and len(plain) > used and (after := _DAY.match(plain[used])) is not None:
+        day, used = after, used + 1
+    year = plain[used] if len(plain) > used and _YEAR.match(plain[used]) else None
+    if (
+        year is None
+        and day is None
+        and words[at].first
+        and not words[at].closes
+        and plain[0] in ("may", "march", "mar")
+    ):
+        return "", 0
+    return "-".join((year or "", month, f"{int(day['day']):02}" if day else "")), used + (year is not None)
+
+
+def _month(words: Sequence[Word], at: int) -> str | None:
+    if at >= len(words) or not words[at].raw[0].isupper():
+        return None
+    return cues.MONTHS.get(words[at].plain.removesuffix("."))
+
+
+def _numbers(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None, str | None]], int]:
+    """Values, units and bounds of the number or the range that begins here, and of how many words it is made."""
+    raw = words[at].raw
+    following = words[at + 1] if at + 1 < len(words) and not words[at].closes else None
+    if span := _RANGE.match(raw):
+        found = [_digits(span["low"]), _digits(span["high"])]
+        if all(each is not None for each in found):
+            ends = [each for each in found if each is not None]
+            unit, used = _unit(ends[1][1], following)
+            return [(value, own or unit, bound) for value, own, bound in ends], 1 + used
+    if (number := _digits(raw)) is not None:
+        value, suffix, bound = number
+        unit, used = _unit(suffix, following)
+        return [(value, unit, bound)], 1 + used
+    return _spelled(words, at)
+
+
+def _digits(raw: str) -> tuple[str, str | None, str | None] | None:
+    """Value, unit and bound of a number in digits; None of an identifier that merely begins like one."""
+    match = _NUMBER.match(raw)
+    if match is None or match["digits"].count(".") > 1:
+        return None
+    digits = match["digits"]
+    value = digits.replace(",", "") if _GROUPED.match(digits) else digits
+    value = re.sub(r"['_](?=\d{3})", "", value)
+    suffix = match["suffix"].casefold()
+    if suffix == "k" and "." not in value:
+        value, suffix = f"{value}000", ""
+    if suffix and suffix not in cues.UNITS:
+        return None
+    sign = "-" if match["sign"] in ("-", "−") else ""
+    unit = cues.UNITS[match["currency"] or suffix] if match["currency"] or suffix else None
+    bound = match["bound"]
+    return sign + value, unit, _SYMBOL_BOUNDS.get(bound, bound) if bound else None
+
+
+def _unit(own: str | None, following: Word | None) -> tuple[str | None, int]:
+    """The unit of a number, and whether the next word is it."""
+    if own is None and following is not None and following.plain in cues.UNITS:
+        return cues.UNITS[following.plain], 1
+    return own, 0
+
+
+def _spelled(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None, str | None]], int]:
+    """A number in English words."""
+    following = words[at + 1].plain if at + 1 < len(words) else ""
+    plain = words[at].plain
+    if plain in cues.REPEATED and (plain != "once" or following in ("a", "per", "every", "each")):
+        return [(cues.REPEATED[plain], "x", None)], 1
+    if plain == "one" and (following in cues.ONE_IS_A_PERSON or (at and words[at - 1].plain in cues.ONE_IS_A_THING)):
+        return [], 0
+    total, part, used = 0, 0, 0
+    for word in words[at:]:
+        values = [cues.NUMBER_WORDS.get(each) for each in word.plain.split("-")]
+        if word.plain in cues.MULTIPLIERS and used:
+            part *= cues.MULTIPLIERS[word.plain]
+            if cues.MULTIPLIERS[word.plain] > 100:
+                total, part = total + part, 0
+        elif None not in values and (not used or part % 10 == 0):
+            part += sum(value for value in values if value is not None)
+        else:
+            break
+        used += 1
+        if word.closes:
+            break
+    if not used:
+        return [], 0
+    end = at + used
+    unit, more = _unit(None, words[end] if end < len(words) and not words[end - 1].closes else None)
+    return [(str(total + part), unit, None)], used + more
+
+
+def _bound(words: Sequence[Word], at: int) -> str | None:
+    """What the words in front of a number make of it."""
+    before = tuple(word.plain for word in words[max(0, at - cues.LONGEST_BOUND) : at])
+    for length in range(len(before), 0, -1):
+        if before[-length:] in cues.BOUNDS:
+            return cues.BOUNDS[before[-length:]]
+    return None
+
+
+def _near(words: Sequence[Word], at: int, step: int) -> str:
+    """The next word with a meaning of its own on one side, in the same sentence."""
+    place = at + step
+    while 0 <= place < len(words) and words[place].sentence == words[at].sentence:
+        if not words[place].function and words[place].raw[0].isalpha():
+            return words[place].stem
+        place += step
+    return ""
