@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
-from knowledge.sessions.transcripts.rows import header_cells, header_columns, table_rows
+from knowledge.sessions.transcripts.rows import first_rows, header_columns, table_rows
 from knowledge.sessions.transcripts.session import SessionBuilder, role_of
 
 _COLUMN = re.compile(r"\b(?:conversation|dialog|dialogue|chat|transcript)\b", re.IGNORECASE)
@@ -45,8 +45,10 @@ class DialogTables:
 
 def _column(content: Content) -> str | None:
     """The column whose name and first cells are those of conversations."""
-    for name in header_cells(content):
-        if _COLUMN.search(name) and len(_LINE.findall(content.text[:20_000])) >= _SIGNS:
+    header, *rows = first_rows(content) or [[]]
+    for place, name in enumerate(header):
+        cells = [row[place] for row in rows if len(row) > place]
+        if _COLUMN.search(name) and any(len(_LINE.findall(cell)) >= _SIGNS for cell in cells):
             return name
     return None
 

@@ -14,11 +14,11 @@ from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_
 
 _WHO = r"(User|Human|Me|You|System|Assistant|AI|Bot|ChatGPT|GPT(?:-[\w.]+)?|Claude|Gemini|Copilot|Cursor|Model|Agent)"
 _HEADING = re.compile(
-    rf"^(?:#{{1,6}}[ \t]+)?(?:_?\*\*|__)?{_WHO}(?:[ \t]*[(\[]([^\n)\]]{{0,80}})[)\]])?:?(?:\*\*_?|__)?:?[ \t]*#*$",
+    rf"^(?:#{{1,6}}[ \t]+)?(?:\*\*|__)?{_WHO}(?:[ \t]*[(\[]([^\n)\]]{{0,80}})[)\]])?:?(?:\*\*|__)?:?[ \t]*#*$",
     re.IGNORECASE,
 )
 """A line of its own: a heading, bold, or with a colon; in brackets the time or the model."""
-_MARKED = re.compile(r"^#|^_?\*\*|^__|:(?:\*\*_?|__)?[ \t]*$|:$")
+_MARKED = re.compile(r"^#|^\*\*|^__|:(?:\*\*|__)?[ \t]*$")
 _INLINE = re.compile(
     rf"^(?:\*\*|__)?{_WHO}(?:[ \t]*[(\[]([^\n)\]]{{0,80}})[)\]])?(?:\*\*|__)?:(?:\*\*|__)?[ \t]+(?=\S)", re.IGNORECASE
 )

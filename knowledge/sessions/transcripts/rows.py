@@ -22,7 +22,7 @@ _SESSION = (
 _TIME = ("timestamp", "time", "createdat", "date", "datetime", "sentat", "ts", "at")
 _ID = ("messageid", "id", "uuid")
 _WORD = re.compile(r"[^a-z0-9]")
-_HEADER_CHARACTERS = 4000
+_HEAD_CHARACTERS = 20_000
 _TOOLS = ("tool", "toolname")
 
 
@@ -70,12 +70,12 @@ class Rows:
                 yield found
 
 
-def header_cells(content: Content) -> list[str]:
-    """The first row of a text as a delimited table; empty if it has a single column or is JSON."""
+def first_rows(content: Content) -> list[list[str]]:
+    """The header of a delimited text and the rows at its beginning; none if it has a single column or is JSON."""
     if content.values is not None:
         return []
-    rows, _ = read_rows(content.text[:_HEADER_CHARACTERS])
-    return rows[0] if rows and len(rows[0]) > 1 else []
+    rows, _ = read_rows(content.text[:_HEAD_CHARACTERS])
+    return rows if rows and len(rows[0]) > 1 else []
 
 
 def table_rows(content: Content) -> Iterator[tuple[str, object]]:
@@ -87,7 +87,8 @@ def table_rows(content: Content) -> Iterator[tuple[str, object]]:
 
 def header_columns(content: Content) -> Columns | None:
     """What the columns of a delimited text hold; None if it is no table of messages."""
-    return _columns(header_cells(content))
+    rows = first_rows(content)
+    return _columns(rows[0]) if rows else None
 
 
 def _columns_of(values: Iterable[object]) -> Columns | None:
