@@ -106,12 +106,13 @@ def _discard_output() -> None:
 
 
 def _leave(code: int) -> None:
-    """Exit; after a Prefect run without tearing the interpreter down.
+    """Exit; after a Prefect run, or a command that was given up, without tearing the interpreter down.
 
     Prefect's daemon threads keep objects of DuckDB alive to the very end, which its binding layer then reports as
-    leaks, a hundred lines on stderr after every run.
+    leaks, a hundred lines on stderr after every run. Threads that still wait for a service that does not answer would
+    be waited for.
     """
-    if "prefect" in sys.modules:
+    if code or "prefect" in sys.modules:
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

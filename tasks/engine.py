@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from knowledge.threads import threads_of
 from tasks.retries import may_pass
 from tasks.run import Run
 
 Result = TypeVar("Result")
 ATTEMPTS = 3
 """tries of a batch whose failure may go away by itself"""
+_GRACE_SECONDS = 2
+"""for batches in work, to see that the run is over; one that waits for a service is left behind"""
 
 
 class Numbered(Protocol):
@@ -101,7 +104,7 @@ class DirectEngine:
 
     def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
         lanes = Lanes(batches, shell.abreast)
-        with ThreadPoolExecutor(lanes.threads, thread_name_prefix="batch") as threads:
+        with threads_of(lanes.threads, "batch") as threads:
             pending = {threads.submit(_attempt, batch, shell): batch for batch in lanes.first()}
             try:
                 while pending:
@@ -115,6 +118,7 @@ class DirectEngine:
                     shell.run.cancelled.set()
                     for future in pending:
                         future.cancel()
+                    wait(pending, _GRACE_SECONDS)
 
 
 def _attempt(batch: Work, shell: Shell[Work, Report]) -> Report:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 
 from knowledge.errors import classify
 from knowledge.masking import masked
 from knowledge.model import BrokenOff, Item, Listing, Unlisted
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
+from knowledge.threads import threads_of
 from tasks.retries import Retries
 from tasks.run import Cancelled
 
@@ -34,7 +35,7 @@ def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> lis
     stop = threading.Event()
     if len(scopes) == 1:
         return [_list(*scopes[0], retries, stop)]
-    with ThreadPoolExecutor(min(len(scopes), AT_A_TIME), thread_name_prefix="list") as threads:
+    with threads_of(min(len(scopes), AT_A_TIME), "list") as threads:
         listings = [threads.submit(_list, scope, source, retries, stop) for scope, source in scopes]
         try:
             done, _ = wait(listings, return_when=FIRST_EXCEPTION)
@@ -44,7 +45,6 @@ def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> lis
         finally:
             # Of no effect if all are done.
             stop.set()
-            threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _list(scope: Scope, source: Source, retries: Retries, stop: threading.Event) -> Listing:

@@ -53,6 +53,8 @@ def listing(place: Place, *denials: type[Exception]) -> Iterator[None]:
     except ParquetryError:
         raise
     except Exception as error:
+        # The libraries of fsspec's file systems have nothing in common but that what they raise is an exception, and a
+        # listing that ends by any of them must not look whole.
         if isinstance(error, FileNotFoundError) or _status(error) == HTTPStatus.NOT_FOUND:
             raise SettingsError(f"source {place.name}: {place.uri} does not exist; correct its uri") from error
         if isinstance(error, denials) or _is_denied(error):
@@ -70,6 +72,7 @@ def reading(path: str) -> Iterator[None]:
     except ParquetryError:
         raise
     except Exception as error:
+        # As above; whatever it is, it concerns this document alone.
         if isinstance(error, FileNotFoundError) or _status(error) == HTTPStatus.NOT_FOUND:
             raise FileNotFoundError(errno.ENOENT, "is not there any more", path) from error
         if _is_denied(error):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +21,7 @@ from knowledge.sources.s3_access import AccessReader, Permissions
 from knowledge.sources.s3_errors import library_errors, listing_error, reading_error
 from knowledge.sources.s3_listing import Lister, Object
 from knowledge.sources.s3_reading import ObjectReader
+from knowledge.threads import threads_of
 
 _CONNECTIONS = 32
 _ACCESS_THREADS = 16
@@ -130,7 +130,7 @@ class S3Source:
     def _listed(self, objects: Sequence[Object]) -> Sequence[Item | Unlisted]:
         if self._options.permissions == "none":
             return [self._item(each) for each in objects]
-        with ThreadPoolExecutor(_ACCESS_THREADS, thread_name_prefix="s3-access") as pool:
+        with threads_of(_ACCESS_THREADS, "s3-access") as pool:
             return [found for found in pool.map(self._with_access, objects) if found is not None]
 
     def _with_access(self, listed: Object) -> Item | Unlisted | None:

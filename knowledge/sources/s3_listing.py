@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge.sources.s3_errors import broken_listing
+from knowledge.threads import threads_of
 
 Object = Mapping[str, Any]
 """an object as the server lists it: `Key`, `Size`, `ETag`, `LastModified`"""
@@ -68,7 +69,7 @@ class Lister:
         """
         waiting = [self._branch(prefix, 0)]
         running: set[Future[_Step]] = set()
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="s3-listing") as pool:
+        with threads_of(THREADS, "s3-listing") as pool:
 
             def start() -> None:
                 while waiting and len(running) < THREADS:

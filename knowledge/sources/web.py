@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
 from knowledge.sources.selection import Selection
+from knowledge.threads import threads_of
 from knowledge.web.listings import Entry, Kind, entries_of, kind_of, unpacked
 from knowledge.web.names import path_of
 from knowledge.web.tokens import (
@@ -230,7 +230,7 @@ class WebSource:
 
     def _ask_all(self, pages: Iterator[_Page]) -> Iterator[Item | Unlisted]:
         failures: Counter[str] = Counter()
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="web") as threads, ExitStack() as unfinished:
+        with threads_of(_AT_ONCE, "web") as threads, ExitStack() as unfinished:
             # Interrupted, or nobody wants the rest: the threads must not sit out their turns.
             unfinished.callback(self._visitor.stop)
             while some := list(islice(pages, _SLICE)):

@@ -90,7 +90,7 @@ def test_place_that_does_not_exist_stops_everything_and_the_other_listings():
 
     with pytest.raises(SettingsError, match="no such bucket"):
         listed(Endless(a="1"), Missing())
-    assert stopped.is_set()
+    assert stopped.wait(60)
 
 
 def test_document_that_is_listed_twice_is_one():

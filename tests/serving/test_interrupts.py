@@ -1,0 +1,81 @@
+"""Ctrl-C while a service does not answer: the command ends, with nothing published."""
+
+import signal
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+from servers.loopback import LoopbackServer, Quiet
+
+from storage.lake import Lake
+from tests.serving.program import command
+
+BOUND = 60
+"""seconds for a start or an end on a busy machine"""
+PATIENT = "import knowledge.web.client as client; client._SILENCE_SECONDS = 6000; main()"
+"""The client itself would wait for longer than that."""
+SITEMAP = "<urlset><url><loc>{}/page</loc><lastmod>2031-01-31</lastmod></url></urlset>"
+PLACES = {
+    "fetching": ["/sitemap.xml"],
+    "listing": ["/urls.txt"],
+    "listing-one-of-two": ["/urls.txt", "/other.txt"],
+}
+"""what hangs -> addresses of the sources"""
+
+
+class Silent:
+    """A site that lists a page, and never answers whoever asks for it."""
+
+    def __init__(self):
+        self.asked, self.over = threading.Event(), threading.Event()
+        site = self
+
+        class Handler(Quiet, BaseHTTPRequestHandler):
+            def do_GET(self):
+                if self.path == "/page":
+                    site.asked.set()
+                    site.over.wait()
+                    return
+                said = {
+                    "/sitemap.xml": SITEMAP.format(site.url),
+                    "/urls.txt": f"{site.url}/page\n",
+                    "/other.txt": "#\n",
+                }
+                content = said.get(self.path, "").encode()
+                self.send_response(200 if content else 404)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        self._server = LoopbackServer(Handler)
+        self.url = self._server.url
+
+    def __enter__(self):
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.over.set()
+        self._server.__exit__(*error)
+
+
+@pytest.mark.parametrize("addresses", PLACES.values(), ids=PLACES)
+def test_interrupt_does_not_wait_for_a_service_that_does_not_answer(tmp_path, addresses):
+    with Silent() as site:
+        tables = "".join(
+            f'[[source]]\nname = "site{number}"\nuri = "{site.url}{address}"\n'
+            f'options = {{ allow = ["127.0.0.1"], timeout_seconds = 6000, requests_per_second = 1000 }}\n'
+            for number, address in enumerate(addresses)
+        )
+        (tmp_path / "parquetry.toml").write_text(f'[corpus]\nroot = "corpus"\n{tables}')
+        program = [part.replace("main()", PATIENT) for part in command("refresh", "--direct")]
+        with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            try:
+                assert site.asked.wait(BOUND)
+                run.send_signal(signal.SIGINT)
+                printed, told = run.communicate(timeout=BOUND)
+            finally:
+                run.kill()
+        assert (run.returncode, printed, told) == (130, "", "parquetry: interrupted; nothing was published\n")
+        assert Lake(str(tmp_path / "corpus")).snapshot().version == 0
