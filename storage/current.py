@@ -18,7 +18,7 @@ from storage.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
 from storage.lake import Snapshot
 from storage.places import files_at
 from storage.shards import StoredText, parse_structure
-from storage.snapshot_views import connect_snapshot
+from storage.snapshot_views import scan
 
 Vector = npt.NDArray[np.float32]
 
@@ -26,6 +26,11 @@ Vector = npt.NDArray[np.float32]
 Content = Literal["documents", "knowledge", "all"]
 """documents; entries, sessions and files of sessions; or all rows"""
 _CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
+
+_CURRENT = """WITH history AS NOT MATERIALIZED ({history})
+SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
+    SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
+)"""
 
 
 def current_rows(
@@ -40,14 +45,17 @@ def current_rows(
     """
     if not snapshot.files["documents"]:
         return []
-    connection = connect_snapshot(snapshot)
-    where = "" if namespaces is None else f" AND list_contains({sql_list(namespaces)}, namespace)"
-    made = schema.DocumentRows()
-    found = each_row(
-        connection, f"SELECT * FROM published WHERE {_CONTENT[what]}{where} ORDER BY namespace, source, path"
-    )
-    current = [made.row(values) for values in found]
-    connection.close()
+    wanted = _CONTENT[what]
+    if namespaces is not None:
+        wanted += f" AND list_contains({sql_list(namespaces)}, namespace)"
+    with open_duckdb() as connection:
+        files_at(snapshot.layout.root).lend(connection)
+        # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
+        connection.execute("SET threads = 1")
+        made = schema.DocumentRows()
+        history = scan("documents", snapshot.files["documents"])
+        current = [made.row(values) for values in each_row(connection, _CURRENT.format(history=history, wanted=wanted))]
+    current.sort(key=lambda row: (row.namespace, row.source, row.path))
     return current
 
 
