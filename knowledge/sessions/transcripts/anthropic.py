@@ -10,7 +10,7 @@ from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.dialogs import dialog_of, holds_dialogs, is_message, read_dialogs
 
-_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})
+_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
 
 
 class AnthropicMessages:
@@ -44,6 +44,4 @@ def _of_anthropic(value: object) -> bool:
 
 def _any_block(message: Any) -> bool:
     content = message.get("content") if isinstance(message, dict) else None
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] in _BLOCKS for part in content
-    )
+    return isinstance(content, list) and any(isinstance(part, dict) and part.get("type") in _BLOCKS for part in content)

@@ -8,14 +8,14 @@ from typing import Any
 from knowledge.sessions.model import Role
 from knowledge.sessions.transcripts.session import Origin, SessionBuilder
 
-_TEXT = frozenset({"text", "input_text", "output_text"})
+_TEXT = ("text", "input_text", "output_text")
 _SHOWN = {
     "image": "[image]", "image_url": "[image]", "input_image": "[image]", "input_audio": "[audio]", "audio": "[audio]",
     "video_url": "[video]", "file": "[file]", "input_file": "[file]", "document": "[file]",
 }  # fmt: skip
 """What stands for a part that is no text."""
-_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-_THOUGHTS = frozenset({"thinking", "reasoning"})
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_THOUGHTS = ("thinking", "reasoning")
 
 
 def add_content(builder: SessionBuilder, role: Role, content: object, origin: Origin) -> None:

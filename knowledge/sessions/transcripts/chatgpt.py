@@ -11,7 +11,7 @@ from knowledge.sessions.transcripts.blocks import add_call, add_result, as_json
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
 
-_UNSAID = frozenset({"user_editable_context", "model_editable_context", "reasoning_recap", "app_pairing_content"})
+_UNSAID = ("user_editable_context", "model_editable_context", "reasoning_recap", "app_pairing_content")
 """Instructions and memories that are shown to the model in every conversation, and remarks of the program."""
 _PICTURES = {"image_asset_pointer": "[image]", "video_container_asset_pointer": "[video]"}
 

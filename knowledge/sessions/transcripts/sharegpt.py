@@ -12,7 +12,7 @@ from knowledge.sessions.transcripts.dialogs import name_of
 from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
 
 _KEYS = ("conversations", "conversation", "items")
-_CALLS = frozenset({"function_call", "tool_call"})
+_CALLS = ("function_call", "tool_call")
 
 
 class ShareGpt:
