@@ -108,6 +108,11 @@ def place_hash(root: str) -> str:
     return hashlib.blake2b(root.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
+def prompt_hash(text: str) -> str:
+    """Eight hex digits over a prompt's text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
 def settings_hash(settings: Mapping[str, object]) -> str:
     """Eight hex digits over a JSON-able mapping; the order of keys does not matter."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)

@@ -1,0 +1,157 @@
+"""Questions to the language model that are answered in a form, with one more try, and answers of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from knowledge.calls import BAD_REPLY
+from knowledge.errors import BrokenDocument, TransientError
+from knowledge.json_reply import complaint, json_object
+from knowledge.llm import Answer
+from knowledge.sessions.credentials import masked
+from knowledge.sessions.model import Owner, Spent
+from knowledge.sessions.prompts import Prompt
+from knowledge.spending import Purpose
+
+QUARANTINED = 4000
+"""characters that are kept of a reply that was of no use"""
+_SHOWN_AGAIN = 20_000
+"""characters of a useless reply that the model is shown when it is asked for a better one"""
+_SCHEMA_WORDS = {
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
+}  # fmt: skip
+"""that every service with structured outputs knows; what else a field has to be is checked afterwards"""
+
+
+class Asker(Protocol):
+    """Whoever brings a question to the language model, or remembers its answer."""
+
+    @property
+    def model(self) -> str:
+        """Name of the language model."""
+
+    def ask(
+        self,
+        purpose: Purpose,
+        owner: Owner,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],
+        form: str,
+    ) -> Answer:
+        """What the model says.
+
+        Args:
+            purpose: under which the cost counts.
+            owner: whose words are in the messages.
+            messages: of the conversation.
+            schema: JSON schema of the reply.
+            form: name of what is asked for, and version of the prompt.
+
+        Raises:
+            ParquetryError: as `LanguageModel.ask`.
+        """
+
+
+class Reply(BaseModel):
+    """Base of what a model may reply. Every field is required; what else it says is left aside."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+R = TypeVar("R", bound=Reply)
+
+
+@dataclass(frozen=True, slots=True)
+class Useless:
+    """No usable reply was given, or none at all."""
+
+    reason: str
+    """`bad-reply`: not what was asked for, twice; `input-rejected`: the service or the model refuses to answer"""
+    detail: str
+    """one sentence for a person"""
+    raw: str
+    """the last reply, without credentials, its first QUARANTINED characters; empty if there was none"""
+
+
+def request(
+    asker: Asker, purpose: Purpose, owner: Owner, prompt: Prompt, content: str, form: type[R]
+) -> tuple[R | Useless, Spent]:
+    """Ask for a reply of a form, and once more, with what was wrong, if it is not of that form.
+
+    Args:
+        asker: of the language model.
+        purpose: under which the cost counts.
+        owner: whose words are in the question.
+        prompt: what the model is told to do.
+        content: what it is to be done with, as JSON.
+        form: of the reply. A ValueError of its validators is a reason to ask once more.
+
+    Returns:
+        The reply, or why there is none, and what asking cost.
+
+    Raises:
+        TransientError: the service failed, every time it was tried.
+        SettingsError: the key, the quota or the model's name is not in order.
+        RefusedError: the budget does not allow the call.
+    """
+    messages = [{"role": "system", "content": prompt.text}, {"role": "user", "content": content}]
+    schema, name = strict_schema(form), f"{prompt.name} {prompt.version}"
+    spent = Spent(asker.model, prompt.version)
+    wrong, raw = "", ""
+    for _ in range(2):
+        try:
+            answer = asker.ask(purpose, owner, messages, schema, name)
+        except BrokenDocument as error:
+            return Useless(error.reason, error.detail, kept(raw)), spent
+        except TransientError as error:
+            if error.reason != BAD_REPLY:
+                raise
+            return Useless(BAD_REPLY, error.detail, kept(raw)), spent
+        spent = replace(
+            spent,
+            input_tokens=spent.input_tokens + answer.input_tokens,
+            output_tokens=spent.output_tokens + answer.output_tokens,
+            cost_usd=spent.cost_usd + answer.cost_usd,
+        )
+        raw = answer.text
+        try:
+            return form.model_validate(json_object(raw)), spent
+        except ValueError as error:
+            wrong = complaint(error)
+        again = f"This reply cannot be used: {wrong}. Send the corrected JSON alone."
+        messages += [{"role": "assistant", "content": raw[:_SHOWN_AGAIN]}, {"role": "user", "content": again}]
+    return Useless(BAD_REPLY, f"the reply was not what was asked for, twice: {wrong}", kept(raw)), spent
+
+
+def kept(raw: str) -> str:
+    """What is kept of a reply that was of no use."""
+    return masked(raw)[:QUARANTINED]
+
+
+def strict_schema(form: type[Reply]) -> dict[str, Any]:
+    """JSON schema of a reply, as services with structured outputs take it: nothing may be left out or added.
+
+    Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+    """
+    strict: dict[str, Any] = _strict(form.model_json_schema())
+    return strict
+
+
+def _strict(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict: dict[str, Any] = {}
+    for word, value in schema.items():
+        if word in {"properties", "$defs"}:
+            strict[word] = {name: _strict(each) for name, each in value.items()}
+        elif word in _SCHEMA_WORDS:
+            strict[word] = _strict(value)
+    if strict.get("type") == "object":
+        strict["additionalProperties"] = False
+    return strict
