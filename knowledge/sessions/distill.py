@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -31,6 +31,8 @@ WITHHELD = "[personal data]"
 """what a refusal tells of a text that may not be stored"""
 _WIDER: dict[Visibility, int] = {"individual": 0, "organization": 1, "public": 2}
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
+"""as long as any other"""
 _JOINERS = "\u200c\u200d"
 """invisible, and part of how some scripts are written"""
 
@@ -104,12 +106,10 @@ def distill(
     check = _Check(framed, session, at, recalled, prompt, settings)
     drafts: dict[str, Draft] = {}
     refusals = []
-    for number, proposal in enumerate(reply.entries):
+    for number, proposal in enumerate(reply.entries, start=1):
         text = statement(proposal.text)
         try:
-            if number >= ENTRIES:
-                raise _Objection("too-many", f"is one of {len(reply.entries)}, and {ENTRIES} are taken of a window")
-            draft = check.passed(proposal, text)
+            draft = check.passed(number, proposal, text)
         except _Objection as objection:
             shown = WITHHELD if objection.reason == "personal-data" else masked(text)[:TEXT_CHARACTERS]
             refusals.append(Refusal(session, objection.reason, objection.detail, shown, quarantined=False))
@@ -120,9 +120,9 @@ def distill(
     return Distilled(tuple(drafts.values()), tuple(refusals), spent)
 
 
-def estimated_tokens(window: Window, at: datetime, prompt: Prompt) -> tuple[int, int]:
+def estimated_tokens(window: Window, prompt: Prompt) -> tuple[int, int]:
     """Tokens that distilling a window is expected to read and to write."""
-    messages = [{"content": prompt.text}, {"content": frame(window, at).content}]
+    messages = [{"content": prompt.text}, {"content": frame(window, _ANY_DAY).content}]
     return expected_tokens(messages), ANSWER_TOKENS
 
 
@@ -144,12 +144,14 @@ class _Check:
     prompt: Prompt
     settings: SessionsSettings
 
-    def passed(self, proposal: Proposal, text: str) -> Draft:
-        """The draft.
+    def passed(self, number: int, proposal: Proposal, text: str) -> Draft:
+        """The draft that becomes of a proposal, the `number`-th of its reply.
 
         Raises:
-            _Objection: the proposal does not pass.
+            _Objection: it does not pass.
         """
+        if number > ENTRIES:
+            raise _Objection("too-many", f"is number {number} of a reply of which {ENTRIES} are taken")
         if not any(letter.isalnum() for letter in text):
             raise _Objection("empty", "says nothing")
         if len(text) > TEXT_CHARACTERS:
