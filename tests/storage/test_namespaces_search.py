@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from storage.filters import Filters
+from knowledge.model import Access
+from storage.filters import Caller, Filters
 from storage.namespaces import namespaces_of
 from storage.search import Searcher
 
@@ -67,3 +68,15 @@ def test_one_model_ranks_several_namespaces_as_one(shelf):
 def test_namespaces_tell_their_models(models):
     found = namespaces_of(models.lake.snapshot())
     assert [(each.namespace, each.embedders) for each in found] == [("hr", ("model@4",)), ("it", ("other@2",))]
+
+
+def test_namespaces_of_a_model_are_those_that_the_caller_sees(shelf):
+    """Their names stand in messages, and the name of a project that is not public would say too much."""
+    shelf.publish({"near.md": ["oak"]}, namespace="open")
+    shelf.publish({"plan.md": ["oak"]}, namespace="takeover", access=Access("individual", None, "ada"))
+    with shelf.index() as connection:
+        seen = {
+            user: Searcher(connection, Filters(caller=Caller(user)), shelf.settings).namespaces_of("model@4")
+            for user in ("bob", "ada")
+        }
+    assert seen == {"bob": ["open"], "ada": ["open", "takeover"]}
