@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
 import io
-import lzma
 import re
 import stat
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import IO, Any, BinaryIO, Protocol, cast
+from typing import IO, BinaryIO, Protocol, cast
 from urllib.parse import quote
 
 from knowledge.errors import BrokenDocument, DocumentError, SkippedDocument
+from knowledge.sources.decompress import BLOCK, DECOMPRESSION_ERRORS, pieces
 from knowledge.sources.names import printable
 
 MAX_MEMBERS = 50_000
@@ -31,15 +29,12 @@ MAX_RATIO = 300
 """Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
 RATIO_FREE_BYTES = 32 * 1024 * 1024
 """Below this a high ratio harms nobody."""
-SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
 
 _MAX_NAME = 1024
 """characters"""
 _MAX_HEADER_BYTES = 1024 * 1024
 """Of the extra header of a tar member: long names and attributes."""
-_BLOCK = 1 << 18
-_LZMA_BYTES = 128 * 1024 * 1024
-"""memory of the decompressor; `xz -9` needs 65 MiB"""
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 _DRIVE = re.compile(r"[A-Za-z]:")
 _END_OF_ZIP = b"PK\x05\x06"
@@ -290,7 +285,7 @@ def _whole(stream: IO[bytes], size: int) -> bytes:
     """Everything in a stream that may hold `size` bytes."""
     pieces = []
     read = 0
-    while block := stream.read(_BLOCK):
+    while block := stream.read(BLOCK):
         read += len(block)
         if read > size:
             raise BrokenDocument("damaged", "the member is longer than the archive says")
@@ -303,31 +298,16 @@ def _whole(stream: IO[bytes], size: int) -> bytes:
 def _decompressed(stream: BinaryIO, size: int, name: str) -> bytes:
     """The tar in a compressed one. To read its members in any order, all of it has to be there."""
     unpacked = bytearray()
-    decompressor: Any = None
     with _damage("the file is not a readable compressed tar archive"):
-        while block := stream.read(_BLOCK):
-            while block:
-                decompressor = decompressor or _decompressor(name)
-                unpacked += decompressor.decompress(block)
-                if len(unpacked) > MAX_HELD_BYTES:
-                    raise BrokenDocument(
-                        "too-large", f"unpacks to more than {MAX_HELD_BYTES >> 20} MiB; .zip has no such limit"
-                    )
-                if len(unpacked) > RATIO_FREE_BYTES and len(unpacked) > size * MAX_RATIO:
-                    raise BrokenDocument("too-large", f"unpacks to more than {MAX_RATIO} times its size")
-                block = decompressor.unused_data.lstrip(b"\0") if decompressor.eof else b""
-                decompressor = None if decompressor.eof else decompressor
-        if decompressor is not None:
-            raise BrokenDocument("damaged", "the compressed tar archive ends too early")
+        for piece in pieces(stream, name):
+            unpacked += piece
+            if len(unpacked) > MAX_HELD_BYTES:
+                raise BrokenDocument(
+                    "too-large", f"unpacks to more than {MAX_HELD_BYTES >> 20} MiB; .zip has no such limit"
+                )
+            if len(unpacked) > RATIO_FREE_BYTES and len(unpacked) > size * MAX_RATIO:
+                raise BrokenDocument("too-large", f"unpacks to more than {MAX_RATIO} times its size")
     return bytes(unpacked)
-
-
-def _decompressor(name: str) -> Any:
-    if name.endswith(("gz", "tgz")):
-        return zlib.decompressobj(wbits=31)
-    if name.endswith("bz2"):
-        return bz2.BZ2Decompressor()
-    return lzma.LZMADecompressor(memlimit=_LZMA_BYTES)
 
 
 def _check_directory(stream: BinaryIO, size: int) -> None:
@@ -354,10 +334,9 @@ def _damage(what: str) -> Iterator[None]:
     except (DocumentError, FileNotFoundError):
         raise
     except (
+        *DECOMPRESSION_ERRORS,
         zipfile.BadZipFile,
         tarfile.TarError,
-        zlib.error,
-        lzma.LZMAError,
         struct.error,
         EOFError,
         ValueError,

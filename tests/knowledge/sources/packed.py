@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import tarfile
 import zipfile
 from datetime import UTC, datetime
@@ -14,6 +15,11 @@ from knowledge.sources.archives import ArchivedSource
 from knowledge.sources.base import Place
 from knowledge.sources.providers import open_place
 from knowledge.sources.selection import Selection
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 TEXTS = {"read.md": b"# Read me", "sub/deep/oak.txt": b"Oak stands.", "größe 🙂.txt": b"Umlaut"}
 
@@ -43,6 +49,8 @@ KINDS = {
     "a.TGZ": lambda members: tarred(members, gzip.compress),
     "a.tar.bz2": lambda members: tarred(members, bz2.compress),
     "a.tar.xz": lambda members: tarred(members, lzma.compress),
+    "a.tar.zst": lambda members: tarred(members, zstd.compress),
+    "a.tzst": lambda members: tarred(members, zstd.compress),
 }
 
 

@@ -20,7 +20,7 @@ def test_archive_that_is_cut_short_is_never_taken_for_a_smaller_one(tmp_path, ki
     assert unlisted(local(tmp_path)) == [kind]
 
 
-@pytest.mark.parametrize("kind", ["a.tar.gz", "a.tar.bz2", "a.tar.xz"])
+@pytest.mark.parametrize("kind", ["a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst"])
 def test_compressed_tar_without_its_last_bytes_is_damaged(tmp_path, kind):
     """Its checksum stands there: without it nobody knows whether the rest is right."""
     (tmp_path / kind).write_bytes(KINDS[kind](TEXTS)[:-4])

@@ -1,5 +1,6 @@
 """Archives are listed as folders, whatever is in them; what is wrong with a member is its own failure."""
 
+import bz2
 import gzip
 import io
 import lzma
@@ -15,7 +16,8 @@ from knowledge.errors import DocumentError
 from knowledge.model import Access, Item
 from knowledge.sources import archive_file
 from knowledge.sources.base import Hashing
-from tests.knowledge.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped
+from knowledge.sources.decompress import pieces
+from tests.knowledge.sources.packed import KINDS, TEXTS, local, read, remote, tarred, unlisted, zipped, zstd
 
 # --- members
 
@@ -192,8 +194,13 @@ def test_bomb_is_refused_by_what_it_declares_or_by_what_comes_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "packed"),
-    [("a.tar.gz", gzip.compress), ("a.tar.xz", lambda content: lzma.compress(content, preset=0))],
-    ids=["gz", "xz"],
+    [
+        ("a.tar.gz", gzip.compress),
+        ("a.tar.bz2", lambda content: bz2.compress(content, 1)),
+        ("a.tar.xz", lambda content: lzma.compress(content, preset=0)),
+        ("a.tar.zst", zstd.compress),
+    ],
+    ids=["gz", "bz2", "xz", "zst"],
 )
 def test_compressed_tar_that_is_a_bomb_is_refused(tmp_path, name, packed):
     (tmp_path / name).write_bytes(tarred({"zeros.txt": bytes(40 << 20)}, packed))
@@ -202,6 +209,9 @@ def test_compressed_tar_that_is_a_bomb_is_refused(tmp_path, name, packed):
     (item,) = (found for found in source.scan("") if isinstance(found, Item))
     with pytest.raises(DocumentError, match=r"too-large: unpacks to more than 300 times"):
         source.fetch(item)
+    with (tmp_path / name).open("rb") as stream:
+        sizes = [len(piece) for piece in pieces(stream, name)]
+    assert max(sizes) <= 1 << 20 < 40 << 20 < sum(sizes)
 
 
 def test_member_that_lies_about_its_size_is_damaged(tmp_path):
