@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from flows.composition import Observer, Request, check_request
 from flows.server import ENVIRONMENT, own_server
 from knowledge.report import RunReport
+
+if TYPE_CHECKING:
+    from flows.session_composition import SessionsObserver, SessionsRequest
+    from knowledge.sessions.report import SessionsReport
+    from tasks.session_publish import Review
 
 _DRAIN_SECONDS = 5
 
@@ -31,16 +37,46 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
         ParquetryError: nothing was published.
     """
     check_request(request)
+    with _prefect(verbose=verbose) as alone:
+        from flows.refresh import run_request
+
+        return run_request(request, observer, alone=alone)
+
+
+def run_sessions_on_prefect(
+    request: SessionsRequest, observer: SessionsObserver, review: Review | None, *, verbose: bool
+) -> SessionsReport:
+    """Learn from sessions as a Prefect flow run in this process, as `run_on_prefect`.
+
+    Args:
+        request: what to learn from.
+        observer: is told of progress.
+        review: asks about merges; None to publish without asking.
+        verbose: show Prefect's log on stderr.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    from flows.session_composition import check_sessions_request
+
+    check_sessions_request(request)
+    with _prefect(verbose=verbose) as alone:
+        from flows.sessions import run_sessions_request
+
+        return run_sessions_request(request, observer, review, alone=alone)
+
+
+@contextmanager
+def _prefect(*, verbose: bool) -> Iterator[bool]:
+    """Work with Prefect in this process: yields whether its API serves this run alone."""
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
     with _api() as alone:
         from prefect.events.worker import EventsWorker
         from prefect.logging.handlers import APILogWorker
 
-        from flows.refresh import run_request
-
         try:
-            return run_request(request, observer, alone=alone)
+            yield alone
         finally:
             # The last lines of the log and the last states of tasks have to arrive before the server stops.
             APILogWorker.drain_all(timeout=_DRAIN_SECONDS)

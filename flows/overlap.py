@@ -27,29 +27,31 @@ LEASE_SECONDS = 60
 _LOCKED = 423
 
 
-def limit_name(root: str, namespace: str) -> str:
+def limit_name(root: str, namespace: str, work: str = "") -> str:
     """Name of the global concurrency limit of a namespace.
 
     Args:
         root: absolute folder or URL of the corpus.
         namespace: part of it.
+        work: kind of work that only excludes its own; empty for work on documents.
 
     Returns:
         `parquetry-{corpus folder}-{namespace}-{hash of the root}`, in the characters that Prefect allows.
     """
     folder = re.sub(r"[^\w.-]+", "-", root.rstrip("/").rpartition("/")[2]) or "corpus"
-    return f"parquetry-{folder}-{namespace}-{settings_hash({'root': root})}"
+    return f"parquetry-{folder}-{namespace}-{settings_hash({'root': root, **({'work': work} if work else {})})}"
 
 
 @contextmanager
-def one_run_at_a_time(root: str, namespaces: Iterable[str]) -> Iterator[None]:
+def one_run_at_a_time(root: str, namespaces: Iterable[str], work: str = "") -> Iterator[None]:
     """Hold the namespaces of a corpus; wait while another flow run holds one of them.
 
     Args:
         root: absolute folder or URL of the corpus.
         namespaces: all of them are taken at once, so that runs cannot block each other in a circle.
+        work: as for `limit_name`.
     """
-    names = sorted({limit_name(root, namespace) for namespace in namespaces})
+    names = sorted({limit_name(root, namespace, work) for namespace in namespaces})
     with ExitStack() as held:
         try:
             _create(names)

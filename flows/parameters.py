@@ -50,6 +50,21 @@ class ReindexParameters(Parameters):
         return _several(self.namespace, self.documents)
 
 
+class SessionsParameters(Parameters):
+    """Learning from finished chat sessions."""
+
+    targets: list[str] = Field(
+        [], title="Targets", description="Names of sources of sessions, folders or files; empty for all such sources."
+    )
+    review: bool = Field(
+        False, title="Review", description="Wait for a person's answer about merges before anything is published."
+    )
+
+    def subject(self) -> str:
+        names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
+        return _several(self.namespace, names)
+
+
 def _several(namespace: str | None, names: list[str]) -> str:
     shown = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}" if names else None
     return ":".join(part for part in (namespace, shown) if part) or "all"

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from prefect import flow, runtime
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 from prefect.states import Cancelled as CancelledState
 
 from flows.composition import Observer, Request, reindex_request, run_refresh
-from flows.guarded import end_with_starter
+from flows.flow_run import begin, settings_of_run, tag
 from flows.overlap import one_run_at_a_time
 from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
 from flows.run_log import RunLog, tasks_log_to_run
 from knowledge.errors import RefusedError
 from knowledge.report import RunReport
-from knowledge.settings import Settings, load_settings, override
-from knowledge.sources.registry import Scope, scopes_of
+from knowledge.sources.registry import scopes_of
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
 from tasks.run import Cancelled
@@ -44,8 +39,6 @@ class _Caller:
 
 
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)
-_OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
-"""environment variable that Prefect sets where a worker or service started this process for one flow run"""
 _EVERYTHING = RefreshParameters()
 _EVERY_DOCUMENT = ReindexParameters()
 
@@ -113,7 +106,7 @@ def refresh(
     """
 
     def request() -> Request:
-        settings = _settings(config, corpus)
+        settings = settings_of_run(config, corpus)
         return Request(settings, tuple(parameters.targets), parameters.namespace, parameters.allow_removals)
 
     return _run(request)
@@ -132,15 +125,10 @@ def reindex(
     """
 
     def request() -> Request:
-        settings, documents = _settings(config, corpus), tuple(parameters.documents)
+        settings, documents = settings_of_run(config, corpus), tuple(parameters.documents)
         return reindex_request(settings, documents, parameters.namespace, embeddings_only=parameters.embeddings_only)
 
     return _run(request)
-
-
-def _settings(config: str | None, corpus: str | None) -> Settings:
-    settings = load_settings(config)
-    return override(settings, {"corpus": {"root": corpus}}) if corpus else settings
 
 
 def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
@@ -150,12 +138,10 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
         The report as JSON, or the final state of a run that was cancelled.
     """
     caller = _caller.get()
-    if _OWN_PROCESS in os.environ:
-        end_with_starter()
-        atexit.register(_hush)
+    begin()
     request = caller.request if caller else parse()
     scopes = request.scopes or scopes_of(request.settings, request.targets, request.namespace)
-    _tag(scopes)
+    tag(scopes)
     namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
     try:
         with tasks_log_to_run(), one_run_at_a_time(layout_of(request.settings.corpus.root).root, namespaces):
@@ -170,21 +156,3 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     if report.refused:
         raise RefusedError("; ".join(report.refused))
     return report.as_json()
-
-
-def _hush() -> None:
-    """Let the end of a flow run's process be silent.
-
-    Prefect's daemon threads keep objects of DuckDB alive to the very end, which its binding layer then reports as
-    leaks, a hundred lines in the worker's log after every run.
-    """
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-
-def _tag(scopes: tuple[Scope, ...]) -> None:
-    """Runs are found in the UI by their namespaces and sources, whatever started them."""
-    tags = {f"namespace:{scope.namespace}" for scope in scopes} | {f"source:{scope.name}" for scope in scopes}
-    with get_client(sync_client=True) as client:
-        run = client.read_flow_run(runtime.flow_run.id)
-        client.update_flow_run(run.id, tags=sorted({*run.tags, *tags, "parquetry"}))
