@@ -10,7 +10,7 @@ from knowledge.sessions.model import Message, Transcript, Window
 from knowledge.settings_llm import SessionsSettings
 
 TOOL_CHARACTERS = 2000
-"""A longer tool call, tool result or thought is cut to this in the middle: its ends tell what was done and what came."""
+"""A longer tool call, tool result or thought is cut to this in the middle: its ends tell most."""
 _FRAME_CHARACTERS = 60
 """What a message takes besides its text: its id, its role, its time."""
 _CONTEXT_SHARE = 4

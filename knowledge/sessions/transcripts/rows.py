@@ -96,7 +96,7 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     rows = [value for value in values if isinstance(value, dict)]
     if not rows or any(is_message(row) for row in rows):
         return None
-    columns = _columns(list(rows[0]))
+    columns = _columns(list(dict.fromkeys(key for row in rows for key in row)))
     if columns is None or not any(_cell(row, columns.speaker) and _cell(row, columns.text) for row in rows):
         return None
     return columns
