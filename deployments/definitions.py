@@ -29,20 +29,25 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
         config: the settings file, which the flows read again when they run; None for the defaults.
 
     Returns:
-        `refresh/{source}` for each source with a schedule, `refresh/on-demand` and `reindex/on-demand`.
+        `refresh/{source}` for each source of documents with a schedule, `sessions/{source}` for each of sessions;
+        `refresh/on-demand`, `reindex/on-demand` and, where there are sources of sessions, `sessions/on-demand`.
 
     Raises:
         SettingsError: a schedule is not a cron expression, or two sources end up with one name.
     """
     from flows.refresh import refresh, reindex
+    from flows.sessions import sessions
 
     file = str(config.resolve()) if config else None
     scheduled = [source for source in settings.source if source.schedule]
     _check_names(scheduled, settings)
+    learning = [sessions] if any(source.content == "sessions" for source in settings.source) else []
     return [
         *(_scheduled(source, settings, file) for source in scheduled),
-        _deployment(refresh, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")),
-        _deployment(reindex, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")),
+        *(
+            _deployment(each, ON_DEMAND, config=file, limit=_one_run("ENQUEUE"))
+            for each in (refresh, reindex, *learning)
+        ),
     ]
 
 
@@ -56,16 +61,17 @@ def deployment_name(source: SourceSettings, settings: Settings) -> str:
 
 def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> RunnerDeployment:
     from flows.refresh import refresh
+    from flows.sessions import sessions
 
     namespace = source.namespace or settings.corpus.namespace
     return _deployment(
-        refresh,
+        sessions if source.content == "sessions" else refresh,
         deployment_name(source, settings),
         cron=_checked(source),
         config=file,
         parameters={"targets": [source.name], "namespace": namespace},
         tags=[f"namespace:{namespace}", f"source:{source.name}"],
-        # A refresh that starts while one is at work would find what that one finds; the next one is soon enough.
+        # A run that starts while one is at work would find what that one finds; the next one is soon enough.
         limit=_one_run("CANCEL_NEW"),
     )
 
@@ -119,7 +125,9 @@ def _checked(source: SourceSettings) -> str:
 
 
 def _check_names(sources: Sequence[SourceSettings], settings: Settings) -> None:
-    counts = Counter([ON_DEMAND, *(deployment_name(source, settings) for source in sources)])
+    flows = {"documents": "refresh", "sessions": "sessions"}
+    names = [f"{flows[source.content]}/{deployment_name(source, settings)}" for source in sources]
+    counts = Counter([*(f"{flow}/{ON_DEMAND}" for flow in flows.values()), *names])
     for name, count in counts.items():
         if count > 1:
-            raise SettingsError(f"{count} deployments would be named refresh/{name}; give these sources other names")
+            raise SettingsError(f"{count} deployments would be named {name}; give these sources other names")

@@ -132,7 +132,8 @@ def _api() -> Iterator[bool]:
             # The server takes seconds to start; importing Prefect takes two of them.
             from prefect.settings import PREFECT_API_URL, temporary_settings
 
-            import flows.refresh  # noqa: F401
+            import flows.refresh
+            import flows.sessions  # noqa: F401
 
         server.wait()
         with temporary_settings({PREFECT_API_URL: server.api_url}):

@@ -21,6 +21,7 @@ from serving import (
     read_commands,
     run_commands,
     search_command,
+    session_commands,
     upkeep_commands,
     watch_command,
 )
@@ -54,6 +55,7 @@ for command in COMMANDS:
     app.command()(command)
 app.command("eval")(eval_command.evaluate)
 app.add_typer(namespace_commands.app, name="namespaces")
+app.add_typer(session_commands.app, name="sessions")
 
 
 def _print_version(asked: bool) -> None:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from knowledge.batches import Batch
     from knowledge.report import RunReport
+    from knowledge.sessions.report import SessionsReport
     from tasks.batch import BatchReport
     from tasks.plan import RefreshPlan
+    from tasks.session_batch import SessionBatch, SessionBatchReport
+    from tasks.session_plan import SessionPlan
 
 
 class Silent:
@@ -21,6 +24,12 @@ class Silent:
     def batch_done(self, report: BatchReport) -> None: ...
 
     def published(self, report: RunReport) -> None: ...
+
+    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
+
+    def sessions_learned(self, report: SessionBatchReport) -> None: ...
+
+    def sessions_published(self, report: SessionsReport) -> None: ...
 
     def __enter__(self) -> Silent:
         return self
@@ -47,6 +56,15 @@ class Bar(Silent):
         self._progress.advance(self._task, sum(not row.removed for row in report.rows))
 
     def published(self, report: RunReport) -> None:  # noqa: ARG002 - the Protocol's
+        self._progress.update(self._task, description="Published")
+
+    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:  # noqa: ARG002
+        self._progress.update(self._task, description="Sessions", total=len(plan.sessions))
+
+    def sessions_learned(self, report: SessionBatchReport) -> None:
+        self._progress.advance(self._task, len(report.learned))
+
+    def sessions_published(self, report: SessionsReport) -> None:  # noqa: ARG002
         self._progress.update(self._task, description="Published")
 
     def __enter__(self) -> Bar:

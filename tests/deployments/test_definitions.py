@@ -43,6 +43,35 @@ def test_each_source_with_a_schedule_gets_its_own_deployment(tmp_path):
     assert not found["refresh/on-demand"].schedules
 
 
+def test_source_of_sessions_is_learned_from_and_not_refreshed():
+    found = by_name(
+        deployments_of(
+            settings(
+                {"name": "handbook", "schedule": "0 * * * *"},
+                {"name": "handbook", "namespace": "hr", "content": "sessions", "schedule": "0 4 * * *"},
+            ),
+            None,
+        )
+    )
+    assert set(found) == {
+        "refresh/handbook",
+        "sessions/hr-handbook",
+        "refresh/on-demand",
+        "reindex/on-demand",
+        "sessions/on-demand",
+    }
+    learned = found["sessions/hr-handbook"]
+    assert learned.entrypoint == "flows.sessions.sessions"
+    assert learned.parameters["parameters"] == {"targets": ["handbook"], "namespace": "hr"}
+    assert set(
+        found["sessions/on-demand"]._parameter_openapi_schema.definitions["SessionsParameters"]["properties"]
+    ) == {
+        "namespace",
+        "targets",
+        "review",
+    }
+
+
 def test_runs_of_one_deployment_never_overlap():
     found = by_name(deployments_of(settings({"name": "handbook", "schedule": "0 * * * *"}), None))
     strategies = {

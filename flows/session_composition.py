@@ -1,0 +1,324 @@
+"""What learning from chat sessions is, step by step, whichever engine runs it. No Prefect here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Protocol
+
+from flows.indexing import refresh_index
+from knowledge.errors import ParquetryError, SettingsError, StorageError
+from knowledge.llm import LanguageModel
+from knowledge.masking import masked
+from knowledge.model import Visibility
+from knowledge.report import failures_by_reason
+from knowledge.rows import failure_of, new_stamp
+from knowledge.sessions.report import SessionsReport, count_decisions
+from knowledge.settings import Settings, SourceSettings
+from knowledge.sources.registry import Scope, open_source, scopes_of
+from knowledge.spending import Ledger
+from storage.answers import Answers
+from storage.current import current_rows
+from storage.lake import Lake
+from tasks.engine import Engine
+from tasks.fetching import Fetching
+from tasks.models import models_of
+from tasks.retries import Retries
+from tasks.run import Run
+from tasks.session_answers import PlannedAnswers
+from tasks.session_batch import LearnedSession, SessionBatch, SessionBatchReport, into_session_batches, session_batches
+from tasks.session_plan import SessionPlan, check_session_budget, known_of, plan_sessions
+from tasks.session_publish import Outcome, Review, publish_learned
+from tasks.session_run import SessionRun, prompts_of
+
+
+@dataclass(frozen=True, slots=True)
+class AdHoc:
+    """Whose the sessions are in places that the settings do not name."""
+
+    user_id: str | None = None
+    org_id: str | None = None
+    widest: Visibility | None = None
+    """how widely what is learned may be shown at most; None for its owner alone"""
+
+    def __bool__(self) -> bool:
+        return (self.user_id, self.org_id, self.widest) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsRequest:
+    """What a run over sessions is asked to do."""
+
+    settings: Settings
+    targets: tuple[str, ...] = ()
+    namespace: str | None = None
+    owner: AdHoc = field(default_factory=AdHoc)
+
+
+class SessionsObserver(Protocol):
+    """Who is told how a run goes on."""
+
+    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
+
+    def sessions_learned(self, report: SessionBatchReport) -> None: ...
+
+    def sessions_published(self, report: SessionsReport) -> None: ...
+
+
+def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
+    """What a run is about: configured sources of sessions, or other places with the owner that was named.
+
+    Raises:
+        SettingsError: there is nothing, a target does not exist, or an owner is named for a configured source.
+    """
+    settings, owner = request.settings, request.owner
+    scopes = scopes_of(settings, request.targets, request.namespace, content="sessions")
+    if not owner:
+        return scopes
+    _owner_checked(owner)
+    configured = [scope.name for scope in scopes if scope.settings in settings.source]
+    if configured:
+        raise SettingsError(
+            f"--user, --org and --widest are for places that the settings do not name; {configured[0]} is a configured "
+            "source: its [[source]] table says whose its sessions are"
+        )
+    return tuple(replace(scope, settings=_owned(scope.settings, owner)) for scope in scopes)
+
+
+def run_sessions(
+    request: SessionsRequest, engine: Engine, observer: SessionsObserver, review: Review | None = None
+) -> SessionsReport:
+    """Learn from sessions: scan, read, distil, compare, publish, record.
+
+    Args:
+        request: what to learn from.
+        engine: runs the steps and batches.
+        observer: is told of progress.
+        review: asks about merges before anything is published; None to publish without asking.
+
+    Returns:
+        The report; what failed is in it.
+
+    Raises:
+        ParquetryError: nothing was published; answers that were paid for are kept.
+    """
+    started = perf_counter()
+    settings = request.settings
+    scopes = session_scopes(request)
+    prompts = prompts_of(settings)
+    # Nothing is made for a run that cannot ask anybody.
+    LanguageModel(settings.llm, "distill")
+    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
+    run = Run(
+        settings=settings,
+        stamp=new_stamp(),
+        lake=lake,
+        base=lake.snapshot(),
+        sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
+        scopes={(scope.namespace, scope.name): scope for scope in scopes},
+        models=models_of(settings, (scope.namespace for scope in scopes)),
+    )
+    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd)) as session_run:
+        try:
+            plan = engine.step("plan", lambda: _plan(session_run, scopes))
+            learned = _learn(plan, session_run, engine, observer)
+            outcome = engine.step("publish", lambda: publish_learned(session_run, plan, learned, review))
+        except BaseException as error:
+            # A run that waits for a person has not failed; it begins again when the answer is there.
+            if isinstance(error, Exception | KeyboardInterrupt):
+                _record_failure(session_run, error, perf_counter() - started)
+            raise
+        report = _report(session_run, plan, outcome, perf_counter() - started)
+        report = _recorded(session_run, report)
+    report = _with_index(run, report)
+    observer.sessions_published(report)
+    return report
+
+
+def check_sessions_request(request: SessionsRequest) -> None:
+    """Find what is wrong with a request before anything is started for it.
+
+    Raises:
+        ParquetryError: what `run_sessions` would raise at once.
+    """
+    settings = request.settings
+    for scope in session_scopes(request):
+        open_source(scope, settings.corpus.root)
+    prompts_of(settings)
+    LanguageModel(settings.llm, "distill")
+    if Lake.exists(settings.corpus.root):
+        Lake(settings.corpus.root)
+
+
+def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
+    """What a run would do and cost; writes nothing, not even an empty corpus, and asks no language model.
+
+    Raises:
+        ParquetryError: as `run_sessions`.
+    """
+    settings = request.settings
+    scopes = session_scopes(request)
+    rows, answers = [], None
+    if Lake.exists(settings.corpus.root):
+        lake = Lake(settings.corpus.root)
+        rows = current_rows(lake.snapshot(), {scope.namespace for scope in scopes}, what="knowledge")
+        answers = Answers(lake.layout)
+    sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
+    retries = Retries(settings.refresh.attempts, _wait)
+    by_name = {(scope.namespace, scope.name): scope for scope in scopes}
+    fetching = Fetching(sources, by_name, retries, _wait)
+    try:
+        return plan_sessions(
+            settings,
+            [(scope, sources[scope.namespace, scope.name]) for scope in scopes],
+            known_of(rows),
+            prompts_of(settings).distill,
+            fetching,
+            "plan",
+            asker=PlannedAnswers(settings.llm.model or "", answers),
+            retries=retries,
+        )
+    finally:
+        fetching.close()
+
+
+def _owned(source: SourceSettings, owner: AdHoc) -> SourceSettings:
+    values = {"user_id": owner.user_id, "org_id": owner.org_id, "visibility": owner.widest}
+    return SourceSettings(
+        name=source.name, uri=source.uri, content="sessions", **{k: v for k, v in values.items() if v}
+    )
+
+
+def _owner_checked(owner: AdHoc) -> None:
+    if owner.widest == "individual" and not owner.user_id:
+        raise SettingsError("--widest individual needs --user: whose sessions they are")
+    if owner.widest == "organization" and not owner.org_id:
+        raise SettingsError("--widest organization needs --org: whose sessions they are")
+
+
+def _wait(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
+    base, settings = run.run, run.run.settings
+    rows = current_rows(base.base, {scope.namespace for scope in scopes}, what="knowledge")
+    budget = settings.sessions.budget_usd
+    plan = plan_sessions(
+        settings,
+        [(scope, base.sources[scope.namespace, scope.name]) for scope in scopes],
+        known_of(rows),
+        run.prompts.distill,
+        base.fetching,
+        base.stamp.run_id,
+        asker=PlannedAnswers(run.asker.model, Answers(base.lake.layout)) if budget is not None else None,
+        keep=run.spool.keep,
+        retries=base.retries,
+        check_cancelled=base.check_cancelled,
+    )
+    check_session_budget(plan, budget)
+    return plan
+
+
+def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: SessionsObserver) -> list[LearnedSession]:
+    limits = run.run.settings.sessions
+    batches = into_session_batches(plan.sessions, limits.batch_sessions, limits.workers)
+    observer.sessions_planned(plan, batches)
+    learned: list[LearnedSession] = []
+    for report in engine.batches(batches, session_batches(run)):
+        learned.extend(report.learned)
+        observer.sessions_learned(report)
+    return learned
+
+
+def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float) -> SessionsReport:
+    usage = run.ledger.usage.values()
+    failures = [failure_of(row) for row in outcome.rows if row.status == "failed"]
+    return SessionsReport(
+        run_id=run.run.stamp.run_id,
+        version=outcome.version,
+        version_before=run.run.base.version,
+        seconds=seconds,
+        sessions=_counts(plan, outcome),
+        entries=count_decisions(outcome.decisions),
+        calls=sum(each.calls for each in usage),
+        cached=run.asker.looked_up,
+        tokens=sum(each.input_tokens + each.output_tokens for each in usage),
+        embedding_tokens=run.embedding_tokens,
+        cost_usd=run.ledger.cost_usd + run.embedding_cost_usd,
+        failures=(*plan.failures, *sorted(failures, key=lambda failure: failure.uri)),
+        warnings=(*plan.warnings, *run.run.retries.notes, *run.ledger.warnings),
+        decisions=outcome.decisions,
+    )
+
+
+def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
+    """What became of the sessions that were planned."""
+    counts = dict(plan.counts)
+    failed = {row.document_id for row in outcome.rows if row.status == "failed"}
+    for found in plan.sessions:
+        if found.ref.session_id in failed:
+            counts["grown" if found.grown else "new"] -= 1
+            counts["failed"] += 1
+        elif found.ref.session_id in outcome.taken:
+            counts["grown" if found.grown else "new"] -= 1
+            counts["unchanged"] += 1
+    return counts
+
+
+def _with_index(run: Run, report: SessionsReport) -> SessionsReport:
+    seconds, warnings = refresh_index(run)
+    return replace(report, seconds=report.seconds + seconds, warnings=(*report.warnings, *warnings))
+
+
+def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
+    """Leave a row that tells what a run did; a run that cannot be recorded has published all the same."""
+    counts = report.sessions
+    row = {
+        **_row(run, report.seconds),
+        "status": "completed",
+        "version_after": report.version,
+        "scanned": counts["scanned"],
+        "added": counts["new"],
+        "changed": counts["grown"],
+        "unchanged": counts["unchanged"],
+        "failed": counts["failed"],
+        "tokens": report.tokens,
+        "cost_usd": report.cost_usd,
+        "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
+    }
+    try:
+        run.run.lake.record(row, [failure for failure in report.failures if not failure.known])
+    except StorageError as error:
+        return replace(report, warnings=(*report.warnings, str(error)))
+    return report
+
+
+def _record_failure(run: SessionRun, error: BaseException, seconds: float) -> None:
+    """Leave a row that tells why a run published nothing, if the corpus can still be written at all."""
+    row = {
+        **_row(run, seconds),
+        "status": "failed",
+        "version_after": run.run.base.version,
+        "tokens": sum(each.input_tokens + each.output_tokens for each in run.ledger.usage.values()),
+        "cost_usd": run.ledger.cost_usd + run.embedding_cost_usd,
+        "error": masked(f"{type(error).__name__}: {error}")[:2000],
+    }
+    try:
+        run.run.lake.record(row, [])
+    except (ParquetryError, OSError) as unrecorded:
+        error.add_note(f"the failed run could not be recorded either: {unrecorded}")
+
+
+def _row(run: SessionRun, seconds: float) -> dict[str, object]:
+    return {
+        "run_id": run.run.stamp.run_id,
+        "kind": "sessions",
+        "started_at": run.run.stamp.at,
+        "seconds": seconds,
+        "namespaces": sorted({namespace for namespace, _ in run.run.sources}),
+        "version_before": run.run.base.version,
+    }

@@ -1,0 +1,119 @@
+"""The flow `sessions`: learning from finished chat sessions, run by Prefect."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from prefect import flow, runtime
+from prefect.client.schemas.objects import State
+from prefect.exceptions import CancelledRun
+from prefect.states import Cancelled as CancelledState
+
+from flows.flow_run import begin, settings_of_run, tag
+from flows.overlap import one_run_at_a_time
+from flows.parameters import SessionsParameters
+from flows.run_log import tasks_log_to_run
+from flows.session_composition import SessionsObserver, SessionsRequest, run_sessions, session_scopes
+from flows.session_log import SessionsLog
+from flows.session_report import create_session_artifacts
+from flows.session_review import wait_for_review
+from knowledge.sessions.report import SessionsReport
+from storage.layout import layout_of
+from tasks.prefect_engine import PrefectEngine
+from tasks.run import Cancelled
+from tasks.session_publish import Review
+
+
+@dataclass
+class _Caller:
+    """A program that runs the flow in its own process: what it asks for, who watches, what came of it."""
+
+    request: SessionsRequest
+    observer: SessionsObserver
+    review: Review | None
+    alone: bool
+    """whether the API serves this run only, so that there is nobody to wait for"""
+    report: SessionsReport | None = None
+    stopped: Cancelled | None = None
+
+
+_caller: ContextVar[_Caller | None] = ContextVar("sessions_caller", default=None)
+_EVERYTHING = SessionsParameters()
+
+
+def run_sessions_request(
+    request: SessionsRequest, observer: SessionsObserver, review: Review | None, *, alone: bool = False
+) -> SessionsReport:
+    """Run a request as a flow run in this process.
+
+    Args:
+        request: what to learn from.
+        observer: is told of progress.
+        review: asks about merges; None to publish without asking.
+        alone: the API serves this run only; nothing is done to keep others from its namespaces.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    caller = _Caller(request, observer, review, alone)
+    token = _caller.set(caller)
+    try:
+        parameters = SessionsParameters(
+            namespace=request.namespace, targets=list(request.targets), review=review is not None
+        )
+        sessions(parameters, corpus=request.settings.corpus.root)
+    except CancelledRun:
+        if caller.stopped is None:
+            raise
+        raise caller.stopped from None
+    finally:
+        _caller.reset(token)
+    if caller.report is None:
+        raise RuntimeError("the flow ended without a report")
+    return caller.report
+
+
+def _run_name() -> str:
+    """`sessions-{namespace, targets or all}-{when it was to start}`."""
+    given = runtime.flow_run.parameters.get("parameters") or {}
+    parameters = given if isinstance(given, SessionsParameters) else SessionsParameters.model_validate(given)
+    return f"sessions-{parameters.subject()}-{runtime.flow_run.scheduled_start_time:%Y%m%d-%H%M%S}"
+
+
+@flow(name="sessions", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
+def sessions(
+    parameters: SessionsParameters = _EVERYTHING, config: str | None = None, corpus: str | None = None
+) -> dict[str, Any] | State[Any]:
+    """Learn from what is new in finished chat sessions.
+
+    Args:
+        parameters: what to learn from.
+        config: settings file where the flow runs; default parquetry.toml in its working folder.
+        corpus: folder of the corpus, over what the file says.
+    """
+    caller = _caller.get()
+    begin()
+    if caller:
+        request, review = caller.request, caller.review
+    else:
+        request = SessionsRequest(settings_of_run(config, corpus), tuple(parameters.targets), parameters.namespace)
+        review = wait_for_review if parameters.review else None
+    scopes = session_scopes(request)
+    tag(scopes)
+    namespaces = {scope.namespace for scope in scopes}
+    held = set() if caller and caller.alone else namespaces
+    try:
+        root = layout_of(request.settings.corpus.root).root
+        with tasks_log_to_run(), one_run_at_a_time(root, held, "sessions"):
+            log = SessionsLog(caller.observer if caller else None)
+            report = run_sessions(request, PrefectEngine(), log, review)
+    except Cancelled as stopped:
+        if caller:
+            caller.stopped = stopped
+        return CancelledState(message=str(stopped))
+    create_session_artifacts(report, namespaces)
+    if caller:
+        caller.report = report
+    return report.as_json()

@@ -1,0 +1,76 @@
+"""What a run over chat sessions reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from knowledge.model import Failure
+from knowledge.sessions.model import Decision, DecisionKind
+
+KINDS: tuple[DecisionKind, ...] = ("new", "existing", "merged", "contradicts", "refused", "quarantined")
+"""of decisions that a run makes"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsReport:
+    """The report of one run."""
+
+    run_id: str
+    version: int
+    """of `documents`, after the run"""
+    version_before: int
+    seconds: float
+    sessions: Mapping[str, int]
+    """scanned, new, grown, unchanged, failed; the first is the sum of the others"""
+    entries: Mapping[str, int]
+    """decisions by kind"""
+    calls: int
+    """to the language model"""
+    cached: int
+    """questions to it whose answer was kept"""
+    tokens: int
+    """read and written by the language model, in calls of this run"""
+    embedding_tokens: int
+    cost_usd: float
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
+    """what was worked around"""
+    decisions: tuple[Decision, ...] = ()
+    """in the order in which they were made"""
+    seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry sessions refresh --json` prints."""
+        return {
+            "run_id": self.run_id,
+            "version": self.version,
+            "seconds": round(self.seconds, 3),
+            "sessions": dict(self.sessions),
+            "entries": dict(self.entries),
+            "calls": self.calls,
+            "cached": self.cached,
+            "tokens": self.tokens,
+            "embedding_tokens": self.embedding_tokens,
+            "cost_usd": round(self.cost_usd, 6),
+            "failures": [failure_json(failure) for failure in self.failures],
+            "warnings": list(self.warnings),
+        }
+
+
+def failure_json(failure: Failure) -> dict[str, str]:
+    """A failure as reports and plans tell it."""
+    return {name: getattr(failure, name) for name in ("uri", "status", "stage", "reason", "detail")}
+
+
+def count_decisions(decisions: Iterable[Decision]) -> dict[str, int]:
+    """Decisions by kind, each kind named."""
+    counts = Counter(decision.kind for decision in decisions)
+    return {kind: counts[kind] for kind in KINDS}
+
+
+def reasons(decisions: Sequence[Decision]) -> dict[str, int]:
+    """Reason -> how often something was refused, or kept apart, for it; the most frequent first."""
+    return dict(Counter(decision.reason for decision in decisions if decision.reason).most_common())

@@ -1,0 +1,112 @@
+"""The commands `parquetry sessions ...`: learn from finished chat sessions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from knowledge.errors import RefusedError
+from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
+from serving.output import print_json
+from serving.progress import progress
+from serving.run_commands import DirectOption, StrictOption, TargetsArgument
+from serving.session_output import ask_about, print_session_plan, print_sessions_report
+
+if TYPE_CHECKING:
+    from flows.session_composition import SessionsRequest
+    from knowledge.sessions.effects import Proposal
+
+app = typer.Typer(name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
+UserOption = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="Whose the sessions of the given places are.")
+]
+OrgOption = Annotated[
+    str | None, typer.Option("--org", metavar="NAME", help="Whose organization the sessions belong to.")
+]
+WidestOption = Annotated[
+    Literal["public", "organization", "individual"] | None,
+    typer.Option("--widest", help="How widely what is learned may be shown; default: to the owner alone."),
+]
+
+
+@app.command()
+def plan(
+    targets: TargetsArgument = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    widest: WidestOption = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what there is to learn from and what it would cost; writes and spends nothing."""
+    from flows.session_composition import AdHoc, SessionsRequest, plan_sessions_only
+
+    settings = settings_for(config, corpus)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest))
+    planned = plan_sessions_only(request)
+    if as_json:
+        print_json(planned.as_json())
+    else:
+        print_session_plan(planned, verbose=verbose)
+
+
+@app.command()
+def refresh(
+    targets: TargetsArgument = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    widest: WidestOption = None,
+    direct: DirectOption = False,
+    review: Annotated[
+        bool, typer.Option("--review", help="Show every merge and ask before anything is published.")
+    ] = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Learn from what is new in chat sessions: of the configured sources, or of the given folders and files."""
+    from flows.session_composition import AdHoc, SessionsRequest
+
+    if review and not sys.stdin.isatty():
+        raise RefusedError("--review asks about every merge, and there is no terminal to answer; nothing was done")
+    settings = settings_for(config, corpus)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest))
+    _run(request, direct=direct, review=review, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+    with progress(silent=as_json or review) as observer:
+        asked = _asked if review else None
+        if direct:
+            from flows.session_composition import run_sessions
+            from tasks.engine import DirectEngine
+
+            report = run_sessions(request, DirectEngine(), observer, asked)
+        else:
+            from flows.local import run_sessions_on_prefect
+
+            report = run_sessions_on_prefect(request, observer, asked, verbose=verbose)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_sessions_report(report, request.settings.corpus.root, verbose=verbose)
+    if strict and any(failure.status == "failed" for failure in report.failures):
+        raise typer.Exit(1)
+
+
+def _asked(proposals: Sequence[Proposal]) -> Collection[str]:
+    """The keys of the merges that the person at the terminal rejects."""
+    return [
+        proposal.key
+        for number, proposal in enumerate(proposals, start=1)
+        if not ask_about(proposal, number, len(proposals))
+    ]

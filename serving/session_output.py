@@ -1,0 +1,100 @@
+"""What people see of a run over chat sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from knowledge.sessions.report import SessionsReport, reasons
+from serving.output import SHOWN_FAILURES
+
+if TYPE_CHECKING:
+    from knowledge.sessions.effects import Proposal
+    from knowledge.sessions.model import Decision
+    from tasks.session_plan import SessionPlan
+
+SHOWN_ENTRIES = 20
+_MARKS = {"new": "+", "merged": "~", "contradicts": "!"}
+
+
+def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -> None:
+    """What a run did."""
+    counts = report.sessions
+    parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
+    typer.echo(f"{counts['scanned']} sessions in {report.seconds:.1f} s: {', '.join(parts) or 'nothing to do'}.")
+    made = [f"{value} {name}" for name, value in report.entries.items() if value]
+    if made:
+        typer.echo(f"Entries: {', '.join(made)}.")
+    if report.calls or report.cached:
+        cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
+        typer.echo(f"{report.calls} calls ({report.tokens} tokens{cost}), {report.cached} answers that were kept.")
+    _print_decisions(report, verbose=verbose)
+    changed = "published" if report.version != report.version_before else "unchanged at"
+    typer.echo(f"Corpus {root}: {changed} version {report.version}.")
+    for failure in report.failures[:SHOWN_FAILURES]:
+        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+    if len(report.failures) > SHOWN_FAILURES:
+        typer.echo(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
+    for warning in report.warnings:
+        typer.echo(f"  note {warning}")
+
+
+def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
+    told = [decision for decision in report.decisions if decision.kind in _MARKS]
+    shown = told if verbose else told[:SHOWN_ENTRIES]
+    for decision in shown:
+        typer.echo(
+            f"  {_MARKS[decision.kind]} [{_scope(decision)}] {_one_line(decision.text)} ({decision.decision_id})"
+        )
+    if len(shown) < len(told):
+        typer.echo(f"  ... and {len(told) - len(shown)} more; -v shows all, `parquetry decisions` lists them")
+    for reason, count in reasons(report.decisions).items():
+        typer.echo(f"  {count} x {reason}")
+
+
+def _scope(decision: Decision) -> str:
+    access = decision.access
+    if access is None:
+        return "nobody"
+    return access.user_id if access.visibility == "individual" and access.user_id else access.org_id or "public"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else line[:157] + "..."
+
+
+def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
+    """What a run would do."""
+    counts, estimate = plan.counts, plan.estimate
+    parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
+    typer.echo(f"{counts['scanned']} sessions: {', '.join(parts) or 'none'}.")
+    shown = plan.sessions if verbose else plan.sessions[:SHOWN_ENTRIES]
+    for found in shown:
+        typer.echo(f"  {'grown' if found.grown else 'new'} {found.ref.uri}")
+    if len(shown) < len(plan.sessions):
+        typer.echo(f"  ... and {len(plan.sessions) - len(shown)} more; -v shows all")
+    for failure in plan.failures[:SHOWN_FAILURES]:
+        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+    for warning in plan.warnings:
+        typer.echo(f"  note {warning}")
+    if not estimate.windows and not estimate.kept:
+        typer.echo("Nothing to ask a language model.")
+        return
+    kept = f"; the answers for {estimate.kept} more are kept" if estimate.kept else ""
+    typer.echo(
+        f"{estimate.windows} windows to read{kept}: about {estimate.tokens} tokens, ${estimate.cost_usd:.4f}, "
+        "comparisons assumed."
+    )
+
+
+def ask_about(proposal: Proposal, number: int, count: int) -> bool:
+    """Show a merge to the person at the terminal, and ask whether it may be made."""
+    typer.echo(f"\nMerge {number} of {count}, from {proposal.session_uri}")
+    typer.echo(f"  learned:  {proposal.learned}")
+    for text in proposal.replaced:
+        typer.echo(f"  replaces: {text}")
+    typer.echo(f"  becomes:  {proposal.merged}")
+    typer.echo(f"  because:  {proposal.reasoning}")
+    return typer.confirm("Merge? (no keeps both)", default=True)

@@ -1,0 +1,177 @@
+"""Questions to the language model, each paid for once: an answer that is kept is looked up, a new one kept first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from knowledge.errors import TransientError
+from knowledge.ids import answer_key
+from knowledge.llm import Answer, LanguageModel
+from knowledge.sessions.model import Owner
+from knowledge.settings_llm import LlmSettings
+from knowledge.spending import Ledger, Purpose
+from storage.answers import Answers
+
+Key = tuple[str | None, str]
+"""(user, key of the answer)"""
+
+
+class Unanswered(Exception):
+    """A question that would have to be paid for."""
+
+
+class KeptAnswers:
+    """Asks the language model what nobody has asked before. Used from all threads of a run.
+
+    Args:
+        settings: of the model.
+        answers: of the corpus.
+        ledger: of the run.
+        check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
+    """
+
+    def __init__(
+        self, settings: LlmSettings, answers: Answers, ledger: Ledger, check_cancelled: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        self._answers = answers
+        self._ledger = ledger
+        self._check_cancelled = check_cancelled
+        self._lock = threading.Lock()
+        self._models: dict[Purpose, LanguageModel] = {}
+        self._in_work: dict[Key, Future[Answer]] = {}
+        self._looked_up = 0
+        self.model = self._model("distill").model
+
+    @property
+    def looked_up(self) -> int:
+        """Questions whose answer was kept."""
+        return self._looked_up
+
+    def ask(
+        self,
+        purpose: Purpose,
+        owner: Owner,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],
+        form: str,
+    ) -> Answer:
+        """The answer to a question; it is kept before it is returned.
+
+        Args:
+            purpose: under which its cost is counted.
+            owner: of the session that it is about.
+            messages: of the conversation.
+            schema: of the reply.
+            form: name of what is asked for and version of the prompt.
+
+        Raises:
+            BrokenDocument: the service will never take this question.
+            TransientError: it could not be asked.
+            SettingsError: the key, the quota or the model's name is not in order.
+            RefusedError: the budget is spent.
+            StorageError: answers cannot be read or kept.
+        """
+        self._check_cancelled()
+        key = (owner.user_id, answer_key(self.model, messages, form))
+        with self._lock:
+            other = self._in_work.get(key)
+            mine: Future[Answer] = Future()
+            if other is None:
+                self._in_work[key] = mine
+        if other is not None:
+            return self._awaited(other)
+        try:
+            answer = self._kept(key) or self._bought(purpose, key, messages, schema, form)
+            mine.set_result(answer)
+            return answer
+        finally:
+            with self._lock:
+                del self._in_work[key]
+            mine.cancel()
+
+    def _awaited(self, other: Future[Answer]) -> Answer:
+        try:
+            answer = other.result()
+        except CancelledError as error:
+            raise TransientError("question-failed", "the same question was being asked, and that failed") from error
+        self._count()
+        return answer
+
+    def _kept(self, key: Key) -> Answer | None:
+        answer = kept_answer(self._answers, key)
+        if answer is not None:
+            self._count()
+        return answer
+
+    def _count(self) -> None:
+        with self._lock:
+            self._looked_up += 1
+
+    def _bought(
+        self,
+        purpose: Purpose,
+        key: Key,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],
+        form: str,
+    ) -> Answer:
+        answer = self._model(purpose).ask(messages, schema)
+        about = {"purpose": purpose, "form": form, "at": datetime.now(UTC).isoformat()}
+        self._answers.put(*key, {**asdict(answer), **about})
+        return answer
+
+    def _model(self, purpose: Purpose) -> LanguageModel:
+        with self._lock:
+            if purpose not in self._models:
+                self._models[purpose] = LanguageModel(self._settings, purpose, self._ledger)
+            return self._models[purpose]
+
+
+class PlannedAnswers:
+    """Looks up answers for a plan, and asks nobody.
+
+    Args:
+        model: name of the language model.
+        answers: of the corpus; None if there is no corpus yet.
+    """
+
+    def __init__(self, model: str, answers: Answers | None) -> None:
+        self.model = model
+        self._answers = answers
+
+    def ask(
+        self,
+        purpose: Purpose,  # noqa: ARG002 - the Protocol's
+        owner: Owner,
+        messages: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any],  # noqa: ARG002 - the Protocol's
+        form: str,
+    ) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            Unanswered: nobody has asked it.
+        """
+        key = (owner.user_id, answer_key(self.model, messages, form))
+        answer = kept_answer(self._answers, key) if self._answers else None
+        if answer is None:
+            raise Unanswered
+        return answer
+
+
+def kept_answer(answers: Answers, key: Key) -> Answer | None:
+    """An answer that was paid for before; None if there is none, or what is kept is not an answer."""
+    found = answers.get(*key)
+    if found is None:
+        return None
+    names = Answer.__dataclass_fields__
+    with suppress(TypeError):
+        return Answer(**{name: value for name, value in found.items() if name in names})
+    return None

@@ -1,0 +1,283 @@
+"""What a run over chat sessions has to do and may cost, before anything is spent."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from knowledge.sessions.distill import distill, estimated_tokens
+
+from knowledge.errors import RefusedError
+from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure, Listing
+from knowledge.rows import failure_of
+from knowledge.sessions.model import Transcript
+from knowledge.sessions.prompts import Prompt
+from knowledge.sessions.recalled import recalled_texts
+from knowledge.sessions.report import failure_json
+from knowledge.sessions.session_rows import SessionFile, file_id, owner_of, reason_to_read
+from knowledge.sessions.windows import windows
+from knowledge.settings import Settings
+from knowledge.sources.base import Source
+from knowledge.sources.registry import Scope
+from tasks.fetching import Fetching
+from tasks.listing import list_scopes
+from tasks.retries import Retries
+from tasks.session_answers import PlannedAnswers, Unanswered
+from tasks.session_reading import FoundSession, Reader, ReadFile
+from tasks.session_run import session_fingerprint
+from tasks.session_spool import Kept
+
+COMPARISONS_PER_WINDOW = 3
+"""assumed for an estimate: how many entries will be like known ones is not known before they are learned"""
+COMPARISON_TOKENS = (1300, 150)
+"""assumed for each: the prompt with five candidates; the verdict"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEstimate:
+    """What a run may cost. Tokens are estimated from characters, and comparisons are assumed."""
+
+    windows: int = 0
+    """parts of sessions that the language model has to read"""
+    kept: int = 0
+    """parts of which the answer is kept: they cost nothing"""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """What a run will do."""
+
+    files: tuple[ReadFile, ...]
+    """those that had to be read, by place"""
+    sessions: tuple[FoundSession, ...]
+    """of which something is to be learned, the oldest first"""
+    counts: Mapping[str, int]
+    """scanned, new, grown, unchanged, failed"""
+    failures: tuple[Failure, ...]
+    """what could not be listed, and sessions that failed before and are not tried again"""
+    warnings: tuple[str, ...]
+    estimate: SessionEstimate
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry sessions plan --json` prints."""
+        estimate = self.estimate
+        return {
+            "sessions": dict(self.counts),
+            "estimate": {
+                "windows": estimate.windows,
+                "kept": estimate.kept,
+                "input_tokens": estimate.input_tokens,
+                "output_tokens": estimate.output_tokens,
+                "cost_usd": round(estimate.cost_usd, 6),
+            },
+            "to_read": [
+                {"uri": found.ref.uri, "change": "grown" if found.grown else "new", "messages": found.mark.messages}
+                for found in self.sessions
+            ],
+            "failures": [failure_json(failure) for failure in self.failures],
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass
+class Estimator:
+    """Adds up what sessions will cost."""
+
+    settings: Settings
+    prompt: Prompt
+    asker: PlannedAnswers
+    windows: int = 0
+    kept: int = 0
+    tokens: list[int] = field(default_factory=lambda: [0, 0])
+
+    def look(self, found: FoundSession, transcript: Transcript) -> None:
+        """Add a session."""
+        chosen = self.settings.sessions
+        recalled = recalled_texts(transcript.messages)
+        for window in windows(transcript, found.first_new, chosen):
+            try:
+                distill(window, found.ref, found.at, recalled, self.asker, self.prompt, chosen)
+                self.kept += 1
+            except Unanswered:
+                self.windows += 1
+                for side, expected in enumerate(estimated_tokens(window, self.prompt)):
+                    self.tokens[side] += expected + COMPARISONS_PER_WINDOW * COMPARISON_TOKENS[side]
+
+    @property
+    def estimate(self) -> SessionEstimate:
+        llm = self.settings.llm
+        read, written = self.tokens
+        cost = read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens
+        return SessionEstimate(self.windows, self.kept, read, written, cost / 1e6)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of sessions, from the current rows of `documents`."""
+
+    files: Mapping[str, DocumentRow]
+    """by id"""
+    sessions: Mapping[str, DocumentRow]
+    """by id"""
+
+    def of_file(self) -> Mapping[tuple[str, str, str], list[DocumentRow]]:
+        """The sessions of each file: (namespace, source, path) -> rows."""
+        found: dict[tuple[str, str, str], list[DocumentRow]] = defaultdict(list)
+        for row in self.sessions.values():
+            found[row.namespace, row.source, str(row.metadata.get("file"))].append(row)
+        return found
+
+
+def known_of(rows: Sequence[DocumentRow]) -> Known:
+    """What current rows say of sessions and their files."""
+    return Known(
+        {row.document_id: row for row in rows if row.media_type == TRANSCRIPTS_TYPE},
+        {row.document_id: row for row in rows if row.media_type == SESSION_TYPE},
+    )
+
+
+def plan_sessions(
+    settings: Settings,
+    scopes: Sequence[tuple[Scope, Source]],
+    known: Known,
+    prompt: Prompt,
+    fetching: Fetching,
+    run_id: str,
+    *,
+    asker: PlannedAnswers | None = None,
+    keep: Callable[[Transcript], Kept] | None = None,
+    retries: Retries | None = None,
+    check_cancelled: Callable[[], None] = lambda: None,
+) -> SessionPlan:
+    """List the sources, read the files that may hold something new, and find it.
+
+    Args:
+        settings: model, rules and limits.
+        scopes: what the run is about, with the sources to list.
+        known: of the sessions of all namespaces concerned.
+        prompt: for learning.
+        fetching: reads the files.
+        run_id: for failures.
+        asker: knows which answers are kept; None if nobody asks for the cost.
+        keep: puts a session aside; None for a plan that is only looked at.
+        retries: of the run, if it is one.
+        check_cancelled: raises if the run was cancelled.
+
+    Raises:
+        SettingsError: a source's place does not exist.
+    """
+    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
+    files = _files([scope for scope, _ in scopes], listings, known)
+
+    def fingerprint(file: SessionFile) -> str:
+        return session_fingerprint(settings, prompt, file.owner)
+
+    to_read = [file for file in files if reason_to_read(file, fingerprint(file))]
+    estimator = Estimator(settings, prompt, asker) if asker else None
+    reader = Reader(
+        fetching,
+        known.sessions,
+        fingerprint,
+        settings.extraction.max_bytes,
+        keep,
+        estimator.look if estimator else None,
+        check_cancelled,
+    )
+    read = sorted(reader.read(to_read), key=lambda each: (each.file.namespace, each.file.source, each.file.item.path))
+    sessions = sorted((found for each in read for found in each.found), key=attrgetter("at", "ref.session_id"))
+    unread_rows = _rows_of_unread(files, to_read, known)
+    before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
+    failures = (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before))
+    return SessionPlan(
+        tuple(read),
+        tuple(sessions),
+        _counts(read, sessions, unread_rows),
+        failures,
+        tuple(warning for each in read for warning in each.unread),
+        estimator.estimate if estimator else SessionEstimate(),
+    )
+
+
+def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
+    """Stop before a run that would cost more than it may.
+
+    Raises:
+        RefusedError: with the estimate and the budget.
+    """
+    if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
+        raise RefusedError(
+            f"learning from {len(plan.sessions)} sessions would cost about ${plan.estimate.cost_usd:.2f} for "
+            f"{plan.estimate.tokens} tokens, more than the budget of ${budget_usd:.2f} (sessions.budget_usd); "
+            "nothing was spent"
+        )
+
+
+def _files(scopes: Sequence[Scope], listings: Sequence[Listing], known: Known) -> list[SessionFile]:
+    return [
+        SessionFile(
+            scope.namespace,
+            scope.name,
+            item,
+            owner_of(scope.settings, scope.namespace, item.access),
+            known.files.get(file_id(scope.namespace, scope.name, item.path)),
+        )
+        for scope, listing in zip(scopes, listings, strict=True)
+        for item in listing.items
+    ]
+
+
+def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile], known: Known) -> list[DocumentRow]:
+    """The sessions of the files that need not be read again, and those of these files that failed."""
+    reading = {(file.namespace, file.source, file.item.path) for file in to_read}
+    of_file = known.of_file()
+    found: list[DocumentRow] = []
+    for file in files:
+        key = (file.namespace, file.source, file.item.path)
+        if key in reading:
+            continue
+        rows = of_file.get(key, [])
+        found.extend(rows)
+        if file.known is not None and file.known.status == "failed" and not any(row.status == "failed" for row in rows):
+            found.append(file.known)
+    return found
+
+
+def _counts(
+    read: Sequence[ReadFile], sessions: Sequence[FoundSession], unread_rows: Sequence[DocumentRow]
+) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    counts["grown"] = sum(found.grown for found in sessions)
+    counts["new"] = len(sessions) - counts["grown"]
+    counts["failed"] = sum(row.status == "failed" for row in unread_rows)
+    counts["unchanged"] = sum(row.status == "indexed" for row in unread_rows)
+    for each in read:
+        counts["failed"] += len(each.failed) + (each.refused is not None and each.refused[1].fate != "skip")
+        counts["unchanged"] += each.sessions - len(each.found) - len(each.failed)
+    counts["scanned"] = counts.total()
+    return {name: counts[name] for name in ("scanned", "new", "grown", "unchanged", "failed")}
+
+
+def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> list[Failure]:
+    """Sources whose listing broke off, and what of the others could not be seen."""
+    found: list[Failure] = []
+    for (scope, _), listing in zip(scopes, listings, strict=True):
+        uri = scope.settings.uri
+        unseen = [(f"{uri.rstrip('/')}/{place.path}", "unlisted", place.detail) for place in listing.unlisted]
+        if listing.broken is not None:
+            unseen.append((uri, listing.broken.reason, listing.broken.detail))
+        found.extend(
+            Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)
+            for place, reason, detail in unseen
+        )
+    return found

@@ -1,0 +1,175 @@
+"""Publishes what was learned: compare, ask a person if one is to be asked, commit; again when another run was first."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from knowledge.errors import PublishConflict, Verdict
+from knowledge.model import DocumentRow
+from knowledge.sessions.effects import Proposal
+from knowledge.sessions.model import Decision
+from knowledge.sessions.session_rows import failed_row, file_row, session_row
+from storage.current import current_rows
+from storage.entries import EntryWriter, Learned
+from storage.lake import Snapshot
+from tasks.publish import ATTEMPTS
+from tasks.session_batch import LearnedSession
+from tasks.session_merge import Merged, merge
+from tasks.session_plan import Known, SessionPlan, known_of
+from tasks.session_reading import FoundSession, ReadFile
+from tasks.session_run import SessionRun, session_fingerprint
+
+log = logging.getLogger("parquetry")
+Review = Callable[[Sequence[Proposal]], Collection[str]]
+"""asks a person about merges; gives the keys of those that are rejected"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became visible."""
+
+    version: int
+    """of `documents`"""
+    decisions: tuple[Decision, ...]
+    rows: tuple[DocumentRow, ...]
+    """of sessions and files, failed ones among them"""
+    taken: frozenset[str]
+    """sessions that another run had learned from meanwhile"""
+
+
+@dataclass
+class _Reviewed:
+    """What a person said of merges so far."""
+
+    review: Review | None
+    asked: set[str] = field(default_factory=set)
+    vetoed: set[str] = field(default_factory=set)
+
+    def settled(self, proposals: Sequence[Proposal]) -> bool:
+        """Whether nothing of this was rejected just now."""
+        fresh = [proposal for proposal in proposals if proposal.key not in self.asked]
+        if self.review is None or not fresh:
+            return True
+        said = set(self.review(fresh)) & {proposal.key for proposal in fresh}
+        self.asked.update(proposal.key for proposal in fresh)
+        self.vetoed |= said
+        return not said
+
+
+def publish_learned(
+    run: SessionRun, plan: SessionPlan, learned: Sequence[LearnedSession], review: Review | None
+) -> Outcome:
+    """Make what was learned visible, all of it in one commit.
+
+    Args:
+        run: in progress.
+        plan: of the run.
+        learned: every session of the plan, good or not.
+        review: asks a person; None to publish without asking.
+
+    Raises:
+        PublishConflict: others kept publishing first; nothing of this run is visible.
+        StorageError: nothing of this run is visible.
+    """
+    writer = EntryWriter(run.run.lake, run.run.stamp)
+    failed = {each.found.ref.session_id: each.failed for each in learned if each.failed is not None}
+    reviewed = _Reviewed(review)
+    base, taken, others = run.run.base, frozenset[str](), Known({}, {})
+    for _ in range(ATTEMPTS):
+        run.run.check_cancelled()
+        good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
+        merged = _merged(run, base, good, failed, reviewed)
+        rows = _rows(run, plan, failed, taken, others)
+        try:
+            version = base.version
+            if rows:
+                texts = tuple(merged.texts.values())
+                version = writer.publish(base, Learned(tuple(merged.decisions), texts, rows)).version
+            return Outcome(version, tuple(merged.decisions), rows, taken)
+        except PublishConflict as conflict:
+            log.info("%s; comparing again with what is known now", conflict)
+            base = run.run.lake.snapshot()
+            others = known_of(current_rows(base, {each.namespace for each in rows}, what="knowledge"))
+            taken = _taken(plan, others)
+    raise PublishConflict(
+        f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
+        "its answers are kept: run it again"
+    )
+
+
+def _merged(
+    run: SessionRun,
+    base: Snapshot,
+    good: Sequence[LearnedSession],
+    failed: dict[str, Verdict],
+    reviewed: _Reviewed,
+) -> Merged:
+    """Compare until every session could be compared and nobody rejects anything any more; answers are kept."""
+    while True:
+        left = [each for each in good if each.found.ref.session_id not in failed]
+        merged = merge(run, base, left, reviewed.vetoed)
+        failed.update(merged.lost)
+        if not merged.lost and reviewed.settled(merged.proposals):
+            return merged
+
+
+def _taken(plan: SessionPlan, others: Known) -> frozenset[str]:
+    """Sessions from which another run has learned at least as much since this one was planned."""
+    taken = set()
+    for found in plan.sessions:
+        now = others.sessions.get(found.ref.session_id)
+        if now is None or now.status != "indexed" or (found.known and found.known.sequence == now.sequence):
+            continue
+        read = now.metadata.get("messages")
+        if now.content_hash == found.mark.hash or (isinstance(read, int) and read > found.mark.messages):
+            taken.add(found.ref.session_id)
+    return frozenset(taken)
+
+
+def _rows(
+    run: SessionRun, plan: SessionPlan, failed: Mapping[str, Verdict], taken: Collection[str], others: Known
+) -> tuple[DocumentRow, ...]:
+    """The rows of the sessions and of the files that were read."""
+    rows: list[DocumentRow] = []
+    verdicts: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
+    for found in plan.sessions:
+        verdict = failed.get(found.ref.session_id)
+        if verdict is not None:
+            file = found.file
+            verdicts[file.namespace, file.source, file.item.path].append(verdict)
+        if found.ref.session_id not in taken:
+            rows.append(_session_row(run, found, verdict))
+    for read in plan.files:
+        file = read.file
+        row = _file_row(run, read, verdicts[file.namespace, file.source, file.item.path])
+        now = others.files.get(row.document_id)
+        if now is None or (now.content_hash, now.fingerprint, now.status) != (
+            row.content_hash,
+            row.fingerprint,
+            row.status,
+        ):
+            rows.append(row)
+    return tuple(rows)
+
+
+def _session_row(run: SessionRun, found: FoundSession, verdict: Verdict | None) -> DocumentRow:
+    fingerprint = session_fingerprint(run.run.settings, run.prompts.distill, found.file.owner)
+    row = session_row(
+        found.file, found.known, found.name, found.title, found.mark, found.at, fingerprint, run.run.stamp
+    )
+    return row if verdict is None else failed_row(row, found.known, "distill", verdict)
+
+
+def _file_row(run: SessionRun, read: ReadFile, verdicts: Sequence[Verdict]) -> DocumentRow:
+    fingerprint = session_fingerprint(run.run.settings, run.prompts.distill, read.file.owner)
+    row = file_row(read.file, fingerprint, read.content_hash, read.sessions, run.run.stamp)
+    if read.refused is not None:
+        return failed_row(row, read.file.known, *read.refused)
+    if not verdicts:
+        return row
+    again = any(verdict.fate == "retry" for verdict in verdicts)
+    detail = f"{len(verdicts)} of {read.sessions} sessions failed"
+    return failed_row(row, read.file.known, "distill", Verdict("retry" if again else "fail", "sessions-failed", detail))

@@ -1,0 +1,190 @@
+"""Reads files of chat sessions and finds what in them is new. Contains the failure of every single file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from knowledge import ids
+from knowledge.errors import SkippedDocument, Verdict, classify
+from knowledge.model import DocumentRow, RawDocument
+from knowledge.sessions.model import SessionRef, Transcript
+from knowledge.sessions.session_rows import SessionFile, mark_of, session_id, session_uri
+from knowledge.sessions.transcripts.base import Unread
+from knowledge.sessions.transcripts.registry import read_transcripts
+from knowledge.sessions.windows import Mark, first_new, processed_mark
+from tasks.fetching import AT_A_TIME, Fetching
+from tasks.session_spool import Kept
+
+_LOOK_SECONDS = 0.5
+"""between two looks whether the run was cancelled"""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session of which something is to be learned."""
+
+    file: SessionFile
+    known: DocumentRow | None
+    """its current row; None if it is new"""
+    ref: SessionRef
+    name: str
+    title: str | None
+    first_new: int
+    """0-based index of the first message to learn from"""
+    mark: Mark
+    """of all its messages"""
+    at: datetime
+    """UTC, of its last message"""
+    kept: Kept | None
+    """where it waits; None in a plan"""
+
+    @property
+    def grown(self) -> bool:
+        """Whether its beginning was read before."""
+        return self.first_new > 0
+
+
+@dataclass
+class ReadFile:
+    """What a file holds."""
+
+    file: SessionFile
+    content_hash: str = ""
+    sessions: int = 0
+    found: list[FoundSession] = field(default_factory=list)
+    failed: list[DocumentRow] = field(default_factory=list)
+    """rows of sessions that failed before and are not tried again"""
+    unread: list[str] = field(default_factory=list)
+    """what of it was lost, one sentence each"""
+    refused: tuple[str, Verdict] | None = None
+    """stage and verdict, if nothing of it could be read"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads files.
+
+    `keep` puts a session aside that is to be worked on; None of it only looks.
+    """
+
+    fetching: Fetching
+    known: Mapping[str, DocumentRow]
+    """by id: the current rows of sessions"""
+    fingerprint: Callable[[SessionFile], str]
+    max_bytes: int
+    keep: Callable[[Transcript], Kept] | None
+    look: Callable[[FoundSession, Transcript], None] | None
+    """is shown every session of which something is to be learned"""
+    check_cancelled: Callable[[], None]
+
+    def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
+        """Read files, those of services several at a time, and yield what each holds, in any order.
+
+        Raises:
+            ParquetryError: something that concerns the whole run.
+        """
+        waiting = iter(files)
+        pending: set[Future[None]] = set()
+        contents: dict[Future[None], tuple[SessionFile, list[bytes | Verdict]]] = {}
+        try:
+            while True:
+                for file in waiting:
+                    got: list[bytes | Verdict] = []
+                    future = self.fetching.start(file.namespace, file.source, partial(self._fetch, file, got))
+                    contents[future] = (file, got)
+                    pending.add(future)
+                    if future.done() or len(pending) >= AT_A_TIME:
+                        break
+                if not pending:
+                    return
+                done, pending = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
+                self.check_cancelled()
+                for future in done:
+                    future.result()
+                    file, got = contents.pop(future)
+                    yield self._opened(file, got.pop())
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _fetch(self, file: SessionFile, got: list[bytes | Verdict]) -> None:
+        self.check_cancelled()
+        item = file.item
+        if item.size > self.max_bytes:
+            detail = f"has {item.size} bytes, more than {self.max_bytes} (extraction.max_bytes)"
+            got.append(classify(SkippedDocument("too-large", detail)))
+            return
+        self.fetching.make_room(item.size)
+        try:
+            got.append(self.fetching.fetch(file.namespace, file.source, item)[1])
+        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
+            self.fetching.give_back(item.size)
+            got.append(_contained(error))
+
+    def _opened(self, file: SessionFile, content: bytes | Verdict) -> ReadFile:
+        read = ReadFile(file)
+        if isinstance(content, Verdict):
+            read.refused = ("fetch", content)
+            return read
+        read.content_hash = ids.content_hash(content)
+        if self._is_known(file, read.content_hash):
+            self.fetching.give_back(file.item.size)
+            read.sessions = int(file.known.metadata.get("sessions", 0)) if file.known else 0
+            return read
+        try:
+            for found in read_transcripts(RawDocument(content, file.item.path.rpartition("/")[2])):
+                self.check_cancelled()
+                if isinstance(found, Unread):
+                    read.unread.append(f"{file.item.uri}: {found.place}: {found.detail}")
+                    continue
+                read.sessions += 1
+                self._sort(found, read)
+        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
+            # What was found before it is worked on all the same.
+            read.refused = ("extract", _contained(error))
+        finally:
+            self.fetching.give_back(file.item.size)
+        return read
+
+    def _is_known(self, file: SessionFile, content_hash: str) -> bool:
+        """Whether a file that looks changed is not."""
+        known = file.known
+        if known is None or known.status != "indexed":
+            return False
+        return (known.content_hash, known.fingerprint) == (content_hash, self.fingerprint(file))
+
+    def _sort(self, transcript: Transcript, read: ReadFile) -> None:
+        """Whether there is something new in a session."""
+        file = read.file
+        item, fingerprint = file.item, self.fingerprint(file)
+        identity = session_id(file.namespace, file.source, item.path, transcript.name)
+        known = self.known.get(identity)
+        mark = processed_mark(transcript.messages)
+        before = None
+        if known is not None and known.fingerprint == fingerprint:
+            if known.status == "failed" and not known.transient and known.content_hash == mark.hash:
+                read.failed.append(known)
+                return
+            before = mark_of(known)
+        new = first_new(transcript.messages, before)
+        if new == len(transcript.messages):
+            return
+        last = next((message.at for message in reversed(transcript.messages) if message.at), item.modified_at)
+        ref = SessionRef(identity, session_uri(item.uri, transcript.name), file.owner)
+        kept = self.keep(transcript) if self.keep else None
+        found = FoundSession(file, known, ref, transcript.name, transcript.title, new, mark, last, kept)
+        read.found.append(found)
+        if self.look:
+            self.look(found, transcript)
+
+
+def _contained(error: Exception) -> Verdict:
+    """What a failure means for its file; raises what concerns the whole run."""
+    verdict = classify(error)
+    if verdict.fate == "stop":
+        raise error
+    return verdict

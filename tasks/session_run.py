@@ -1,0 +1,126 @@
+"""One run over chat sessions: what its parts share."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+
+from knowledge.ids import settings_hash
+from knowledge.sessions.model import Owner
+from knowledge.sessions.prompts import Prompt, load_prompt
+from knowledge.settings import Settings
+from knowledge.spending import Ledger
+from storage.answers import Answers
+from storage.current import Stored
+from storage.layout import holds_entries
+from tasks.models import Model
+from tasks.retries import PATIENCE
+from tasks.run import Run
+from tasks.session_answers import KeptAnswers
+from tasks.session_spool import Spool
+from tasks.vectors import RunVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What the language model is told."""
+
+    distill: Prompt
+    compare: Prompt
+
+
+def prompts_of(settings: Settings) -> Prompts:
+    """The prompts that the settings name.
+
+    Raises:
+        SettingsError: a prompt's file cannot be read.
+    """
+    chosen = settings.sessions
+    return Prompts(load_prompt("distill", chosen.distill_prompt), load_prompt("compare", chosen.compare_prompt))
+
+
+def session_fingerprint(settings: Settings, prompt: Prompt, owner: Owner) -> str:
+    """Hash of everything but its content that decides what is learned from a session.
+
+    Args:
+        settings: model and rules.
+        prompt: for learning.
+        owner: whose session it is.
+    """
+    chosen = settings.sessions
+    return settings_hash(
+        {
+            "prompt": prompt.version,
+            "model": settings.llm.model,
+            "tools": chosen.include_tools,
+            "confidence": chosen.min_confidence,
+            "personal_data": chosen.personal_data,
+            "owner": [owner.org_id, owner.user_id, owner.widest],
+        }
+    )
+
+
+@dataclass
+class SessionRun:
+    """A run in progress, shared by the threads that work for it."""
+
+    run: Run
+    prompts: Prompts
+    ledger: Ledger
+    spool: Spool = field(default_factory=Spool)
+    asker: KeptAnswers = field(init=False)
+    embedding_tokens: int = 0
+    """that the embedder was paid for"""
+    embedding_cost_usd: float = 0.0
+    _stored: Stored = field(init=False)
+    _vectors: dict[str, RunVectors] = field(default_factory=dict)
+    """by id of the model"""
+    _lost: int = 0
+    """sessions in a row for which the language model could not be asked"""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        answers = Answers(self.run.lake.layout)
+        self.asker = KeptAnswers(self.run.settings.llm, answers, self.ledger, self.run.check_cancelled)
+        base = self.run.base
+        # What was embedded for documents is not looked through for every entry.
+        chunks = tuple(file for file in base.files["chunks"] if holds_entries(file))
+        orphans = [file for file in self.run.lake.orphans(base) if holds_entries(file)]
+        self._stored = Stored(replace(base, files={**base.files, "chunks": chunks}), orphans)
+
+    def vectors_of(self, model: Model) -> RunVectors:
+        """Vectors of entries that exist or are being computed."""
+        with self._lock:
+            if model.id not in self._vectors:
+                self._vectors[model.id] = RunVectors(self._stored, model.open())
+            return self._vectors[model.id]
+
+    def embedded(self, tokens: int, model: Model) -> None:
+        """Tell what the embedder was paid for."""
+        if tokens:
+            with self._lock:
+                self.embedding_tokens += tokens
+                self.embedding_cost_usd += tokens * model.open().price_per_million_tokens / 1e6
+
+    def lost(self) -> None:
+        """Tell that the language model could not be asked, after all tries."""
+        with self._lock:
+            self._lost += 1
+
+    def answered(self) -> None:
+        """Tell that it answered."""
+        with self._lock:
+            self._lost = 0
+
+    @property
+    def patient(self) -> bool:
+        """Whether it is still worth asking: a service that is down is not waited for once more for every session."""
+        with self._lock:
+            return self._lost < PATIENCE
+
+    def __enter__(self) -> SessionRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.spool.close()
+        self._stored.close()
