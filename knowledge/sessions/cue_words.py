@@ -4,9 +4,8 @@ from __future__ import annotations
 
 _NEGATIONS = {
     "english": """
-        not no never none nobody nothing nowhere neither nor without unable impossible hardly rarely seldom
-        avoid avoids avoided avoiding forbid forbids forbidden prohibit prohibits prohibited ban bans banned
-        refuse refuses refused reject rejects rejected deny denies denied lack lacks lacking dislike dislikes hate hates
+        not no never none nobody nothing nowhere neither nor without hardly rarely seldom
+        avoid avoids avoided avoiding forbid forbids forbidden prohibit prohibits prohibited dislike dislikes
     """,
     "german": """
         nicht nichts nie niemals niemand ohne weder kein keine keinem keinen keiner keines verboten vermeide vermeiden
@@ -17,8 +16,8 @@ _NEGATIONS = {
 NEGATIONS = {language: frozenset(words.split()) for language, words in _NEGATIONS.items()}
 NEGATING_CHARACTERS = frozenset("不没沒未勿無无")
 """of Chinese and Japanese, where words are not set apart"""
-_MORE = ("more", "less", "fewer", "later", "earlier", "longer", "shorter", "higher", "lower")
-COMPARISONS = frozenset(_MORE)
+_MORE = "more less fewer later earlier longer shorter higher lower larger smaller bigger greater older younger"
+COMPARISONS = frozenset(_MORE.split())
 """after which, and `than`, a number follows: `no more than 5` denies nothing"""
 _CLAUSE_ENDS = "but instead however although whereas while sondern mais sino"
 CLAUSE_ENDS = frozenset(_CLAUSE_ENDS.split())
@@ -139,11 +138,11 @@ NUMBER_WORDS = {word: value for value, word in enumerate(_SMALL.split())} | {
 }
 MULTIPLIERS = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
 REPEATED = {"once": "1", "twice": "2", "thrice": "3"}
-ONE_IS_A_PERSON = frozenset(("should", "must", "can", "may", "has", "could", "would", "might", "cannot", "another"))
+_AFTER_ONE = "should must can may has could would might cannot another of which that who"
+AFTER_ONE = frozenset(_AFTER_ONE.split())
 """what follows `one` where it is no number"""
-ONE_IS_A_THING = frozenset(
-    ("no", "this", "that", "the", "each", "every", "another", "which", "any", "some", "new", "old")
-)
+_BEFORE_ONE = "no this that the each every another which any some new old"
+BEFORE_ONE = frozenset(_BEFORE_ONE.split())
 """what stands before `one` where it is no number"""
 
 _MONTHS = """
@@ -165,6 +164,10 @@ MONTHS = {
     for number, line in enumerate(_MONTHS.strip().splitlines(), start=1)
     for spelling in line.split()
 }
+AMBIGUOUS_MONTHS = frozenset(("may", "march", "mar", "sept", "mai"))
+_BEFORE_MONTH = "in since until till by every each last next this from of im seit bis en desde hasta"
+BEFORE_MONTH = frozenset(_BEFORE_MONTH.split())
+"""what stands before a month that is a word of another kind elsewhere"""
 _CALENDAR = """
     monday tuesday wednesday thursday friday saturday sunday weekday weekend mondays tuesdays wednesdays thursdays
     fridays saturdays sundays weekdays weekends
@@ -200,3 +203,6 @@ _OPENERS = """
 """
 OPENERS = frozenset(_OPENERS.split())
 """with a capital only because they often begin a sentence; so do the stop words"""
+_ENDINGS = "ing ings tion tions ment ments ness ity ities ous ive ful able ible ical ly ism ized ised ed ers ies less"
+ORDINARY_ENDINGS = tuple(_ENDINGS.split())
+"""of words that are hardly ever names"""

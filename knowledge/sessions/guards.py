@@ -6,12 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
-from knowledge.sessions.particulars import Particulars, particulars
+from knowledge.sessions.particulars import Denial, Particulars, particulars
 
 KEPT_SHARE = 0.5
 """of the words of each statement that a merge has to keep, and of the words of the merge that have to come from the
 statements: a merge may say things shorter and in other words, but what shares less is another statement"""
+_DENIED = 1
+"""words after a negation that it surely denies, not counting those that say little"""
 _NAMED = 3
 """things that a detail names at most"""
 
@@ -67,8 +70,10 @@ def objection_to_existing(draft: str, entry: str) -> Objection | None:
 
 
 def _opposed(statements: Sequence[Particulars]) -> Objection | None:
-    if len({bool(each.denials) for each in statements}) > 1:
-        return Objection("negation-differs", "one statement denies something and another one does not")
+    """One of the statements denies what another one asserts."""
+    for one, other in permutations(statements, 2):
+        if denied := _asserted(one.denials, [other]):
+            return Objection("negation-differs", f"one statement denies {_listed(denied)}, another one asserts it")
     return None
 
 
@@ -99,13 +104,16 @@ def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection |
 
 
 def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    """A denial of something that is only asserted wherever the merge comes from."""
-    said = frozenset[str]().union(*(source.stems for source in sources))
-    denied = frozenset[str]().union(*(cue.reach for source in sources for cue in (*source.denials, *source.contrasts)))
-    for cue in (*target.denials, *target.contrasts):
-        if moved := [stem for stem in cue.near[:2] if stem in said - denied]:
-            return Objection("negation-moved", f"it denies {_listed(moved)}, which was not denied")
+    if moved := _asserted((*target.denials, *target.contrasts), sources):
+        return Objection("negation-moved", f"it denies {_listed(moved)}, which is only asserted")
     return None
+
+
+def _asserted(denials: Sequence[Denial], there: Sequence[Particulars]) -> list[str]:
+    """What is denied here and stands there without any denial."""
+    said = frozenset[str]().union(*(each.stems for each in there))
+    denied = frozenset[str]().union(*(cue.reach for each in there for cue in (*each.denials, *each.contrasts)))
+    return sorted({stem for cue in denials for stem in cue.near[:_DENIED] if stem in said - denied})
 
 
 def _other_words(sources: Sequence[Particulars], target: Particulars) -> Objection | None:

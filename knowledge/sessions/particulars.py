@@ -14,11 +14,13 @@ from knowledge.sessions import cue_words as cues
 from knowledge.sessions.quantities import Quantity, moments_and_quantities
 from knowledge.sessions.statement import Statement, Word, content, read
 
+_TITLED = 0.7
+"""share of words with a capital from which capitals tell nothing"""
 _NEAR = 3
 """words that tell what a denial is about"""
 _QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
 _ALTERNATIVES = frozenset(("and/or", "he/she", "she/he", "his/her", "him/her", "s/he"))
-_PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*\??$")
+_PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*[?-]?$")
 """letters alone, with hyphens and apostrophes between them"""
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
 """e.g, U.S"""
@@ -69,6 +71,7 @@ def particulars(text: str) -> Particulars:
     moments, quantities, rest = moments_and_quantities(statement.words)
     identifiers = frozenset(word.raw for word in rest if _is_identifier(word.raw))
     others = [word for word in rest if word.raw not in identifiers]
+    titled = _is_titled(others)
     lower = {word.plain for word in statement.words if word.raw == word.raw.lower()}
     return Particulars(
         statement,
@@ -76,8 +79,8 @@ def particulars(text: str) -> Particulars:
         moments,
         identifiers,
         frozenset(_quotes(statement.text)),
-        frozenset(_name(word) for word in others if _is_name(word)),
-        frozenset(word.plain for word in others if _is_opener(word) and word.plain not in lower),
+        frozenset(_name(word) for word in others if _is_name(word, titled)),
+        frozenset(word.plain for word in others if _is_opener(word, titled) and word.plain not in lower),
         tuple(_denials(statement)),
         tuple(_contrasts(statement.words)),
         frozenset(cues.MODALITIES[word.plain] for word in rest if word.plain in cues.MODALITIES),
@@ -98,12 +101,18 @@ def _is_identifier(raw: str) -> bool:
     return raw.casefold() not in _ALTERNATIVES
 
 
-def _is_name(word: Word) -> bool:
+def _is_titled(words: Sequence[Word]) -> bool:
+    """Whether capitals tell nothing, because most words have one."""
+    meaning = [word for word in words if not word.function and word.raw[0].isalpha()]
+    return len(meaning) > 2 and sum(word.raw[0].isupper() for word in meaning) > _TITLED * len(meaning)
+
+
+def _is_name(word: Word, titled: bool) -> bool:
     letters = [each for each in word.raw if each.isalpha()]
     capitals = sum(each.isupper() for each in letters)
     if capitals == 0 or word.plain in ("i", "i'm", "i've", "i'd", "i'll"):
         return False
-    return capitals > 1 or not word.raw[0].isupper() or not word.first
+    return capitals > 1 or not word.raw[0].isupper() or not (word.first or titled)
 
 
 def _name(word: Word) -> str:
@@ -112,10 +121,12 @@ def _name(word: Word) -> str:
     return word.plain.removesuffix("s") if several else word.plain
 
 
-def _is_opener(word: Word) -> bool:
-    ordinary = word.function or word.plain in cues.OPENERS or word.plain in cues.NUMBER_WORDS
+def _is_opener(word: Word, titled: bool) -> bool:
+    if not (word.first or titled) or not word.raw[0].isupper() or _is_name(word, titled):
+        return False
+    ordinary = word.function or word.plain in cues.OPENERS or word.plain.endswith(cues.ORDINARY_ENDINGS)
     cue = word.plain in cues.MODALITIES or any(word.plain in each for each in cues.NEGATIONS.values())
-    return word.first and word.raw[0].isupper() and not ordinary and not cue and not _is_name(word)
+    return not ordinary and not cue
 
 
 def _denials(statement: Statement) -> Iterator[Denial]:
@@ -136,7 +147,7 @@ def _contrasts(words: Sequence[Word]) -> Iterator[Denial]:
             preferring = word.sentence
         if pair in (("rather", "than"), ("instead", "of")):
             yield _denial(words, at + 1, 1)
-        elif word.plain in ("over", "to") and preferring == word.sentence:
+        elif word.plain == "over" and preferring == word.sentence:
             yield _denial(words, at, 1)
 
 
@@ -158,4 +169,6 @@ def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
 
 
 def _means_something(word: Word) -> bool:
-    return not word.function and word.plain not in cues.LIGHT and any(map(str.isalnum, word.plain))
+    if word.function or word.plain in cues.LIGHT or word.plain in cues.MONTHS or word.plain in cues.CALENDAR:
+        return False
+    return word.raw[0].isalpha()

@@ -114,14 +114,10 @@ def _date(words: Sequence[Word], at: int) -> tuple[str, int]:
     if day is None and len(plain) > used and (after := _DAY.match(plain[used])) is not None:
         day, used = after, used + 1
     year = plain[used] if len(plain) > used and _YEAR.match(plain[used]) else None
-    if (
-        year is None
-        and day is None
-        and words[at].first
-        and not words[at].closes
-        and plain[0] in ("may", "march", "mar")
-    ):
-        return "", 0
+    if year is None and day is None and plain[0] in cues.AMBIGUOUS_MONTHS:
+        before = words[at - 1] if at and not words[at].first else None
+        if before is None or before.plain not in cues.BEFORE_MONTH:
+            return "", 0
     return "-".join((year or "", month, f"{int(day['day']):02}" if day else "")), used + (year is not None)
 
 
@@ -180,7 +176,7 @@ def _spelled(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None
     plain = words[at].plain
     if plain in cues.REPEATED and (plain != "once" or following in ("a", "per", "every", "each")):
         return [(cues.REPEATED[plain], "x", None)], 1
-    if plain == "one" and (following in cues.ONE_IS_A_PERSON or (at and words[at - 1].plain in cues.ONE_IS_A_THING)):
+    if plain == "one" and _stands_for_something(words, at):
         return [], 0
     total, part, used = 0, 0, 0
     for word in words[at:]:
@@ -201,6 +197,14 @@ def _spelled(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None
     end = at + used
     unit, more = _unit(None, words[end] if end < len(words) and not words[end - 1].closes else None)
     return [(str(total + part), unit, None)], used + more
+
+
+def _stands_for_something(words: Sequence[Word], at: int) -> bool:
+    """Whether `one` at a place is a pronoun or as good as an article."""
+    following = words[at + 1].plain if at + 1 < len(words) and not words[at].closes else "that"
+    before = words[at - 1].plain if at and not words[at].first else ""
+    opens = (words[at].first or words[at - 1].closes) and following not in cues.UNITS
+    return opens or following in cues.AFTER_ONE or before in cues.BEFORE_ONE
 
 
 def _bound(words: Sequence[Word], at: int) -> str | None:

@@ -69,7 +69,7 @@ def read(text: str) -> Statement:
         first = True
         for token in line.split():
             word = bare(token)
-            if word and not _BULLET.match(token):
+            if word and not (first and _BULLET.match(token)):
                 found.append((word, sentence, first, bool(_CLAUSE_END.search(token))))
                 first = False
             if _SENTENCE_END.search(token) and not _NO_END.match(token):
