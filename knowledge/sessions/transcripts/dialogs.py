@@ -32,13 +32,13 @@ class Dialog:
 
 
 def is_message(value: object) -> bool:
-    """Whether a JSON value is a message with its role."""
-    return (
-        isinstance(value, dict)
-        and role_of(value.get("role")) is not None
-        and not _MESSAGE_KEYS.isdisjoint(value)
-        and not any(key in value for key in SESSION_KEYS)
-    )
+    """Whether a JSON value is a message with its role; one that names its session, too, is a row of a table."""
+    return says(value) and isinstance(value, dict) and not any(key in value for key in SESSION_KEYS)
+
+
+def says(value: object) -> bool:
+    """Whether a JSON value has the keys of a message."""
+    return isinstance(value, dict) and role_of(value.get("role")) is not None and not _MESSAGE_KEYS.isdisjoint(value)
 
 
 def dialog_of(value: object) -> Dialog | None:

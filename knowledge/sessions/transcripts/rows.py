@@ -10,7 +10,7 @@ from knowledge.extract.delimited import read_rows
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
-from knowledge.sessions.transcripts.dialogs import is_message
+from knowledge.sessions.transcripts.dialogs import add_message, is_message, says
 from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
 
 _SPEAKER = ("role", "speaker", "from", "author", "sender", "participant", "user", "name")
@@ -97,7 +97,9 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     if not rows or any(is_message(row) for row in rows):
         return None
     columns = _columns(list(dict.fromkeys(key for row in rows for key in row)))
-    if columns is None or not any(_cell(row, columns.speaker) and _cell(row, columns.text) for row in rows):
+    if columns is None or not any(
+        _cell(row, columns.speaker) and (_cell(row, columns.text) or says(row)) for row in rows
+    ):
         return None
     return columns
 
@@ -121,6 +123,8 @@ def _cell(row: object, column: str | None) -> str:
 
 def _add(builder: SessionBuilder, row: object, columns: Columns) -> bool:
     speaker, text = _cell(row, columns.speaker), _cell(row, columns.text)
+    if not text and says(row):
+        return add_message(builder, row)
     if not speaker or not isinstance(row, dict) or columns.text not in row:
         return False
     role = role_of(speaker)

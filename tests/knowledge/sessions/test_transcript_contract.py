@@ -1,6 +1,7 @@
 """The same conversation in every format gives the same session."""
 
 import re
+from pathlib import Path
 
 import pytest
 from transcript_samples import HIDDEN, SAMPLES, TURNS, speech
@@ -97,3 +98,9 @@ def test_line_ends_of_another_system_make_no_difference(sample):
 
 def test_every_format_has_a_sample():
     assert {sample.format for sample in SAMPLES} == {form.name for form in FORMATS}
+
+
+def test_the_page_about_formats_names_every_one():
+    page = Path(__file__).parents[3] / "docs" / "sessions-formats.md"
+    named = re.findall(r"^\| `([a-z-]+)` \|", page.read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(form.name for form in FORMATS)

@@ -42,6 +42,16 @@ def test_rows_may_hold_tools_times_and_ids():
     ]
 
 
+def test_rows_may_hold_whole_messages_of_an_api():
+    call = {"id": "c", "function": {"name": "look", "arguments": "{}"}}
+    rows = Lines(
+        {"thread_id": "s", "id": "q", "role": "user", "content": [{"type": "text", "text": {"value": "u"}}]},
+        {"thread_id": "s", "id": "r", "role": "assistant", "content": None, "tool_calls": [call]},
+    )
+    assert told(rows) == [("user", "u"), ("assistant", "tool_call", "look", "{}")]
+    assert [one.id for one in only(rows).messages] == ["q", "r"]
+
+
 def test_a_row_without_a_speaker_is_named():
     found = read("role,content\nuser,hello\n,orphan\nassistant,hi\n")
     assert [one.place for one in found if isinstance(one, Unread)] == ["row 3"]
