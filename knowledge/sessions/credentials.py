@@ -54,7 +54,7 @@ _NAMED = re.compile(
     )
     ["'`]?
     (?: \s*(?:=|:=|:|：|=>|->)\s*
-      | \s+(?:[\w-]+\s+){0,6}?(?:is|was|are|to|ist|lautet|es|est)\s+
+      | \s+(?:[\w-]+\s+){0,6}?(?:is|was|are|ist|lautet|es|est|(?:set|changed|reset)\s+to)\s+
         (?:now\s+|still\s+|always\s+|(?:set|changed|reset)\s+to\s+)?(?::\s*)?
       | (?:是|は|为)\s*
       | \s+(?=["'`])
@@ -71,6 +71,8 @@ _PLACEHOLDER = re.compile(
 _DIGITS_ALONE = re.compile(r"\d+[.!?%]?")
 _PIN = re.compile(r"\d{4,8}[.!?]?")
 _UNNAMED = re.compile(r"(?<![\w/+=.-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w/+=-])")
+_SYLLABLES = re.compile(r"[a-z]{5,}")
+"""in a name several times, in 40 letters of random base64 once in twenty"""
 _UNNAMED_BITS = 4.3
 """Entropy of the letters of a text without spaces from which it is taken for a key, if small and large letters and
 digits are mixed in it: random base64 of 40 letters has about 4.7, hexadecimal digits (commits, hashes) at most 4.0,
@@ -129,7 +131,7 @@ def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
 
 def _looks_random(value: str) -> bool:
     kinds = any(c.islower() for c in value) and any(c.isupper() for c in value) and any(c.isdigit() for c in value)
-    if not kinds:
+    if not kinds or len(_SYLLABLES.findall(value)) > 1:
         return False
     counts = Counter(value)
     bits = -sum(count / len(value) * math.log2(count / len(value)) for count in counts.values())

@@ -89,9 +89,8 @@ def _has_phone(text: str) -> bool:
             before = text[max(0, match.start - _NEAR) : match.start]
             if len(phonenumbers.national_significant_number(match.number)) < _SHORTEST:
                 continue
-            if _PHONE_WORD.search(before):
-                return True
             grouped = match.raw_string.startswith("0") or not match.raw_string.isdigit()
-            if grouped and _CALL_WORD.search(before) and phonenumbers.is_valid_number(match.number):
+            valid = phonenumbers.is_valid_number(match.number)
+            if ((grouped or valid) and _PHONE_WORD.search(before)) or (grouped and valid and _CALL_WORD.search(before)):
                 return True
     return False
