@@ -41,7 +41,7 @@ def namespaces(
     if not found:
         typer.echo("No documents.")
         return
-    columns = ("namespace", "documents", "indexed", "chunks", "public", "organization", "individual")
+    columns = ("namespace", "documents", "indexed", "chunks", "entries", "public", "organization", "individual")
     print_table(
         (*columns, "embedder", "published"),
         [
@@ -63,10 +63,10 @@ def delete(
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all documents of a namespace out of the corpus; earlier versions keep them."""
+    """Take everything of a namespace out of the corpus; earlier versions keep it."""
     from knowledge.rows import new_stamp
     from storage.namespaces import namespaces_of
-    from storage.rewrite import remove_documents
+    from storage.rewrite import remove_namespace
 
     settings = settings_for(config, corpus)
     root = settings.corpus.root
@@ -75,24 +75,28 @@ def delete(
         raise SettingsError(
             f"no namespace {name!r} in corpus {root}; it has {', '.join(map(repr, known)) or 'no documents at all'}"
         )
-    documents = known[name].documents
     if not yes:
-        _ask(name, documents)
-    done = remove_documents(
-        Lake(root, create=True, single_writer=settings.corpus.single_writer), ("*",), new_stamp(), name
-    )
+        _ask(name, _told(known[name].documents, known[name].entries))
+    lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
+    done = remove_namespace(lake, name, new_stamp())
     feeding = sorted(s.name for s in settings.source if (s.namespace or settings.corpus.namespace) == name)
     if as_json:
-        print_json({"run_id": done.run_id, "version": done.version, "removed": len(done.rows), "sources": feeding})
+        removed = {"removed": len(done.documents), "entries": len(done.entries)}
+        print_json({"run_id": done.run_id, "version": done.version, **removed, "sources": feeding})
         return
-    typer.echo(f"Removed {len(done.rows)} documents of {name}. Corpus {root}: published version {done.version}.")
+    told = _told(len(done.documents), len(done.entries))
+    typer.echo(f"Removed {told} of {name}. Corpus {root}: published version {done.version}.")
     typer.echo(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
     if feeding:
         typer.echo(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")
 
 
-def _ask(name: str, documents: int) -> None:
+def _told(documents: int, entries: int) -> str:
+    return f"{documents} documents" + (f" and {entries} entries" if entries else "")
+
+
+def _ask(name: str, what: str) -> None:
     if not sys.stdin.isatty():
-        raise RefusedError(f"{documents} documents of namespace {name!r} would be removed; to agree, give --yes")
-    if not typer.confirm(f"Remove all {documents} documents of namespace {name!r}?", err=True):
+        raise RefusedError(f"{what} of namespace {name!r} would be removed; to agree, give --yes")
+    if not typer.confirm(f"Remove all {what} of namespace {name!r}?", err=True):
         raise RefusedError("nothing was removed")

@@ -32,8 +32,10 @@ def restore(
 
     settings = settings_for(config, corpus)
     done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
-    removed = sum(row.removed for row in done.rows)
-    back = len(done.rows) - removed
+    removed = sum(row.removed for row in done.documents)
+    back = len(done.documents) - removed
+    forgotten = sum(row.removed for row in done.entries)
+    known = len(done.entries) - forgotten
     if as_json:
         print_json(
             {
@@ -41,12 +43,15 @@ def restore(
                 "version": done.version,
                 "restored_version": version,
                 "documents": {"restored": back, "removed": removed},
+                "entries": {"restored": known, "removed": forgotten},
             }
         )
     elif not done.rows:
         typer.echo(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
     else:
         typer.echo(f"{back} documents are as they were at version {version}, {removed} were not there and left.")
+        if done.entries:
+            typer.echo(f"{known} entries are as they were then, {forgotten} were not there and left.")
         typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
         typer.echo("The next refresh brings what its sources hold by then.")
 

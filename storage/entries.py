@@ -27,7 +27,7 @@ from storage.database import Connection, each_row
 from storage.knowledge_views import IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import entries_shard_name
-from storage.ledger import history_of, write_decisions
+from storage.ledger import history_of, taken_back, write_decisions
 from storage.shards import RevisionChunks, Shard, StoredText, write_chunks, write_shard, write_texts
 from storage.snapshot_views import connect_snapshot
 
@@ -144,7 +144,8 @@ class EntryWriter:
             decisions: of this namespace.
             restate: give at least one row, without which the decisions would not count.
         """
-        named = sorted(set(texts).union(*map(entries_named, decisions)))
+        earlier = [other for decision in decisions for other in taken_back(connection, decision)]
+        named = sorted(set(texts).union(*map(entries_named, (*decisions, *earlier))))
         known = last_rows(connection, namespace, named)
         stored = self._stored(texts, known)
         standing = standings([*history_of(connection, namespace, named), *decisions])

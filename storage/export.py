@@ -7,7 +7,7 @@ numbers know of no others. Runs and failures tell of everybody's documents and a
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -120,7 +120,10 @@ def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapsho
     """
     files: dict[Table, tuple[str, ...]] = dict.fromkeys(TABLES, ())
     with connect_snapshot(snapshot) as connection, reading():
-        select_visible(connection, filters, "documents", [f'"{name}"' for name in schema.DOCUMENTS.names])
+        # Whoever takes their documents along takes what is known to them, too.
+        select_visible(
+            connection, replace(filters, what="both"), "published", [f'"{name}"' for name in schema.DOCUMENTS.names]
+        )
         scoped: dict[Table, str] = {
             # How often a namespace was published to tells of others as well.
             "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",

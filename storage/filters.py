@@ -10,7 +10,9 @@ from typing import Any
 import duckdb
 
 from knowledge.errors import SettingsError, first_line
+from knowledge.model import What
 from storage.database import Connection, reading, sql_string
+from storage.knowledge_views import answers
 from storage.where import parse_where
 
 
@@ -47,6 +49,8 @@ class Filters:
     """dotted path into the metadata, and the value there: as text, or as one of a list"""
     where: str | None = None
     """SQL expression over the columns of the view `documents`"""
+    what: What = "documents"
+    """whether documents answer, or entries, or both in one ranking"""
 
     def __post_init__(self) -> None:
         for name in ("since", "until"):
@@ -140,8 +144,14 @@ def select_visible(
         raise SettingsError(f"where {filters.where!r} cannot be computed: {problem}") from error
 
 
+_OF_SESSION = ("session_id", "session_uri", "session_user", "said_at", "evidence", "text", "reasoning", "candidates")
+"""columns of a decision that tell of the session it came from"""
+
+
 def restrict(connection: Connection, caller: Caller) -> None:
-    """Leave in the views `documents`, `chunks` and `texts` what a caller may see.
+    """Leave in the views about documents, entries, sessions and decisions what a caller may see.
+
+    Of a decision that is somebody else's session's, the caller sees what became of which entry, and not the session.
 
     For this program's own reading. SQL that the caller writes could ask what is below them: `storage.export.scoped`.
 
@@ -151,11 +161,17 @@ def restrict(connection: Connection, caller: Caller) -> None:
     """
     names = (caller.org_id or None, caller.user_id or None)
     organization, user = ("NULL" if name is None else sql_string(name) for name in names)
-    # The other views look for `documents` by its name whenever they are read.
-    connection.execute("ALTER VIEW documents RENAME TO every_document")
-    connection.execute(
-        f"CREATE VIEW documents AS SELECT * FROM every_document WHERE {_may_be_seen(organization, user)}"
-    )
+    seen, own = _may_be_seen(organization, user), f"coalesce(session_user = {user}, false)"
+    hidden = ", ".join(f"CASE WHEN {own} THEN {name} END AS {name}" for name in _OF_SESSION)
+    columns = {
+        "published": f"* FROM every_published WHERE {seen}",
+        "entry_history": f"* FROM every_entry_history WHERE {seen}",
+        "decisions": f"* REPLACE ({hidden}) FROM every_decisions WHERE {own} OR (visibility IS NOT NULL AND {seen})",
+    }
+    # The other views look for these by their names whenever they are read.
+    for view, selected in columns.items():
+        connection.execute(f"ALTER VIEW {view} RENAME TO every_{view}")
+        connection.execute(f"CREATE VIEW {view} AS SELECT {selected}")
 
 
 def _may_be_seen(organization: str, user: str) -> str:
@@ -176,6 +192,7 @@ def _certain(filters: Filters) -> _Conditions:
     conditions = _Conditions()
     bind, add = conditions.bind, conditions.add
     add("revision <> 0")
+    add(answers(filters.what))
     if filters.caller is not None:
         # An empty name is nobody's.
         add(_may_be_seen(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))

@@ -27,6 +27,7 @@ from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
 from storage.index_build import FORMAT, IndexState, advance, create_tables, file_name, is_worn, read_state, transaction
 from storage.index_views import Space, statements
+from storage.knowledge_views import IS_ENTRY
 from storage.lake import Snapshot
 from storage.layout import Layout
 from storage.places import files_at
@@ -286,9 +287,10 @@ def bring(connection: Connection, snapshot: Snapshot) -> None:
 def spaces_of(connection: Connection) -> list[Space]:
     """The vector spaces of the index in the current database."""
     found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
+    ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
     return [
-        Space(number, embedder, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0])
-        for number, embedder, dimension in found
+        Space(number, name, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0], mixed)
+        for number, name, dimension in found
     ]
 
 

@@ -24,7 +24,7 @@ from storage.layout import Table
 from storage.snapshot_views import scan
 from storage.tokens import MACROS
 
-FORMAT = 5
+FORMAT = 6
 """raised when an older program would misread the file; an index of another format is built again"""
 WORN_SHARE = 0.3
 """of dead or unsorted rows that make an index be built again"""

@@ -1,12 +1,17 @@
-"""Views and macros of the search index: plain SQL that any DuckDB from 1.4 on runs, without an extension."""
+"""Views and macros of the search index: plain SQL that any DuckDB from 1.4 on runs, without an extension.
+
+The macros search documents; entries are found by `parquetry search --what`, under the permissions of who asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from knowledge.model import SESSION_TYPE
 from knowledge.rank import VECTOR_WEIGHT
 from storage.codes import code_columns
+from storage.knowledge_views import ENTRY_COLUMNS, IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS
 from storage.ranking import (
     best,
     candidates,
@@ -32,20 +37,32 @@ class Space:
     dimension: int
     rows: int
     """vectors in it"""
+    mixed: bool = False
+    """there are vectors of entries among them"""
 
 
-_DOCUMENTS = "CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc) FROM parts.documents"
+_DOCUMENTS = (
+    "CREATE OR REPLACE VIEW published AS SELECT * EXCLUDE (doc) FROM parts.documents",
+    f"CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc) FROM parts.documents WHERE {IS_DOCUMENT}",
+    f"""CREATE OR REPLACE VIEW entries AS SELECT {ENTRY_COLUMNS}
+    FROM (SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)""",
+    f"""CREATE OR REPLACE VIEW sessions AS SELECT {SESSION_COLUMNS} FROM parts.documents
+    WHERE media_type = '{SESSION_TYPE}'""",
+)
 
-_CHUNKS = """CREATE OR REPLACE VIEW chunks AS
+_EVERY_CHUNK = """CREATE OR REPLACE VIEW parts.every_chunk AS
 SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
     d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
-    {vector} AS vector, c.revision
+    {vector} AS vector, c.revision, d.media_type
 FROM parts.chunks AS c JOIN parts.documents AS d USING (doc)"""
+_CHUNKS = f"""CREATE OR REPLACE VIEW chunks AS
+SELECT * EXCLUDE (media_type) FROM parts.every_chunk WHERE {IS_DOCUMENT}"""
 
 _COPIES = "CREATE OR REPLACE VIEW runs AS FROM parts.runs", "CREATE OR REPLACE VIEW failures AS FROM parts.failures"
 
-_VISIBLE = "(SELECT doc, count(*) AS copies FROM parts.documents WHERE doc IS NOT NULL GROUP BY doc)"
-_LIVE = "(SELECT DISTINCT doc FROM parts.documents WHERE doc IS NOT NULL)"
+_SEARCHED = f"(SELECT * FROM parts.documents WHERE doc IS NOT NULL AND {IS_DOCUMENT})"
+_VISIBLE = f"(SELECT doc, count(*) AS copies FROM {_SEARCHED} GROUP BY doc)"
+_LIVE = f"(SELECT DISTINCT doc FROM {_SEARCHED})"
 _RESULT = """d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
     d.title, c.kind, c.page, c.headings, c.start, c."end", c.text"""
 _ASKED = """asked AS MATERIALIZED (
@@ -55,8 +72,8 @@ _ASKED = """asked AS MATERIALIZED (
         SELECT term, sum(times) AS times FROM asked
         WHERE term IS NOT NULL AND (NOT stop OR (SELECT bool_and(stop) FROM asked)) GROUP BY term
     )"""
-_CHUNK_COUNT = "(SELECT sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"
-_MEAN_LENGTH = "(SELECT sum(r.length) / sum(r.chunks) FROM parts.documents JOIN parts.revisions AS r USING (doc))"
+_CHUNK_COUNT = f"(SELECT sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS r USING (doc))"
+_MEAN_LENGTH = f"(SELECT sum(r.length) / sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS r USING (doc))"
 
 
 def statements(spaces: Sequence[Space]) -> list[str]:
@@ -66,7 +83,7 @@ def statements(spaces: Sequence[Space]) -> list[str]:
         spaces: of the index. Macros that compare vectors are made for an index with one space; with several, each
             embedder's vectors are columns of `parts.chunks`.
     """
-    made = [_DOCUMENTS, *_COPIES, _CHUNKS.format(vector=_vector(spaces)), _text_macro()]
+    made = [*_DOCUMENTS, *_COPIES, _EVERY_CHUNK.format(vector=_vector(spaces)), _CHUNKS, _text_macro()]
     if len(spaces) == 1:
         made += [_vector_macro(spaces[0]), hybrid_macro(spaces[0], embeds=False)]
     return made
@@ -106,7 +123,9 @@ def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
         ), code AS MATERIALIZED (
             SELECT {packed} FROM turned, (SELECT median(abs(turned)) AS middle FROM turned)
         )"""
-    nearest = candidates(space.number, distance(columns, signs, large), str(TWO_STAGE_CANDIDATES), None)
+    nearest = candidates(
+        space.number, distance(columns, signs, large), str(TWO_STAGE_CANDIDATES), _LIVE if space.mixed else None
+    )
     scores = best(vector_scores(space.number, query, None, "nearest"), limit)
     return f"WITH {code}, nearest AS MATERIALIZED ({nearest}) SELECT * FROM ({scores})"
 

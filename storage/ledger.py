@@ -103,6 +103,17 @@ def history_of(
         entries, known = wider, named
 
 
+def taken_back(connection: Connection, decision: Decision) -> list[Decision]:
+    """The decision that one undoes, the one that this undoes in turn, and so on; empty if it undoes none."""
+    found: list[Decision] = []
+    undoes = decision.undoes
+    while undoes is not None:
+        (row,) = rows(connection, "SELECT * FROM decisions WHERE decision_id = $1", [undoes])
+        found.append(decision_of(row))
+        undoes = row["undoes"]
+    return found
+
+
 _NAMING = """SELECT * FROM decisions WHERE namespace = $1 AND (
     list_contains($2::VARCHAR[], entry_id) OR list_has_any(adds, $2::VARCHAR[])
     OR list_has_any(retires, $2::VARCHAR[]) OR list_has_any(links, $2::VARCHAR[])

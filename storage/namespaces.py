@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.database import rows
+from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Snapshot
 from storage.snapshot_views import connect_snapshot
 
@@ -19,6 +20,9 @@ class Namespace:
     indexed: int
     """documents that a search can find"""
     chunks: int
+    """of documents"""
+    entries: int
+    """pieces of knowledge from chat sessions"""
     public: int
     """documents that everybody may see"""
     organization: int
@@ -32,7 +36,7 @@ class Namespace:
 
 
 def namespaces_of(snapshot: Snapshot) -> list[Namespace]:
-    """The namespaces that hold documents, by name.
+    """The namespaces that hold anything, by name.
 
     Args:
         snapshot: of the corpus.
@@ -43,12 +47,15 @@ def namespaces_of(snapshot: Snapshot) -> list[Namespace]:
     with connect_snapshot(snapshot) as connection:
         found = rows(
             connection,
-            """SELECT namespace, count(*) AS documents, count(*) FILTER (revision <> 0) AS indexed,
-                sum(chunks)::BIGINT AS chunks, count(*) FILTER (visibility = 'public') AS public,
-                count(*) FILTER (visibility = 'organization') AS organization,
-                count(*) FILTER (visibility = 'individual') AS individual,
+            f"""SELECT namespace, count(*) FILTER (of_documents) AS documents,
+                count(*) FILTER (of_documents AND revision <> 0) AS indexed,
+                coalesce(sum(chunks) FILTER (of_documents), 0)::BIGINT AS chunks,
+                count(*) FILTER ({IS_ENTRY}) AS entries,
+                count(*) FILTER (of_documents AND visibility = 'public') AS public,
+                count(*) FILTER (of_documents AND visibility = 'organization') AS organization,
+                count(*) FILTER (of_documents AND visibility = 'individual') AS individual,
                 coalesce(list_sort(list(DISTINCT embedder) FILTER (revision <> 0)), []) AS embedders, published_at
-            FROM documents
+            FROM (SELECT *, {IS_DOCUMENT} AS of_documents FROM published)
             JOIN (SELECT namespace, max(indexed_at) AS published_at FROM document_history GROUP BY ALL)
                 USING (namespace)
             GROUP BY namespace, published_at ORDER BY namespace""",

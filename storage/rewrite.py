@@ -1,20 +1,25 @@
-"""Publishes that need no source: an earlier version comes back, documents leave."""
+"""Publishes that need no source: an earlier version comes back, documents or whole namespaces leave."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from time import perf_counter
 
 from knowledge.errors import PublishConflict, SettingsError, StorageError
-from knowledge.model import DocumentRow
-from knowledge.rebase import by_key
+from knowledge.model import ENTRY_TYPE, KNOWLEDGE_TYPES, DocumentRow
+from knowledge.rebase import Key, by_key
 from knowledge.restore import restore
 from knowledge.rows import Stamp, removed_row
 from knowledge.select import is_named
-from storage.current import current_rows
+from knowledge.sessions.model import Decision
+from knowledge.sessions.undo import rewritten
+from storage.current import Content, current_rows
 from storage.database import sql_list, tuples
 from storage.lake import Lake, Snapshot
+from storage.ledger import write_decisions
+from storage.shards import Shard
 from storage.snapshot_views import connect_snapshot
 
 ATTEMPTS = 8
@@ -29,11 +34,21 @@ class Rewrite:
     version_before: int
     version: int
     rows: tuple[DocumentRow, ...]
-    """as published; tombstones are marked `removed`"""
+    """as published, of documents, entries and sessions; tombstones are marked `removed`"""
+
+    @property
+    def documents(self) -> list[DocumentRow]:
+        """The rows of documents."""
+        return [row for row in self.rows if row.media_type not in KNOWLEDGE_TYPES]
+
+    @property
+    def entries(self) -> list[DocumentRow]:
+        """The rows of entries."""
+        return [row for row in self.rows if row.media_type == ENTRY_TYPE]
 
 
 def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | None = None) -> Rewrite:
-    """Publish a version whose documents, texts and chunks are those of an earlier one.
+    """Publish a version whose documents, entries and sessions are those of an earlier one.
 
     Args:
         lake: the corpus.
@@ -45,7 +60,7 @@ def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | Non
         SettingsError: there is no such version.
         StorageError: texts of that version are not there any more, or the publish failed; nothing was published.
     """
-    then = by_key(_rows(lake.snapshot(version), namespace))
+    then = by_key(_rows(lake.snapshot(version), namespace, "all"))
 
     def decide(snapshot: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
         rows = restore(then, by_key(current), stamp)
@@ -57,7 +72,7 @@ def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | Non
             )
         return rows
 
-    return _rewrite(lake, "restore", decide, stamp, namespace)
+    return _rewrite(lake, "restore", decide, stamp, namespace, "all")
 
 
 def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: str | None = None) -> Rewrite:
@@ -84,45 +99,95 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
     return _rewrite(lake, "remove", decide, stamp, namespace)
 
 
+def remove_namespace(lake: Lake, namespace: str, stamp: Stamp) -> Rewrite:
+    """Publish a version without anything of a namespace: documents, entries, and the marks of sessions read.
+
+    Args:
+        lake: the corpus.
+        namespace: to empty.
+        stamp: of this run.
+
+    Raises:
+        StorageError: the publish failed; nothing was published.
+    """
+
+    def decide(_: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
+        return [removed_row(row, stamp, "remove/namespace: its namespace was deleted") for row in current]
+
+    return _rewrite(lake, "remove", decide, stamp, namespace, "all")
+
+
 def _rewrite(
     lake: Lake,
     kind: str,
     decide: Callable[[Snapshot, Sequence[DocumentRow]], list[DocumentRow]],
     stamp: Stamp,
     namespace: str | None,
+    what: Content = "documents",
 ) -> Rewrite:
     started = perf_counter()
     for _ in range(ATTEMPTS):
         snapshot = lake.snapshot()
-        rows = decide(snapshot, _rows(snapshot, namespace))
+        current = _rows(snapshot, namespace, what)
+        rows = decide(snapshot, current)
+        live = {(row.namespace, row.document_id) for row in current}
+        decisions = _on_record(kind, [row for row in rows if row.media_type == ENTRY_TYPE], live, stamp)
         try:
-            version = lake.publish(snapshot, rows, stamp.run_id)
+            version = _publish(lake, snapshot, rows, decisions, stamp)
         except PublishConflict:
             continue
         rewrite = Rewrite(stamp.run_id, snapshot.version, version, tuple(rows))
-        lake.record(_run_row(kind, rewrite, stamp, perf_counter() - started), [])
+        lake.record(run_row(kind, snapshot.version, version, rows, stamp, perf_counter() - started), [])
         return rewrite
     raise PublishConflict(f"other runs published {ATTEMPTS} times meanwhile; nothing was changed, try again")
 
 
-def _run_row(kind: str, rewrite: Rewrite, stamp: Stamp, seconds: float) -> dict[str, object]:
-    removed = sum(row.removed for row in rewrite.rows)
+def _publish(
+    lake: Lake, snapshot: Snapshot, rows: Sequence[DocumentRow], decisions: Sequence[Decision], stamp: Stamp
+) -> int:
+    if not decisions:
+        return lake.publish(snapshot, rows, stamp.run_id)
+
+    def before(sequences: Mapping[str, int]) -> list[Shard]:
+        name = f"{stamp.run_id}-{time.time_ns():x}.parquet"
+        return [write_decisions(lake.layout, name, decisions, sequences, snapshot.version)]
+
+    return lake.publish(snapshot, rows, stamp.run_id, before)
+
+
+def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: Stamp) -> list[Decision]:
+    """The decision that tells, for each namespace, which entries a rewrite brought back and took out."""
+    made = []
+    for namespace in sorted({row.namespace for row in rows}):
+        mine = [row for row in rows if row.namespace == namespace]
+        adds = tuple(r.document_id for r in mine if not r.removed and (namespace, r.document_id) not in live)
+        retires = tuple(row.document_id for row in mine if row.removed)
+        if adds or retires:
+            made.append(rewritten(namespace, adds, retires, kind, stamp))
+    return made
+
+
+def run_row(
+    kind: str, version_before: int, version: int, rows: Sequence[DocumentRow], stamp: Stamp, seconds: float
+) -> dict[str, object]:
+    """The row of the table `runs` of a publish that needs no source."""
+    removed = sum(row.removed for row in rows)
     return {
         "run_id": stamp.run_id,
         "kind": kind,
         "status": "completed",
         "started_at": stamp.at,
         "seconds": seconds,
-        "namespaces": sorted({row.namespace for row in rewrite.rows}),
-        "version_before": rewrite.version_before,
-        "version_after": rewrite.version,
-        "changed": len(rewrite.rows) - removed,
+        "namespaces": sorted({row.namespace for row in rows}),
+        "version_before": version_before,
+        "version_after": version,
+        "changed": len(rows) - removed,
         "removed": removed,
     }
 
 
-def _rows(snapshot: Snapshot, namespace: str | None) -> list[DocumentRow]:
-    return current_rows(snapshot, None if namespace is None else (namespace,))
+def _rows(snapshot: Snapshot, namespace: str | None, what: Content) -> list[DocumentRow]:
+    return current_rows(snapshot, None if namespace is None else (namespace,), what)
 
 
 def _without_chunks(snapshot: Snapshot, rows: Sequence[DocumentRow]) -> list[DocumentRow]:

@@ -37,8 +37,6 @@ class Visible:
 
     def __init__(self, connection: Connection, filters: Filters) -> None:
         self._connection = connection
-        self.everything = filters == Filters()
-        """nothing is left out"""
         # Rows are known by their place, which is faster to compare than their id.
         placed = "(SELECT *, rowid AS place FROM parts.documents) AS documents"
         select_visible(connection, filters, placed, ("doc", "place"), "visible_documents")
@@ -59,9 +57,13 @@ class Visible:
         }
         """by embedder"""
         revisions, self.documents, self.chunks, self.length = (sum(row[i] for row in found) for i in range(4, 8))
-        ((dead, known),) = tuples(
-            connection, "SELECT (SELECT count(*) FROM parts.dead), (SELECT count(*) FROM parts.revisions)"
+        ((dead, known, live),) = tuples(
+            connection,
+            """SELECT (SELECT count(*) FROM parts.dead), (SELECT count(*) FROM parts.revisions),
+                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL)""",
         )
+        self.everything = self.documents == live
+        """Nothing that is current is left out."""
         self.whole = not dead and self.documents == revisions == known
         """Every posting is of one visible document, and nothing has to be joined to know it."""
 

@@ -11,7 +11,8 @@ from storage.layout import TABLES
 from storage.snapshot_views import script
 from tests.records import failed, row
 
-NAMES = ("documents", "chunks", "texts", "runs", "failures", "searches", "document_history")
+KNOWLEDGE = ("published", "entries", "entry_history", "decisions", "sessions")
+NAMES = ("documents", "chunks", "texts", "runs", "failures", "searches", "document_history", *KNOWLEDGE)
 VIEWS = {*NAMES, *(f"all_{table}" for table in TABLES[:-1])}
 
 

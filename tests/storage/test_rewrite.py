@@ -110,11 +110,11 @@ class Busy:
     def snapshot(self, version=None):
         return self.shelf.lake.snapshot(version)
 
-    def publish(self, base, rows, run_id):
+    def publish(self, base, rows, run_id, before=None):
         if self.times:
             self.times -= 1
             self.shelf.publish({f"new{self.times}.md": ["new"]})
-        return self.shelf.lake.publish(base, rows, run_id)
+        return self.shelf.lake.publish(base, rows, run_id, before)
 
     def record(self, run, failures):
         self.shelf.lake.record(run, failures)
