@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -46,16 +47,18 @@ class KnownEntries:
     def __init__(self, snapshot: Snapshot, scopes: Collection[EntryScope]) -> None:
         self._numbers = {scope: number for number, scope in enumerate(sorted(scopes, key=lambda each: each.sort_key))}
         self._lock = threading.Lock()
-        self._folder = tempfile.TemporaryDirectory(prefix="parquetry-entries-")
-        self._connection = connect_snapshot(snapshot)
-        with reading():
-            self._copy(snapshot)
+        with ExitStack() as opened:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="parquetry-entries-"))
+            self._connection = opened.enter_context(connect_snapshot(snapshot))
+            with reading():
+                self._copy(snapshot, Path(folder))
+            self._opened = opened.pop_all()
 
-    def _copy(self, snapshot: Snapshot) -> None:
+    def _copy(self, snapshot: Snapshot, folder: Path) -> None:
         run = self._connection.execute
         run(f"SET memory_limit = '{MEMORY}'")
-        run(f"SET temp_directory = {sql_string(str(Path(self._folder.name) / 'spill'))}")
-        run(f"ATTACH {sql_string(str(Path(self._folder.name) / 'known.duckdb'))} AS known")
+        run(f"SET temp_directory = {sql_string(str(folder / 'spill'))}")
+        run(f"ATTACH {sql_string(str(folder / 'known.duckdb'))} AS known")
         run(
             "CREATE TABLE known.scopes (scope INTEGER, namespace VARCHAR, visibility VARCHAR, org VARCHAR, who VARCHAR)"
         )
@@ -173,8 +176,7 @@ class KnownEntries:
     def close(self) -> None:
         """Give back the temporary file."""
         with self._lock:
-            self._connection.close()
-            self._folder.cleanup()
+            self._opened.close()
 
     def __enter__(self) -> KnownEntries:
         return self
