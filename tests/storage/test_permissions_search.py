@@ -1,7 +1,7 @@
 """Nobody finds what is not theirs, everybody finds all that is, and what is forbidden changes nothing."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from knowledge.model import Access
 from storage import search
 from storage.filters import Caller, Filters
 from storage.index import in_memory
-from tests.records import THEN
+from tests.records import THEN, row
 from tests.storage.crowd import Crowd, Oracle, answers, may_see
 from tests.storage.shelf import Shelf
 
@@ -148,3 +148,22 @@ def test_permissions_that_change_at_the_source_embed_nothing_and_hold_at_once(wo
     assert (work.chunks_written, work.chunks_embedded, work.tokens, work.bytes_read) == (0, 0, 0, 0)
     assert workshop.search("oak", filters=stranger).hits == ()
     assert len(workshop.search("oak", filters=member).hits) == 3
+
+
+@pytest.mark.parametrize("mode", ["vector", "text", "hybrid"])
+def test_copy_that_the_caller_may_not_see_is_not_told_of_by_the_one_that_it_may(tmp_path, mode):
+    """Two documents of the same content have one revision, whose chunks are stored once."""
+    shelf = Shelf(tmp_path / "corpus")
+    shelf.publish({"handbook.md": ["oak"]}, vectors=np.eye(4)[:1])
+    (original,) = shelf.rows()
+    other = row("merger/plan.md", revision=original.revision, embedder=original.embedder, chunks=1)
+    secret = replace(other, access=Access("individual", None, "ada"))
+    shelf.lake.publish(shelf.lake.snapshot(), [secret], "run-copy")
+    query = [(mode, "oak", np.eye(4, dtype=np.float32)[0], 10)]
+    with shelf.index() as connection:
+        found = {
+            user: next(iter(answers(connection, Filters(caller=Caller(user)), shelf.settings, query)))[0]
+            for user in ("bob", "ada")
+        }
+    assert [hit.row["filename"] for hit in found["bob"]] == ["handbook.md"]
+    assert {hit.row["filename"] for hit in found["ada"]} == {"handbook.md", "plan.md"}
