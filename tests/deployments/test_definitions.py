@@ -63,13 +63,8 @@ def test_source_of_sessions_is_learned_from_and_not_refreshed():
     learned = found["sessions/hr-handbook"]
     assert learned.entrypoint == "flows.sessions.sessions"
     assert learned.parameters["parameters"] == {"targets": ["handbook"], "namespace": "hr"}
-    assert set(
-        found["sessions/on-demand"]._parameter_openapi_schema.definitions["SessionsParameters"]["properties"]
-    ) == {
-        "namespace",
-        "targets",
-        "review",
-    }
+    form = found["sessions/on-demand"]._parameter_openapi_schema.definitions["SessionsParameters"]
+    assert set(form["properties"]) == {"namespace", "targets", "review"}
 
 
 def test_runs_of_one_deployment_never_overlap():

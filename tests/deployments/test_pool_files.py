@@ -44,10 +44,11 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="documents", type="process"))
         prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
-        for name in ("refresh/nightly", "refresh/on-demand", "reindex/on-demand"):
+        for name in ("refresh/nightly", "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
-            assert found.entrypoint == f"flows.refresh.{name.partition('/')[0]}"
+            flow = name.partition("/")[0]
+            assert found.entrypoint == f"flows.{'sessions' if flow == 'sessions' else 'refresh'}.{flow}"
             assert found.parameters == {"config": "kb.toml"}
             assert found.global_concurrency_limit.limit == 1
             # No folder of the machine that deploys: the worker may run anywhere.
