@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from knowledge.calls import Patience
 from knowledge.errors import TransientError
+from knowledge.json_reply import complaint, json_object
 from knowledge.llm import LanguageModel
 from knowledge.rerank.base import Scores
 from knowledge.settings_llm import LlmSettings
@@ -71,7 +72,7 @@ class LlmReranker:
         try:
             return _read(reply, len(texts))
         except ValueError as error:
-            again = f"This reply cannot be used: {_said(error)}. Send the corrected JSON alone."
+            again = f"This reply cannot be used: {complaint(error)}. Send the corrected JSON alone."
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": again}]
         reply = self._model.ask(messages).text
         try:
@@ -79,8 +80,9 @@ class LlmReranker:
         except ValueError as error:
             raise TransientError(
                 "bad-reply",
-                f"the language model {self._model.model} was asked twice and did not rank the passages: {_said(error)} "
-                f"(it said {reply[:_SHOWN]!r}); search without --rerank, or set another model in [llm]",
+                f"the language model {self._model.model} was asked twice and did not rank the passages: "
+                f"{complaint(error)} (it said {reply[:_SHOWN]!r}); search without --rerank, or set another model in "
+                "[llm]",
             ) from error
 
 
@@ -90,7 +92,7 @@ def _read(reply: str, passages: int) -> Scores:
     Raises:
         ValueError: the reply is not the JSON that was asked for, or leaves a passage out, or has one twice.
     """
-    ranking = _Ranking.model_validate_json(_without_fence(reply)).ranking
+    ranking = _Ranking.model_validate(json_object(reply)).ranking
     numbers = sorted(each.n for each in ranking)
     if numbers != list(range(1, passages + 1)):
         raise ValueError(f"every n from 1 to {passages} must be there once, but there are {numbers}")
@@ -98,18 +100,3 @@ def _read(reply: str, passages: int) -> Scores:
     for each in ranking:
         scores[each.n - 1] = each.score
     return scores
-
-
-def _without_fence(reply: str) -> str:
-    """Many models put JSON into a code block whatever they are told."""
-    if reply.startswith("```") and reply.endswith("```") and "\n" in reply:
-        return reply.partition("\n")[2].removesuffix("```")
-    return reply
-
-
-def _said(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first: Any = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
