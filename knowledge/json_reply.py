@@ -35,7 +35,7 @@ def json_object(reply: str) -> Any:
         raise ValueError("Invalid JSON: nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"Invalid JSON: {error}") from error
-    if reply.startswith("[") or "{" in reply[end:]:
+    if reply[:start].rstrip().endswith("[") or "{" in reply[end:]:
         raise ValueError("it has to be one JSON object, and there is more")
     return value
 

@@ -39,6 +39,7 @@ def test_the_object_is_found(reply):
         pytest.param("I found nothing.", "no object", id="prose"),
         pytest.param("[1, 2]", "no object", id="a list"),
         pytest.param(f"[{GOOD}]", "one JSON object", id="an object in a list"),
+        pytest.param(f"Here: [ {GOOD} ]", "one JSON object", id="an object in a list in prose"),
         pytest.param(GOOD + GOOD, "one JSON object", id="two"),
         pytest.param(f"Not {{}} but {GOOD}", "one JSON object", id="two with prose"),
         pytest.param(GOOD[:-1], "Invalid JSON", id="cut"),
