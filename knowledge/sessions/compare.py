@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge.extract.builder import normalise
+from knowledge.sessions.distill import TEXT_CHARACTERS, statement
 from knowledge.sessions.entry_rows import scope_of
 from knowledge.sessions.guards import Objection, objection_to_existing, objection_to_merge
+from knowledge.sessions.instructions import is_instruction
 from knowledge.sessions.model import Candidate, Comparison, Draft, Spent, Verdict
 from knowledge.sessions.near import equal, nearly_equal
 from knowledge.sessions.prompts import Prompt
 from knowledge.sessions.replies import Asker, Reply, Useless, request
 
-TEXT_CHARACTERS = 4000
-"""of a merged text and of a reasoning at most; a statement is a sentence or two"""
+REASONING_CHARACTERS = 4000
+"""of what the model says for a person at most, and of a reply of no use"""
 
 
 class Judgement(Reply):
@@ -56,9 +58,9 @@ def compare(draft: Draft, candidates: Sequence[Candidate], allowance: int, asker
     reply, spent = request(asker, "compare", draft.session.owner, prompt, question(draft, candidates), Judgement)
     if isinstance(reply, Useless):
         # What could not be judged may be known all the same: both are kept, and each tells of the other.
-        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw[:TEXT_CHARACTERS]}"))
+        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw[:REASONING_CHARACTERS]}"))
         return Compared(_apart(objection, (1,)), spent)
-    return Compared(guarded(reply, draft, candidates, allowance), spent)
+    return Compared(guarded(reply, draft, candidates, allowance, prompt), spent)
 
 
 def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
@@ -97,7 +99,9 @@ def question(draft: Draft, candidates: Sequence[Candidate]) -> str:
     return json.dumps({"new": new, "known": known}, ensure_ascii=False)
 
 
-def guarded(reply: Judgement, draft: Draft, candidates: Sequence[Candidate], allowance: int) -> Comparison:
+def guarded(
+    reply: Judgement, draft: Draft, candidates: Sequence[Candidate], allowance: int, prompt: Prompt
+) -> Comparison:
     """What stands of the model's judgement.
 
     Args:
@@ -105,11 +109,12 @@ def guarded(reply: Judgement, draft: Draft, candidates: Sequence[Candidate], all
         draft: what it is about.
         candidates: what the model was shown, with ordinals from 1.
         allowance: entries that the draft's session may still replace.
+        prompt: what the model was told.
 
     Returns:
         The judgement; or, if a guard objects, that the draft is new and linked with what the judgement was about.
     """
-    reasoning = normalise(reply.reasoning[:TEXT_CHARACTERS])
+    reasoning = normalise(reply.reasoning[:REASONING_CHARACTERS])
     if reply.verdict == "new":
         return Comparison("new", "model", None, (), reasoning, None)
     texts = {candidate.ordinal: candidate.entry.text for candidate in candidates}
@@ -120,27 +125,33 @@ def guarded(reply: Judgement, draft: Draft, candidates: Sequence[Candidate], all
     if reply.verdict == "contradicts":
         return Comparison("contradicts", "model", None, concerns, reasoning, None)
     if reply.verdict == "merged":
-        merged = " ".join(normalise(reply.merged_text or "").split())
+        merged = statement(reply.merged_text or "")
         same = [ordinal for ordinal in concerns if nearly_equal(merged, texts[ordinal])]
         if concerns != tuple(same):
-            return _merge(merged, draft, {ordinal: texts[ordinal] for ordinal in concerns}, allowance, reasoning)
-    objection = objection_to_existing(draft.text, texts[concerns[0]])
-    if objection is not None:
+            replaced = [texts[ordinal] for ordinal in concerns]
+            objection = _objection_to_text(merged, prompt) or _objection_to_number(len(concerns), allowance)
+            if objection := objection or objection_to_merge([draft.text, *replaced], merged):
+                return _apart(objection, concerns, f"{reasoning} (proposed: {merged[:REASONING_CHARACTERS]})")
+            return Comparison("merged", "model", merged, concerns, reasoning, None)
+    if objection := objection_to_existing(draft.text, texts[concerns[0]]):
         return _apart(objection, concerns, reasoning)
     return Comparison("existing", "model", None, concerns, reasoning, None)
 
 
-def _merge(merged: str, draft: Draft, replaced: dict[int, str], allowance: int, reasoning: str) -> Comparison:
-    concerns = tuple(replaced)
+def _objection_to_text(merged: str, prompt: Prompt) -> Objection | None:
     if not merged or len(merged) > TEXT_CHARACTERS:
-        objection: Objection | None = Objection("merged-text", f"its text has {len(merged)} characters")
-    elif len(concerns) > allowance:
-        objection = Objection("supersessions", f"it would replace {len(concerns)}, its session may still {allowance}")
-    else:
-        objection = objection_to_merge([draft.text, *replaced.values()], merged)
-    if objection is not None:
-        return _apart(objection, concerns, f"{reasoning} (proposed: {merged[:TEXT_CHARACTERS]})")
-    return Comparison("merged", "model", merged, concerns, reasoning, None)
+        return Objection(
+            "merged-text", f"its text has {len(merged):,} characters, and 1 to {TEXT_CHARACTERS:,} are taken"
+        )
+    if is_instruction(merged, prompt.text):
+        return Objection("instruction", "its text is an order to a model or a memory, and no knowledge")
+    return None
+
+
+def _objection_to_number(replaced: int, allowance: int) -> Objection | None:
+    if replaced > allowance:
+        return Objection("supersessions", f"it would replace {replaced}, and its session may still replace {allowance}")
+    return None
 
 
 def _objection_to_ordinals(reply: Judgement, count: int) -> Objection | None:

@@ -49,8 +49,14 @@ BOUNDS: dict[tuple[str, ...], str] = {
     ("under",): "<",
     ("below",): "<",
     ("exactly",): "=",
+    (">",): ">",
+    (">=",): ">=",
+    ("≥",): ">=",
+    ("<",): "<",
+    ("<=",): "<=",
+    ("≤",): "<=",
 }
-"""words in front of a number -> what they make of it"""
+"""words and signs in front of a number -> what they make of it"""
 LONGEST_BOUND = max(map(len, BOUNDS))
 
 _MODALITIES = {

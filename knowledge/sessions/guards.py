@@ -13,8 +13,6 @@ from knowledge.sessions.particulars import Denial, Particulars, particulars
 KEPT_SHARE = 0.5
 """of the words of each statement that a merge has to keep, and of the words of the merge that have to come from the
 statements: a merge may say things shorter and in other words, but what shares less is another statement"""
-_DENIED = 1
-"""words after a negation that it surely denies, not counting those that say little"""
 _NAMED = 3
 """things that a detail names at most"""
 
@@ -45,6 +43,7 @@ def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | No
         _opposed(sources)
         or next(_lost(sources, [target]), None)
         or next(_invented(sources, target), None)
+        or _doubted(sources, target)
         or _swapped(sources, target)
         or _moved(sources, target)
         or _other_words(sources, target)
@@ -62,17 +61,13 @@ def objection_to_existing(draft: str, entry: str) -> Objection | None:
         None if every number, time, identifier, quotation, name and denial of the draft is in the entry.
     """
     new, known = particulars(draft), particulars(entry)
-    if objection := _opposed([new, known]) or next(_lost([new], [known]), None):
-        return objection
-    if "possibility" in known.modalities - new.modalities:
-        return Objection("modality-differs", "what is known as possible is said without a doubt")
-    return None
+    return _opposed([new, known]) or next(_lost([new], [known]), None) or _doubted([new], known)
 
 
 def _opposed(statements: Sequence[Particulars]) -> Objection | None:
     """One of the statements denies what another one asserts."""
     for one, other in permutations(statements, 2):
-        if denied := _asserted(one.denials, [other]):
+        if denied := _asserted(one.denials, other.stems, (*other.denials, *other.contrasts), 1):
             return Objection("negation-differs", f"one statement denies {_listed(denied)}, another one asserts it")
     return None
 
@@ -87,6 +82,14 @@ def _invented(sources: Sequence[Particulars], target: Particulars) -> Iterator[O
     for kind, absent in _ABSENT.items():
         if items := absent(target, sources):
             yield Objection(f"{kind}-invented", f"it has {_listed(items)}, which nothing says that it is made of")
+
+
+def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+    """Something is said without a doubt, and would be merely possible."""
+    for source in sources:
+        if doubted := _asserted(target.doubts, source.stems, source.doubts, 1):
+            return Objection("modality-differs", f"{_listed(doubted)} would be possible, and is said without a doubt")
+    return None
 
 
 def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
@@ -104,20 +107,24 @@ def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection |
 
 
 def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    if moved := _asserted((*target.denials, *target.contrasts), sources):
+    excepted = [cue for source in sources for cue in (*source.denials, *source.contrasts)]
+    if moved := _asserted((*target.denials, *target.contrasts), _union(sources), excepted, 2):
         return Objection("negation-moved", f"it denies {_listed(moved)}, which is only asserted")
     return None
 
 
-def _asserted(denials: Sequence[Denial], there: Sequence[Particulars]) -> list[str]:
-    """What is denied here and stands there without any denial."""
-    said = frozenset[str]().union(*(each.stems for each in there))
-    denied = frozenset[str]().union(*(cue.reach for each in there for cue in (*each.denials, *each.contrasts)))
-    return sorted({stem for cue in denials for stem in cue.near[:_DENIED] if stem in said - denied})
+def _asserted(cues: Sequence[Denial], said: frozenset[str], excepted: Sequence[Denial], words: int) -> list[str]:
+    """What the first words after cues are about and others say, outside of the reach of such cues."""
+    reached = frozenset[str]().union(*(cue.reach for cue in excepted))
+    return sorted({stem for cue in cues for stem in cue.near[:words] if stem in said - reached})
+
+
+def _union(sources: Sequence[Particulars]) -> frozenset[str]:
+    return frozenset[str]().union(*(source.stems for source in sources))
 
 
 def _other_words(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    said = frozenset[str]().union(*(source.stems for source in sources))
+    said = _union(sources)
     for source in sources:
         if len(source.stems & target.stems) < KEPT_SHARE * len(source.stems):
             return Objection("words-lost", "it has less than half of the words of one of the statements")

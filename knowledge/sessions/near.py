@@ -56,7 +56,9 @@ def words(text: str) -> list[str]:
 
     What stands inside a word or is a symbol stays: `3.5`, `--flag`, `C++`, `f(x)`, `<`, `why?`.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    # The end is cut as for an id: what is one entry has one key.
+    spaced = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    plain = spaced.rstrip(".!\u3002 ").replace("’", "'")
     for pattern, full in _CONTRACTED:
         plain = pattern.sub(full, plain)
     return [word for word in map(bare, plain.split()) if word and word not in _DASHES]

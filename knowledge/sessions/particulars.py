@@ -28,7 +28,7 @@ _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A negation, or what something is preferred to, by the stems of the words that it is about."""
+    """A negation, a preference over something or a doubt, by the stems of the words that it is about."""
 
     near: tuple[str, ...]
     """the first that mean something; none if it stands alone"""
@@ -59,6 +59,8 @@ class Particulars:
     denials: tuple[Denial, ...]
     contrasts: tuple[Denial, ...]
     """what something is preferred to"""
+    doubts: tuple[Denial, ...]
+    """what is merely possible"""
     modalities: frozenset[str]
     """`obligation`, `possibility`, `restriction`"""
     stems: frozenset[str]
@@ -83,6 +85,7 @@ def particulars(text: str) -> Particulars:
         frozenset(word.plain for word in others if _is_opener(word, titled) and word.plain not in lower),
         tuple(_denials(statement)),
         tuple(_contrasts(statement.words)),
+        tuple(_doubts(statement.words, frozenset(rest))),
         frozenset(cues.MODALITIES[word.plain] for word in rest if word.plain in cues.MODALITIES),
         content(statement.words),
     )
@@ -131,7 +134,8 @@ def _is_opener(word: Word, titled: bool) -> bool:
 
 def _denials(statement: Statement) -> Iterator[Denial]:
     words = statement.words
-    known = cues.NEGATIONS[statement.language]
+    # A foreign name or word or two make no other language of an English statement.
+    known = cues.NEGATIONS["english"] | cues.NEGATIONS[statement.language]
     for at, word in enumerate(words):
         following = [each.plain for each in words[at + 1 : at + 3]]
         bounds = word.plain in ("no", "not") and following[1:] == ["than"] and following[0] in cues.COMPARISONS
@@ -151,6 +155,13 @@ def _contrasts(words: Sequence[Word]) -> Iterator[Denial]:
             yield _denial(words, at, 1)
 
 
+def _doubts(words: Sequence[Word], rest: frozenset[Word]) -> Iterator[Denial]:
+    for at, word in enumerate(words):
+        # A month is no doubt.
+        if cues.MODALITIES.get(word.plain) == "possibility" and word in rest:
+            yield _denial(words, at, _NEAR)
+
+
 def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
     """What the cue at a place is about: the words of its clause after it, or else those just before it."""
     sentence = words[at].sentence
@@ -164,11 +175,9 @@ def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
             break
     if not reach:
         before = [word.stem for word in words[:at] if word.sentence == sentence and _means_something(word)]
-        reach = before[-near:]
+        reach = before[: -near - 1 : -1]
     return Denial(tuple(reach[:near]), frozenset(reach))
 
 
 def _means_something(word: Word) -> bool:
-    if word.function or word.plain in cues.LIGHT or word.plain in cues.MONTHS or word.plain in cues.CALENDAR:
-        return False
-    return word.raw[0].isalpha()
+    return not word.function and word.plain not in cues.LIGHT and word.raw[0].isalpha()

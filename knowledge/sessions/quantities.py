@@ -24,6 +24,8 @@ _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?P<second>:\d{2})?(?P<
 _HOUR = re.compile(r"(?P<hour>\d{1,2})(?P<half>[ap]m)$", re.IGNORECASE)
 _DAY = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?$", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d$")
+_BETWEEN = 2
+"""function words between a number and what it belongs to"""
 _SYMBOL_BOUNDS = {"≤": "<=", "≥": ">="}
 
 
@@ -37,9 +39,9 @@ class Quantity:
     bound: str | None
     """`>=`, `<`, ..."""
     before: str
-    """stem of the word with a meaning before it in its sentence; empty if there is none"""
+    """stem of the word with a meaning just before it; empty if there is none"""
     after: str
-    """stem of the word with a meaning after it in its sentence; empty if there is none"""
+    """stem of the word with a meaning right after it; empty if there is none"""
 
     def covers(self, other: Quantity) -> bool:
         """Whether it says at least what another one says."""
@@ -64,7 +66,7 @@ def moments_and_quantities(words: Sequence[Word]) -> tuple[frozenset[str], tuple
             continue
         numbers, used = _numbers(words, at)
         if used:
-            around = (_near(words, at, -1), _near(words, at + used - 1, 1))
+            around = (_before(words, at), _after(words, at + used))
             bound = _bound(words, at)
             quantities += [Quantity(value, unit, own or bound, *around) for value, unit, own in numbers]
             at += used
@@ -216,11 +218,22 @@ def _bound(words: Sequence[Word], at: int) -> str | None:
     return None
 
 
-def _near(words: Sequence[Word], at: int, step: int) -> str:
-    """The next word with a meaning of its own on one side, in the same sentence."""
-    place = at + step
-    while 0 <= place < len(words) and words[place].sentence == words[at].sentence:
-        if not words[place].function and words[place].raw[0].isalpha():
-            return words[place].stem
-        place += step
+def _before(words: Sequence[Word], at: int) -> str:
+    """What a number belongs to: `timeout 30`, `timeout of 30`, `timeout is at 30`."""
+    if words[at].first:
+        return ""
+    for word in reversed(words[max(0, at - _BETWEEN - 1) : at]):
+        if word.closes:
+            return ""
+        if not word.function:
+            return word.stem if word.raw[0].isalpha() else ""
+        if word.first:
+            return ""
     return ""
+
+
+def _after(words: Sequence[Word], end: int) -> str:
+    """What a number counts: `3 retries`."""
+    if end >= len(words) or words[end].first or words[end - 1].closes:
+        return ""
+    return words[end].stem if not words[end].function and words[end].raw[0].isalpha() else ""
