@@ -2,9 +2,9 @@
 
     python -m benchmarks.entry_guards CORPORA [--half test]
 
-CORPORA holds `perspectrum` and `med-monotonicity`. Statements of PERSPECTRUM are changed by rule: in one particular, which
-makes another statement of them, or in their writing alone. Of MED, pairs whose difference is a number, a denial or a name
-count by kind. The development half is for finding rules, the test half for telling how good they are.
+CORPORA holds `perspectrum` and `med-monotonicity`. Statements of PERSPECTRUM are changed by rule: in one particular,
+which makes another statement of them, or in their writing alone. Pairs of MED count by whether their difference is a
+number, a denial or a name. The development half is for finding rules; the test half tells how good they are.
 """
 
 from __future__ import annotations
@@ -30,30 +30,52 @@ _NUMBER = re.compile(r"\d|\b(?:" + "|".join((*NUMBER_WORDS, *MULTIPLIERS)) + r")
 
 INSERTED = {
     "number": [
-        ("for 30 days", "for 31 days"), ("for three years", "for five years"), ("by 5%", "by 50%"),
-        ("up to 1,200 times", "up to 12,000 times"), ("within 5 minutes", "within 5 hours"), ("at least twice a week", "at least once a week"),
+        ("for 30 days", "for 31 days"),
+        ("for three years", "for five years"),
+        ("by 5%", "by 50%"),
+        ("up to 1,200 times", "up to 12,000 times"),
+        ("within 5 minutes", "within 5 hours"),
+        ("at least twice a week", "at least once a week"),
     ],
     "date": [
-        ("since 5 March 2024", "since 15 March 2024"), ("until 2025-01-31", "until 2025-03-31"), ("every Monday", "every Tuesday"),
-        ("at 2:30 pm", "at 2:30 am"), ("weekly", "monthly"),
+        ("since 5 March 2024", "since 15 March 2024"),
+        ("until 2025-01-31", "until 2025-03-31"),
+        ("every Monday", "every Tuesday"),
+        ("at 2:30 pm", "at 2:30 am"),
+        ("weekly", "monthly"),
     ],
     "identifier": [
-        ("according to SR-2023-052", "according to SR-2023-053"), ("as of version 3.10", "as of version 3.1"), ("(see /etc/hosts)", "(see /etc/host)"),
-        ("with --force", "with --force-with-lease"), ("because of CVE-2021-44228", "because of CVE-2021-45046"), ("in config_dev.yaml", "in config_prod.yaml"),
+        ("according to SR-2023-052", "according to SR-2023-053"),
+        ("as of version 3.10", "as of version 3.1"),
+        ("(see /etc/hosts)", "(see /etc/host)"),
+        ("with --force", "with --force-with-lease"),
+        ("because of CVE-2021-44228", "because of CVE-2021-45046"),
+        ("in config_dev.yaml", "in config_prod.yaml"),
     ],
     "name": [
-        ("in Berlin", "in Paris"), ("according to Alice", "according to Bob"), ("for the ACME team", "for the Initech team"),
-        ("with DuckDB", "with SQLite"), ('under the title "first light"', 'under the title "last light"'), ("in Python", "in Rust"),
+        ("in Berlin", "in Paris"),
+        ("according to Alice", "according to Bob"),
+        ("for the ACME team", "for the Initech team"),
+        ("with DuckDB", "with SQLite"),
+        ('under the title "first light"', 'under the title "last light"'),
+        ("in Python", "in Rust"),
     ],
-}  # fmt: skip
+}
 """put behind a statement: one way, and the other way in the statement that it must not be taken for"""
 PEOPLE = [("Alice", "Bob"), ("Müller", "Meier"), ("DuckDB", "SQLite"), ("Marketing", "Sales"), ("Hamburg", "Boston")]
 """put before a statement"""
 REWRITTEN = [
-    ("for 30 days", "for thirty days"), ("for three years", "for 3 years"), ("by 5%", "by 5 percent"), ("up to 1,200 times", "up to 1200 times"),
-    ("since 5 March 2024", "since March 5, 2024"), ("since 2024-03-05", "since the 5th of March 2024"), ("at 2:30 pm", "at 14:30"),
-    ("in `config_dev.yaml`", "in config_dev.yaml"), ("with the ACME API", "with ACME's API"), ("every Monday", "on Mondays"),
-]  # fmt: skip
+    ("for 30 days", "for thirty days"),
+    ("for three years", "for 3 years"),
+    ("by 5%", "by 5 percent"),
+    ("up to 1,200 times", "up to 1200 times"),
+    ("since 5 March 2024", "since March 5, 2024"),
+    ("since 2024-03-05", "since the 5th of March 2024"),
+    ("at 2:30 pm", "at 14:30"),
+    ("in `config_dev.yaml`", "in config_dev.yaml"),
+    ("with the ACME API", "with ACME's API"),
+    ("every Monday", "on Mondays"),
+]
 """put behind a statement: two ways to write the same"""
 
 
@@ -146,13 +168,12 @@ def _existing(case: Case) -> str | None:
 
 def _merged(case: Case) -> str | None:
     """The merge puts one of the two statements in place of both, whichever passes."""
-    for text in (case.draft, case.entry):
-        if (objection := objection_to_merge([case.draft, case.entry], text)) is None:
-            return None
-    return objection.reason
+    both = [case.draft, case.entry]
+    objections = [objection_to_merge(both, text) for text in both]
+    return None if None in objections else "both"
 
 
-def _table(cases: Iterable[Case], judge: Callable[[Case], str | None]) -> dict[str, Any]:
+def _table(cases: Iterable[Case], judge: Callable[[Case], str | None]) -> dict[str, dict[str, Any]]:
     """By kind and over all: how many of those to be stopped are, how many others are, and by which objections."""
     stopped: dict[str, list[list[str | None]]] = defaultdict(lambda: [[], []])
     for case in cases:
@@ -198,10 +219,9 @@ def _put_together(found: Sequence[Sequence[str]]) -> dict[str, Any]:
 def _print(title: str, rows: dict[str, Any]) -> None:
     print(title)
     for kind, row in rows.items():
-        print(
-            f"  {kind:<11} stopped {row['stopped']} of {row['different']} ({row['recall']}),"
-            f" {row['stopped_wrongly']} of {row['same']} wrongly, precision {row['precision']}  {row['reasons_wrongly']}"
-        )
+        stopped = f"stopped {row['stopped']} of {row['different']} ({row['recall']})"
+        wrongly = f"{row['stopped_wrongly']} of {row['same']} wrongly, precision {row['precision']}"
+        print(f"  {kind:<11} {stopped}, {wrongly}  {row['reasons_wrongly']}")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -76,10 +76,11 @@ def _joined(groups: list[set[str]]) -> list[list[str]]:
 
     for group in groups:
         first, *others = sorted(group)
+        root(first)
         for other in others:
             parent[root(other)] = root(first)
     joined: dict[str, list[str]] = {}
-    for text in sorted(parent or {text for group in groups for text in group}):
+    for text in sorted(parent):
         joined.setdefault(root(text), []).append(text)
     return list(joined.values())
 
