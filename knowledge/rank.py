@@ -19,6 +19,8 @@ weights tried on the Cranfield collection (nDCG@10 0.379 against 0.317 and 0.359
 RRF_K = 10
 """ranks that are added to each rank before it is inverted; the more, the less the first ranks stand out. Cormack,
 Clarke and Buettcher (2009) take 60; on the development sets 10 was better (`benchmarks/results/retrieval.json`)."""
+MOST_AGED = 2.0**-40
+"""share of a score that is left after any time"""
 RELEVANCE_SHARE = 0.7
 """lambda of maximal marginal relevance: what relevance counts; the rest is difference from what was chosen before. The
 value that Carbonell and Goldstein give for a focused search; it costs 0.007 nDCG@10 on the Cranfield collection, 0.5
@@ -84,6 +86,21 @@ def by_rank(
         for rank, (each, _) in enumerate(hits, start=1):
             scores[each] = scores.get(each, 0.0) + share / (k + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def aged(score: float, days: float, half_life: float) -> float:
+    """A score that counts half for each half-life that has passed.
+
+    Args:
+        score: on any scale; one below zero goes further below, so that the older of two equals is never the better.
+        days: since then; what is dated in the future is as new as now.
+        half_life: days.
+
+    Returns:
+        score * 2 ** (-days / half_life), divided instead if the score is below zero.
+    """
+    share: float = max(2.0 ** (-max(days, 0.0) / half_life), MOST_AGED)
+    return score * share if score >= 0 else score / share
 
 
 def diversify(

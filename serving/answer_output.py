@@ -118,12 +118,13 @@ def _excerpt(text: str, query: str, width: int) -> list[str]:
 def _told(hit: Hit) -> str:
     """`found by vector (1st, 0.831) and text (3rd, 7.215)`."""
     found = how_found(hit)
-    reranked = found.pop("rerank")
+    reranked, aged = found.pop("rerank"), found.pop("recency", None)
     sides = [
         f"{side} ({_ordinal(told['rank'])}, {told['score']:.3f})" for side, told in found.items() if told is not None
     ]
     again = f"; reranked ({reranked['score']:.3f})" if reranked else ""
-    return f"found by {' and '.join(sides)}{again}"
+    age = f"; {max(aged['days'], 0):.0f} days old" if aged else ""
+    return f"found by {' and '.join(sides)}{again}{age}"
 
 
 def _ordinal(rank: int) -> str:
@@ -134,9 +135,9 @@ def _ordinal(rank: int) -> str:
 def _print_explanation(answer: Answer, width: int) -> None:
     how = answer.explanation
     index = "an index made in memory" if how["index"] == "memory" else "the index"
-    lines = [
-        f"Searched: {how['chunks']} chunks of {how['documents']} documents in {index} of version {how['version']}."
-    ]
+    of = {"documents": "documents", "entries": "entries", "both": "documents and entries"}
+    asked = of[answer.response.request.filters.what]
+    lines = [f"Searched: {how['chunks']} chunks of {how['documents']} {asked} in {index} of version {how['version']}."]
     if how["vectors"]:
         lines.append(f"Vectors: {how['vectors']}, {how['vector_candidates']} compared in full.")
     if answer.response.request.mode != "vector":
@@ -147,6 +148,8 @@ def _print_explanation(answer: Answer, width: int) -> None:
         lines.append(
             f"Fused: {how['fusion']}, {how['vector_weight']:g} on vectors, the best {how['depth']} of each side."
         )
+    if "half_life_days" in how:
+        lines.append(f"Recency: a score counts half after {how['half_life_days']:g} days, a quarter after twice that.")
     seconds = ", ".join(f"{stage} {value:.3f}" for stage, value in how["seconds"].items())
     lines.append("From the cache." if how["cached"] else f"Seconds: {seconds}.")
     for line in lines:

@@ -80,21 +80,26 @@ class Answer:
         fused = {"fusion": settings.fusion, "vector_weight": settings.vector_weight, "depth": settings.depth}
         if settings.fusion == "rrf":
             fused["rrf_k"] = settings.rrf_k
+        recency = self.response.request.look.recency
         return {
             "version": self.response.version,
             "index": self.index,
             "cached": self.response.cached,
             **(fused if self.response.request.mode == "hybrid" else {}),
             **self.response.ranking.explanation,
+            **({"half_life_days": recency.half_life} if recency else {}),
         }
 
 
 def how_found(hit: Hit) -> dict[str, Any]:
     """Rank and score of a hit on each side; None for a side that did not find it. A reranker gives scores alone."""
-    return {
+    sides: dict[str, Any] = {
         side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
         for side in ("vector", "text", "rerank")
     }
+    if "age" in hit.scores:
+        sides["recency"] = {"days": round(hit.scores["age"], 3)}
+    return sides
 
 
 def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: SearchSettings) -> Answer:
@@ -152,7 +157,7 @@ def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
     with closing(reader.index.session()) as session:
         found = tuples(
             session,
-            """SELECT document_id, chunk_index, start, "end" FROM chunks
+            """SELECT document_id, chunk_index, start, "end" FROM parts.every_chunk
             WHERE document_id IN (SELECT unnest($1::VARCHAR[]))""",
             [sorted({each.document_id for each in places})],
         )

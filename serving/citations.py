@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from knowledge.model import ENTRY_TYPE
 from knowledge.timecodes import seconds_of
 from serving.snippets import Span, snippets
 from storage.search import Hit
@@ -135,8 +137,17 @@ def at_moment(uri: str, text: str, headings: Sequence[str]) -> str:
     return f"{uri}&t={moments[-1]}s" if moments else uri
 
 
+def _of_entry(told: Mapping[str, Any]) -> str:
+    sessions = told["sessions"]
+    learned = f"learned from {sessions} session{'s' * (sessions != 1)}"
+    disputed = ", contradicted" if told.get("contradicts") else ""
+    return f"{told['kind']}, {learned}{disputed}"
+
+
 def place(row: Mapping[str, Any]) -> str:
-    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`."""
+    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`; an entry: `lesson, learned from 2 sessions`."""
+    if row["media_type"] == ENTRY_TYPE:
+        return _of_entry(json.loads(row["metadata"]))
     headings = list(row["headings"] or ())
     parts = [str(row["filename"])]
     if row["page"] is not None and row["kind"] != "document":

@@ -15,6 +15,7 @@ from knowledge.errors import ParquetryError, classify
 from knowledge.masking import masked
 from serving import (
     add_command,
+    entry_commands,
     eval_command,
     export_command,
     namespace_commands,
@@ -45,6 +46,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     read_commands.chunks,
     read_commands.show,
     read_commands.history,
+    entry_commands.entries,
+    entry_commands.decisions,
+    entry_commands.undo,
     export_command.export,
     upkeep_commands.restore,
     upkeep_commands.remove,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import SettingsError
+from knowledge.model import What
 from storage.filters import Caller, Filters
 from storage.where import parse_where
 
@@ -36,6 +37,9 @@ MetadataOption = Annotated[
 ]
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help='Only documents for which this holds, as "pages > 10".')
+]
+WhatOption = Annotated[
+    What, typer.Option(help="Documents, entries (learned from chats), or both in one ranking.")
 ]
 UserOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of this user.")]
 OrgOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of a member of this organization.")]
@@ -64,6 +68,7 @@ def filters_from(
     until: str | None = None,
     metadata: Sequence[str] | None = None,
     where: str | None = None,
+    what: What = "documents",
     user: str | None = None,
     org: str | None = None,
 ) -> Filters:
@@ -85,6 +90,7 @@ def filters_from(
         until=None if until is None else moment(until, "--until"),
         metadata=tuple(_pair(each) for each in metadata or ()),
         where=where,
+        what=what,
         caller=caller_of(user, org),
     )
 

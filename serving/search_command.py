@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -22,13 +23,14 @@ from serving.filter_options import (
     TagsOption,
     UntilOption,
     UserOption,
+    WhatOption,
     WhereOption,
     filters_from,
 )
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
 from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
-from serving.second_look import SecondLook
+from serving.second_look import Recency, SecondLook
 from serving.service import Level, Reader, SearchRequest
 from storage.search import Mode
 
@@ -36,6 +38,7 @@ from storage.search import Mode
 def search(
     query: Annotated[str | None, typer.Argument(help="What you want to know.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
+    what: WhatOption = "documents",
     mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
     level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
     rerank: Annotated[
@@ -44,6 +47,10 @@ def search(
     diversify: Annotated[
         bool, typer.Option("--diversify", help="Prefer results that say something new to ones that repeat.")
     ] = False,
+    recency: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="DAYS", help="What was said or changed this many days ago counts half."),
+    ] = None,
     min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
     namespace: NamespacesOption = None,
     filename: FilenameOption = None,
@@ -92,12 +99,14 @@ def search(
         until=until,
         metadata=metadata,
         where=where,
+        what=what,
         user=user,
         org=org,
     )
     settings = settings_for(config, corpus)
     shown = Shown(citations, context, full, explain)
-    look = SecondLook(rerank, diversify)
+    age = None if recency is None else Recency(recency, datetime.now(UTC))
+    look = SecondLook(rerank, age, diversify)
     requests = [SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look) for each in asked]
     with closing(Reader(settings, version)) as reader:
         for response in reader.search_all(requests):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
 from knowledge.embed.base import Vectors
 from knowledge.errors import SettingsError
-from knowledge.rank import diversify
+from knowledge.rank import aged, diversify
 from knowledge.rerank.base import CANDIDATES_PER_HIT
 from knowledge.rerank.registry import open_reranker
 from knowledge.settings import Settings
@@ -18,17 +19,29 @@ from storage.search import Hit
 
 
 @dataclass(frozen=True, slots=True)
+class Recency:
+    """How fast what is known loses weight."""
+
+    half_life: float
+    """days after which a score counts half"""
+    now: datetime
+    """that ages count to; UTC"""
+
+
+@dataclass(frozen=True, slots=True)
 class SecondLook:
     """What is done with the candidates of a search before the best are taken."""
 
     rerank: bool = False
     """the reranker of the settings reads query and text together and scores them anew"""
+    recency: Recency | None = None
+    """what was said or changed long ago counts less"""
     diversify: bool = False
     """a candidate that says what a better one said waits (maximal marginal relevance); a copy of its text comes last"""
 
     def candidates(self, k: int) -> int:
         """Hits to search for when `k` are wanted."""
-        return k * CANDIDATES_PER_HIT if self.rerank or self.diversify else k
+        return k if self == SecondLook() else k * CANDIDATES_PER_HIT
 
     def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> list[Hit]:
         """The `k` best of the candidates.
@@ -46,6 +59,8 @@ class SecondLook:
         """
         if self.rerank:
             hits = _reranked(hits, query, settings)
+        if self.recency is not None:
+            hits = _by_age(hits, self.recency)
         if self.diversify:
             hits = _diverse(hits, k, session)
         return list(hits[:k])
@@ -64,6 +79,16 @@ def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> list[Hit]:
         for hit, score in zip(hits, scores, strict=True)
     ]
     return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:
+    """Hits with their scores aged, best first; `age` among the scores is in days."""
+    again = []
+    for hit in hits:
+        days = (recency.now - hit.row["modified_at"]).total_seconds() / 86_400
+        score = aged(hit.score, days, recency.half_life)
+        again.append(replace(hit, score=score, scores={**hit.scores, "age": days}))
+    return sorted(again, key=lambda hit: -hit.score)
 
 
 def _read(hit: Hit) -> str:
@@ -86,7 +111,7 @@ def _vectors(hits: Sequence[Hit], session: Connection) -> Vectors:
     """float32[hits, all dimensions]: vectors of different embedders are like nothing of each other, as is none."""
     found = tuples(
         session,
-        """SELECT revision, chunk_index, any_value(embedder), any_value(vector) FROM chunks
+        """SELECT revision, chunk_index, any_value(embedder), any_value(vector) FROM parts.every_chunk
         WHERE revision IN (SELECT unnest($1::BIGINT[])) AND chunk_index IN (SELECT unnest($2::INTEGER[]))
             AND vector IS NOT NULL
         GROUP BY revision, chunk_index""",

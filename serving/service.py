@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from knowledge.embed.base import Vectors
 from knowledge.errors import SettingsError
+from knowledge.model import ENTRY_TYPE
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
 from serving.query_vectors import query_vectors
@@ -104,6 +105,7 @@ def _result(hit: Hit) -> dict[str, Any]:
         "scores": {side: _rounded(hit.scores.get(side)) for side in ("vector", "text", "rerank")},
         "tags": list(row["tags"] or ()),
         "metadata": json.loads(row["metadata"] or "{}"),
+        "what": "entry" if row["media_type"] == ENTRY_TYPE else "document",
     }
 
 

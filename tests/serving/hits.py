@@ -1,6 +1,7 @@
 """Hits of searches, for tests of what is shown of them."""
 
 from storage.search import Hit
+from tests.records import THEN
 
 
 def hit(text="One. Two.", start=0, index=0, score=0.5, scores=None, **columns):
@@ -14,6 +15,7 @@ def hit(text="One. Two.", start=0, index=0, score=0.5, scores=None, **columns):
         "namespace": "default",
         "source": "handbook",
         "media_type": "application/pdf",
+        "modified_at": THEN,
         "tags": [],
         "metadata": "{}",
         "kind": "page",

@@ -11,7 +11,7 @@ LONG = "\n\n".join(
 )
 KEYS = [
     "chunk_id", "document_id", "uri", "filename", "title", "namespace", "page", "headings", "span", "text", "score",
-    "scores", "tags", "metadata",
+    "scores", "tags", "metadata", "what",
 ]  # fmt: skip
 
 

@@ -60,7 +60,12 @@ def encoder(folder: Path) -> Settings:
 
 @pytest.mark.parametrize(
     ("look", "wanted"),
-    [(SecondLook(), 5), (SecondLook(rerank=True), 15), (SecondLook(diversify=True), 15), (SecondLook(True, True), 15)],
+    [
+        (SecondLook(), 5),
+        (SecondLook(rerank=True), 15),
+        (SecondLook(diversify=True), 15),
+        (SecondLook(rerank=True, diversify=True), 15),
+    ],
 )
 def test_three_candidates_are_wanted_for_every_hit_if_there_is_a_second_look(look: SecondLook, wanted: int) -> None:
     assert look.candidates(5) == wanted
