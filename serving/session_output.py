@@ -83,9 +83,9 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
         typer.echo("Nothing to ask a language model.")
         return
     kept = f"; the answers for {estimate.kept} more are kept" if estimate.kept else ""
+    cost = f"${estimate.cost_usd:.4f}" if estimate.priced else "no price is set in [llm]"
     typer.echo(
-        f"{estimate.windows} windows to read{kept}: about {estimate.tokens} tokens, ${estimate.cost_usd:.4f}, "
-        "comparisons assumed."
+        f"{estimate.windows} windows to read{kept}: about {estimate.tokens} tokens, comparisons assumed; {cost}."
     )
 
 

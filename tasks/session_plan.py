@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from knowledge.sessions.distill import distill, estimated_tokens
-
 from knowledge.errors import RefusedError
 from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure, Listing
 from knowledge.rows import failure_of
+from knowledge.sessions.distill import distill, estimated_tokens
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.prompts import Prompt
 from knowledge.sessions.recalled import recalled_texts
@@ -48,6 +47,8 @@ class SessionEstimate:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    priced: bool = False
+    """whether the settings say what tokens cost"""
 
     @property
     def tokens(self) -> int:
@@ -79,7 +80,7 @@ class SessionPlan:
                 "kept": estimate.kept,
                 "input_tokens": estimate.input_tokens,
                 "output_tokens": estimate.output_tokens,
-                "cost_usd": round(estimate.cost_usd, 6),
+                "cost_usd": round(estimate.cost_usd, 6) if estimate.priced else None,
             },
             "to_read": [
                 {"uri": found.ref.uri, "change": "grown" if found.grown else "new", "messages": found.mark.messages}
@@ -119,7 +120,8 @@ class Estimator:
         llm = self.settings.llm
         read, written = self.tokens
         cost = read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens
-        return SessionEstimate(self.windows, self.kept, read, written, cost / 1e6)
+        priced = bool(llm.price_per_million_input_tokens or llm.price_per_million_output_tokens)
+        return SessionEstimate(self.windows, self.kept, read, written, cost / 1e6, priced)
 
 
 @dataclass(frozen=True, slots=True)

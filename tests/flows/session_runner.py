@@ -1,0 +1,74 @@
+"""Learns from shelves of sessions in forked children, one of them killed at a chosen moment, or many at a time.
+
+One JSON request per line of stdin: `shelves` (root, url, source and sections of each), and perhaps `event`: the first
+child dies at its n-th change of a file of the corpus. The answer tells how every child ended, what it reported, and
+how many such changes it made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).parent.parent
+sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+
+import openai  # noqa: E402, F401 - children find it imported
+from sessions_shelf import Shelf  # noqa: E402 - found through the paths set above
+
+CHANGES = {"os.rename", "os.remove", "os.mkdir"}
+
+
+def child(shelf: Shelf, event: int | None, answer: int) -> None:
+    corpus, count = shelf.settings.corpus.root, 0
+
+    def hook(name: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal count
+        path = str(arguments[0]) if arguments else ""
+        if not path.startswith(corpus) or path.startswith(f"{corpus}/index"):
+            return
+        if name in CHANGES or (name == "open" and "r" not in str(arguments[1] or "w")) or path.endswith(".unfinished"):
+            count += 1
+            if count == event:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    report = shelf.learn().as_json()
+    os.write(answer, json.dumps({"changes": count, "report": report}).encode())
+
+
+def started(told: dict[str, Any], event: int | None) -> tuple[int, int]:
+    shelf = Shelf(Path(told["root"]), told["url"])
+    shelf.source, shelf.sections = told["source"], told["sections"]
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        try:
+            child(shelf, event, writing)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    return pid, reading
+
+
+def main() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        events = [request.get("event"), *(None for _ in request["shelves"][1:])]
+        children = [started(told, event) for told, event in zip(request["shelves"], events, strict=True)]
+        answers = []
+        for pid, reading in children:
+            with os.fdopen(reading) as stream:
+                said = json.loads(stream.read() or "{}")
+            _, status = os.waitpid(pid, 0)
+            answers.append({"killed": os.WIFSIGNALED(status), **said})
+        print(json.dumps(answers), flush=True)
+
+
+if __name__ == "__main__":
+    main()

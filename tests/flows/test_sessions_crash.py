@@ -1,0 +1,136 @@
+"""Runs killed at changes of the corpus, and runs side by side: nothing is lost, doubled or paid for twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import session_model
+from servers.chat_server import ChatServer
+from sessions_shelf import Shelf
+
+RUNNER = Path(__file__).parent / "session_runner.py"
+MOMENTS = 6
+FACTS = [f"Hall {number}: it has {number + 3} gates." for number in range(3)]
+
+
+class Children:
+    """Runs in processes of their own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def learn(self, *shelves: Shelf, event: int | None = None) -> list[dict[str, Any]]:
+        told = [
+            {"root": str(shelf.root), "url": shelf.url, "source": shelf.source, "sections": shelf.sections}
+            for shelf in shelves
+        ]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"shelves": told, "event": event}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Children]:
+    process = subprocess.Popen([sys.executable, RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield Children(process)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(30) == 0
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(session_model.answer) as server:
+        yield server
+
+
+def filled(root: Path, server: ChatServer) -> Shelf:
+    """Three facts, each in two sessions; two statements that become one; one for a single user."""
+    shelf = Shelf(root, server.url)
+    shelf.write("a.json", [f"public/fact: {fact}" for fact in FACTS], first=1_767_225_600)
+    shelf.write("b.json", [f"public/fact: {fact}" for fact in FACTS], first=1_767_325_600)
+    shelf.write("c.json", ["public/fact: Saw: it is loud.", "individual/fact: Tea: it is green."], first=1_767_425_600)
+    shelf.write("d.json", ["public/fact: Saw: it is sharp."], first=1_767_525_600)
+    return shelf
+
+
+def questions(server: ChatServer) -> Counter[str]:
+    """How often each question was asked."""
+    return Counter(json.dumps(body["messages"]) for body in server.bodies)
+
+
+LIVE = sorted([*FACTS, "Saw: it is loud. Saw: it is sharp.", "Tea: it is green."])
+
+
+def moments(changes: int) -> list[int]:
+    """Changes at which a run is killed: some in every part; all, with PARQUETRY_EVERY_CRASH in the environment."""
+    if os.environ.get("PARQUETRY_EVERY_CRASH"):
+        return list(range(1, changes + 1))
+    return sorted({1 + round(place * (changes - 1) / (MOMENTS - 1)) for place in range(MOMENTS)})
+
+
+def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, children):
+    """Only answers that were on their way to the disk are asked for again."""
+    (undisturbed,) = children.learn(filled(tmp_path / "whole", server))
+    assert undisturbed["report"]["entries"]["merged"] == 1
+    asked = len(server.bodies)
+    assert undisturbed["changes"] > 20
+    for event in moments(undisturbed["changes"]):
+        shelf = filled(tmp_path / f"{event}", server)
+        server.bodies.clear()
+        (crashed,) = children.learn(shelf, event=event)
+        assert crashed["killed"], event
+        kept = len(list((shelf.root / "corpus" / "answers").rglob("*.json")))
+        paid = len(server.bodies)
+        assert kept <= paid <= kept + shelf.settings.sessions.workers
+        children.learn(shelf)
+        assert len(server.bodies) - paid == asked - kept, event
+        assert shelf.live() == LIVE, event
+        said = shelf.rows("SELECT count(*) FROM decisions WHERE kind IN ('new', 'existing', 'merged')")
+        assert said == [(9,)], event
+
+
+def test_eight_runs_side_by_side_with_the_same_facts_leave_one_entry_for_each(tmp_path, server, children):
+    """Each run has sessions of its own in a source of its own; all say the same to the same people."""
+    shelves = []
+    for number in range(8):
+        shelf = Shelf(tmp_path / f"{number}", server.url)
+        shelf.sections["corpus"] = {"root": str(tmp_path / "corpus")}
+        shelf.source |= {"name": f"chats-{number}", "user_id": f"user-{number}"}
+        shelf.write("a.json", [f"public/fact: {fact}" for fact in FACTS])
+        shelf.write("b.json", ["individual/fact: Tea: it is green."])
+        shelves.append(shelf)
+    ended = children.learn(*shelves)
+    assert not any(each["killed"] for each in ended)
+    entries = [each["report"]["entries"] for each in ended]
+    assert sum(each["new"] for each in entries) == len(FACTS) + 8
+    assert sum(each["existing"] for each in entries) == 7 * len(FACTS)
+    assert shelves[0].live() == sorted([*FACTS, *("Tea: it is green." for _ in range(8))])
+    traced = shelves[0].rows(
+        """SELECT e.text, count(DISTINCT d.session_uri), min(len(d.evidence)) FROM entries AS e
+        JOIN decisions AS d ON d.entry_id = e.entry_id WHERE e.visibility = 'public' GROUP BY ALL ORDER BY 1"""
+    )
+    assert traced == [(fact, 8, 1) for fact in sorted(FACTS)]
+
+
+def test_runs_side_by_side_over_the_same_sessions_record_them_once(tmp_path, server, children):
+    shelf = filled(tmp_path, server)
+    ended = children.learn(*(shelf for _ in range(4)))
+    assert not any(each["killed"] for each in ended)
+    assert shelf.live() == LIVE
+    assert sum(each["report"]["sessions"]["new"] for each in ended) == 4
+    assert shelf.rows("SELECT count(*) FROM decisions") == [(9,)]
+    # Answers are shared as soon as they are there; those that are on their way are asked for by several.
+    assert max(questions(server).values()) <= 4
