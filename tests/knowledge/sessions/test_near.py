@@ -32,6 +32,7 @@ DIFFERENT = {
     "symbol": ("Write it in C++", "Write it in C"),
     "flag": ("Run it with -v", "Run it with v"),
     "hidden file": ("Edit .gitignore", "Edit gitignore"),
+    "hidden file first": (".gitignore is kept", "gitignore is kept"),
     "call": ("Call oil()", "Call oil"),
     "folder above": ("Run cd .. first", "Run cd first"),
     "denial": ("Oil the oak", "Do not oil the oak"),
