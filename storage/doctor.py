@@ -13,9 +13,11 @@ from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
 from storage.conditional import weakness
 from storage.database import Connection, tuples
+from storage.entry_checks import ENTRY_CHECKS
 from storage.index_check import disagreements
+from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
-from storage.layout import INDEX, PROBE, TABLES, Layout, Table
+from storage.layout import ANSWERS, INDEX, PROBE, TABLES, Layout, Table
 from storage.places import Entry, files_at
 from storage.shards import is_whole
 from storage.snapshot_views import connect_snapshot
@@ -74,7 +76,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: b
     whole = _whole(snapshot)
     findings = list(_files(snapshot, present, whole))
     with connect_snapshot(_readable(snapshot, whole)) as connection:
-        for check in _CHECKS:
+        for check in (*_CHECKS, *(_Check(*each) for each in ENTRY_CHECKS)):
             findings.extend(_found(connection, check))
         findings.extend(_identities(connection))
         sample = _sample(connection, every_span=every_span)
@@ -145,7 +147,7 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
 
 
 def _strangers(layout: Layout, present: Present) -> Iterator[str]:
-    own = {INDEX, *TABLES} if layout.is_local else {PROBE, *TABLES}
+    own = {ANSWERS, INDEX, *TABLES} if layout.is_local else {ANSWERS, PROBE, *TABLES}
     yield from (entry.name for entry in files_at(layout.root).entries(layout.root) if entry.name not in own)
     for table in TABLES:
         for entry in present[table]:
@@ -190,8 +192,8 @@ class _Check:
     """gives one row for each fault, with its example in the first column"""
 
 
-_INDEXED = "(SELECT * FROM documents WHERE revision <> 0)"
-_CHUNK = """filename || ' chunk ' || chunk_index FROM all_chunks AS c JOIN documents USING (revision)
+_INDEXED = "(SELECT * FROM published WHERE revision <> 0)"
+_CHUNK = """filename || ' chunk ' || chunk_index FROM all_chunks AS c JOIN published USING (revision)
     WHERE vector IS NOT NULL"""
 _CHECKS = (
     _Check(
@@ -204,7 +206,7 @@ _CHECKS = (
     _Check(
         "indexed-without-revision",
         "documents are said to be indexed and have nothing stored",
-        "SELECT path FROM documents WHERE status = 'indexed' AND revision = 0",
+        f"SELECT path FROM published WHERE status = 'indexed' AND revision = 0 AND ({IS_DOCUMENT} OR {IS_ENTRY})",
     ),
     _Check(
         "missing-text",
@@ -289,8 +291,12 @@ def _identities(connection: Connection) -> Iterator[Finding]:
     wrong = [
         path for identity, namespace, source, path in places if identity != ids.document_id(namespace, source, path)
     ]
+    said = tuples(connection, "SELECT entry_id, namespace, visibility, org_id, user_id, text FROM entries")
+    wrong += [entry for entry, namespace, *scope, text in said if entry != ids.entry_id(namespace, scope, text)]
     if wrong:
-        yield _finding("identity", "documents have an id that is not their place's", wrong)
+        yield _finding(
+            "identity", "documents have an id that is not their place's, or entries one that is not their text's", wrong
+        )
 
 
 def _sample(connection: Connection, *, every_span: bool) -> int:

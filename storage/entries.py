@@ -100,8 +100,11 @@ class EntryWriter:
 
         def before(sequences: Mapping[str, int]) -> list[Shard]:
             name = f"{self._stamp.run_id}-{time.time_ns():x}.parquet"
-            decisions = write_decisions(self._lake.layout, name, learned.decisions, sequences, base.version)
-            return [self._made(learned, rows, name, sequences), decisions]
+            made = self._made(learned, rows, sequences)
+            shards = [write_shard(self._lake.layout, "entries", name, made)] if made.num_rows else []
+            if learned.decisions:
+                shards.append(write_decisions(self._lake.layout, name, learned.decisions, sequences, base.version))
+            return shards
 
         version = self._lake.publish(base, [*rows, *learned.rows], self._stamp.run_id, before)
         return PublishedEntries(version, tuple(rows))
@@ -116,7 +119,7 @@ class EntryWriter:
         decisions: dict[str, list[Decision]] = defaultdict(list)
         for decision in learned.decisions:
             decisions[decision.namespace].append(decision)
-        covered = {row.namespace for row in learned.rows}
+        covered = {row.namespace for row in learned.rows if row.run_id == self._stamp.run_id}
         with connect_snapshot(base) as connection:
             return [
                 row
@@ -204,8 +207,8 @@ class EntryWriter:
         for revision, text in zip(revisions, texts, strict=True):
             self._written[_key(text)] = EntryStored(revision, embedder, text.tokens)
 
-    def _made(self, learned: Learned, rows: Sequence[DocumentRow], name: str, sequences: Mapping[str, int]) -> Shard:
-        """Write the `entries` rows of a publish."""
+    def _made(self, learned: Learned, rows: Sequence[DocumentRow], sequences: Mapping[str, int]) -> pa.Table:
+        """The `entries` rows of a publish: of entries that were never published before."""
         by = {(each.namespace, entry): each.decision_id for each in reversed(learned.decisions) for entry in each.adds}
         changed = {(row.namespace, row.document_id): row for row in rows}
         made = [
@@ -228,7 +231,7 @@ class EntryWriter:
             for entry in (text.entry for text in learned.texts)
             if (row := changed.get(key := (entry.namespace, entry.entry_id))) and row.created_at == self._stamp.at
         ]
-        return write_shard(self._lake.layout, "entries", name, pa.Table.from_pylist(made, schema=schema.ENTRIES))
+        return pa.Table.from_pylist(made, schema=schema.ENTRIES)
 
 
 def entries_named(decision: Decision) -> set[str]:

@@ -6,8 +6,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from knowledge.model import Access
+from knowledge.rows import Stamp
+from storage.current import current_rows
 from storage.doctor import examine
-from tests.records import failed, skipped
+from storage.entries import last_rows
+from storage.ledger import write_decisions
+from storage.rewrite import restore_version
+from storage.undoing import undo_decision
+from tests.records import NOW, failed, skipped
+from tests.storage.notebook import Notebook, decision, entry
+
+OAK, ELM, ASH = entry("The oak is old."), entry("The elm is young."), entry("The ash is tall.")
 
 
 @pytest.fixture
@@ -167,3 +177,73 @@ def test_what_crashes_and_strangers_leave_is_no_damage(healthy):
         "unknown-file": ("note", 2),
     }
     assert checkup.healthy
+
+
+# --- entries
+
+
+@pytest.fixture
+def learned(healthy):
+    notebook = Notebook(healthy)
+    notebook.learn(OAK, ELM)
+    notebook.decide([decision(0, "merged", ASH, session="s-2", retires=(OAK.entry_id,))], [ASH])
+    undo_decision(healthy.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
+    restore_version(healthy.lake, healthy.lake.snapshot().version - 1, Stamp("restore-1", NOW))
+    return notebook
+
+
+def test_entries_that_came_and_went_have_no_findings(learned):
+    assert examine(learned.lake).findings == ()
+    assert learned.live() == {ELM.text: 1, ASH.text: 2}
+
+
+def publish_entry(notebook, entry_id, **fields):
+    """Publish a row of an entry that no decision tells of."""
+    with notebook.shelf.connect() as connection:
+        row = last_rows(connection, "default", [entry_id])[entry_id]
+    notebook.lake.publish(notebook.lake.snapshot(), [replace(row, **fields)], "run-bad")
+
+
+def test_entry_that_is_live_against_the_decisions_is_reported(learned):
+    publish_entry(learned, OAK.entry_id, removed=False)
+    assert found(learned.shelf) == {"entry-standing": ("problem", 1)}
+
+
+def test_entry_that_is_gone_against_the_decisions_is_reported(learned):
+    publish_entry(learned, ELM.entry_id, removed=True)
+    assert found(learned.shelf) == {"entry-standing": ("problem", 1)}
+
+
+def test_entry_that_nobody_made_is_reported(learned):
+    stranger = entry("The yew is evergreen.")
+    publish_entry(learned, ELM.entry_id, document_id=stranger.entry_id, path="entry:x")
+    assert found(learned.shelf) == {"entry-not-made": ("problem", 1), "entry-standing": ("problem", 1)}
+
+
+def test_entry_whose_scope_is_not_that_of_its_id_is_reported(learned):
+    publish_entry(learned, ELM.entry_id, access=Access("individual", user_id="eve"))
+    assert found(learned.shelf) == {"identity": ("problem", 1)}
+
+
+def test_decision_about_an_entry_that_never_was_is_reported(learned):
+    strange = decision(0, "existing", ELM, session="s-9", run="run-bad", retires=("nobody",))
+    row = replace(current_rows(learned.lake.snapshot(), what="knowledge")[0], run_id="run-bad")
+    base = learned.lake.snapshot()
+    learned.lake.publish(
+        base,
+        [row],
+        "run-bad",
+        lambda sequences: [write_decisions(base.layout, "bad.parquet", [strange], sequences, base.version)],
+    )
+    assert found(learned.shelf) == {"decision-about-nothing": ("problem", 1)}
+
+
+def test_entry_whose_chunk_says_something_else_is_reported(learned):
+    publish_entry(learned, ELM.entry_id, revision=revision_of(learned, ASH), chunks=1)
+    told = found(learned.shelf)
+    assert told["entry-text"] == ("problem", 1)
+
+
+def revision_of(notebook, entry):
+    with notebook.shelf.connect() as connection:
+        return last_rows(connection, "default", [entry.entry_id])[entry.entry_id].revision
