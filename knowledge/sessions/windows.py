@@ -44,9 +44,9 @@ def first_new(messages: Sequence[Message], mark: Mark | None) -> int:
     Returns:
         0 if the session was never read or is not what it was; the number of messages if there is nothing new.
     """
-    if mark is None or mark.messages > len(messages):
+    if mark is None or processed_mark(messages[: mark.messages]) != mark:
         return 0
-    return mark.messages if processed_mark(messages[: mark.messages]) == mark else 0
+    return mark.messages
 
 
 def windows(transcript: Transcript, first_new: int, settings: SessionsSettings) -> list[Window]:

@@ -187,7 +187,7 @@ def test_where_json_breaks_is_told():
 
 def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
     """Whether such depth is read depends on the interpreter; it must not end it."""
-    for depth in (100, 900, 990, 5000):
+    for depth in (100, *range(800, 1001, 4), 5000):
         deep = "[" * depth + "]" * depth
         content = (
             '[{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "tool_use", "name": "t", '
@@ -263,6 +263,22 @@ def test_ids_that_repeat_become_unique_and_stay_when_the_session_grows():
     assert len(set(ids)) == 30
     assert ids[0] == "same"
     assert [message.id for message in of(10).messages] == ids[:10]
+
+
+def test_a_line_that_is_nested_too_deeply_costs_only_itself():
+    lines = lines_of(openai_messages(TURNS[:1])) + b"[" * 200_000 + b"]" * 200_000 + b"\n"
+    found = read(lines)
+    assert found[0] == Unread("line 6", "nested too deeply")
+    assert len(found[1].messages) == 5
+
+
+def test_a_log_with_a_line_of_json_in_it_is_not_json():
+    with pytest.raises(SkippedDocument, match="no-session"):
+        read(b'started\nlistening\n{"role": "user", "content": "hi"}\nstopped\n')
+
+
+def test_a_long_name_is_cut():
+    assert len(sessions(encoded({"id": "long " * 100, "messages": openai_messages(TURNS[:1])}))[0].name) == 199
 
 
 def test_names_that_repeat_become_unique():
