@@ -58,7 +58,7 @@ def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
 
     Raises:
         SkippedDocument: `empty`, or `no-session`: there is no chat session in it.
-        BrokenDocument: `damaged`, before the first session is given.
+        BrokenDocument: `damaged`; before the first session is given, unless it is nested to the very limit.
     """
     content = read_content(raw)
     try:

@@ -187,7 +187,7 @@ def test_where_json_breaks_is_told():
 
 def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
     """Whether such depth is read depends on the interpreter; it must not end it."""
-    for depth in (100, *range(800, 1001, 4), 5000):
+    for depth in (100, *range(800, 1001), 5000):
         deep = "[" * depth + "]" * depth
         content = (
             '[{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "tool_use", "name": "t", '
