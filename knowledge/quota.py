@@ -84,11 +84,11 @@ class Quota:
         if self._requests is not None:
             recent = [turn.at for turn in self._turns if turn.at > now - self._span]
             if len(recent) >= self._requests:
-                wait = recent[-self._requests] + self._span - now
+                wait = recent[0] + self._span - now
         if self._tokens is not None:
             left = sum(turn.tokens for turn in self._turns if turn.at > now - MINUTE)
             for turn in self._turns:
-                if left == 0 or left + tokens <= self._tokens:
+                if left + tokens <= self._tokens:
                     break
                 if turn.at > now - MINUTE:
                     left -= turn.tokens

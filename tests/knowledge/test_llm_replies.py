@@ -25,6 +25,7 @@ from tests.servers.chat_server import (
     said,
     said_json,
     shortened,
+    stalled,
     without_schemas,
 )
 
@@ -146,8 +147,11 @@ def test_a_fault_is_tried_again_and_then_told(fault: Reply, reason: str):
     assert caught.value.reason == reason
 
 
-def test_a_service_that_never_answers_is_given_up():
-    with ChatServer([NEVER]) as server, pytest.raises(TransientError) as caught:
+@pytest.mark.parametrize(
+    "reply", [pytest.param(NEVER, id="before it begins"), pytest.param(stalled(GOOD, 20), id="in the middle")]
+)
+def test_a_service_that_does_not_go_on_is_given_up(reply: Reply):
+    with ChatServer([reply]) as server, pytest.raises(TransientError) as caught:
         asked(server, timeout=0.2)
     assert caught.value.reason == "timeout"
 

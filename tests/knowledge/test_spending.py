@@ -58,7 +58,9 @@ def test_a_service_that_does_not_count_is_estimated_and_told_of():
     """A budget that is measured by nothing would never be reached."""
     ledger = Ledger()
     body = {key: value for key, value in said("x" * 400).body.items() if key != "usage"}
-    with ChatServer([Reply(200, body), Reply(200, {**body, "usage": {"prompt_tokens": -5}})]) as server:
+    with ChatServer(
+        [Reply(200, body), Reply(200, {**body, "usage": {"prompt_tokens": -5, "completion_tokens": 3}})]
+    ) as server:
         asked = model(server, "distill", ledger)
         answer = asked.ask(QUESTION)
         asked.ask(QUESTION)

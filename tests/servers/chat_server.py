@@ -23,7 +23,7 @@ class Reply:
     sent: int | None = None
     """bytes of the body after which the connection is cut; None sends all of it"""
     never: bool = False
-    """the request is read and not answered before the server stops"""
+    """what is not `sent`, or nothing if that is None, is not sent before the server stops"""
 
     @property
     def raw(self) -> bytes:
@@ -65,6 +65,11 @@ def busy(seconds: float = 0) -> Reply:
 def cut(reply: Reply, sent: int) -> Reply:
     """The reply, with the connection closed after so many bytes of its body."""
     return replace(reply, sent=sent)
+
+
+def stalled(reply: Reply, sent: int) -> Reply:
+    """The reply, with nothing after so many bytes of its body, and the connection open."""
+    return replace(reply, sent=sent, never=True)
 
 
 def shortened(reply: Reply, length: int) -> Reply:
@@ -119,7 +124,7 @@ class ChatServer(LoopbackServer):
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 reply = owner._reply_to(self.path, content, self.headers.get("Authorization", ""))
-                if reply.never:
+                if reply.never and reply.sent is None:
                     owner._stopped.wait()
                     self.close_connection = True
                     return
@@ -135,6 +140,8 @@ class ChatServer(LoopbackServer):
                     self.close_connection = True
                 if reply.sent is not None:
                     self.close_connection = True
+                if reply.never:
+                    owner._stopped.wait()
 
         super().__init__(Handler)
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from knowledge.errors import TransientError
-from knowledge.sessions.distill import Proposals
 from knowledge.sessions.replies import QUARANTINED
 from tests.knowledge.sessions.asking import DirectAsker, learned, proposal
 from tests.servers.chat_server import (
@@ -189,13 +188,27 @@ CLASSES: dict[str, Callable[[], Iterator[Reply]]] = {
 
 
 def is_fine(reply: Reply) -> bool:
-    """Whether a generated reply happens to be a good one."""
+    """Whether a generated reply happens to be a good one, judged without the program."""
     try:
-        message = reply.body["choices"][0]["message"]
-        Proposals.model_validate_json(message["content"])
-    except (ValueError, TypeError, KeyError, IndexError):
+        choice = reply.body["choices"][0]
+        entries = json.loads(choice["message"]["content"])["entries"]
+        declined = choice["finish_reason"] == "content_filter" or choice["message"]["refusal"]
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return False
-    return reply.body["choices"][0]["finish_reason"] != "content_filter" and not message["refusal"]
+    return not declined and isinstance(entries, list) and all(map(is_fine_entry, entries))
+
+
+def is_fine_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not set(proposal()) <= set(entry):
+        return False
+    sure, evidence = entry["confidence"], entry["evidence"]
+    return (
+        isinstance(entry["text"], str)
+        and entry["kind"] in ("methodology", "preference", "tool", "lesson", "fact")
+        and entry["level"] in ("public", "organization", "individual")
+        and (type(sure) in (int, float) and 0 <= sure <= 1)
+        and (isinstance(evidence, list) and all(isinstance(each, str) for each in evidence))
+    )
 
 
 def malformed(name: str) -> list[Reply]:

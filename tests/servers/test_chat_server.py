@@ -1,0 +1,67 @@
+"""The scripted chat server: what no test foresaw ends the test, whatever the program made of the answer."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from tests.servers.chat_server import ChatServer, said, without_schemas
+
+
+def ask(server: ChatServer, body: Any = None, path: str = "/chat/completions") -> int:
+    """The status of an answer."""
+    request = urllib.request.Request(server.url + path, json.dumps(body or {}).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as failed:
+        with failed:
+            return failed.code
+
+
+def test_a_script_is_played_in_order():
+    with ChatServer([said("a"), said("b")]) as server:
+        assert [ask(server), ask(server)] == [200, 200]
+
+
+def test_a_rule_answers_each_question():
+    with ChatServer(lambda body: said(body["q"])) as server:
+        assert ask(server, {"q": "x"}) == 200
+    assert server.bodies == [{"q": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("replies", "path"),
+    [
+        pytest.param([], "/chat/completions", id="beyond the script"),
+        pytest.param([], "/embeddings", id="another path"),
+        pytest.param(lambda _: None, "/chat/completions", id="no rule for it"),
+        pytest.param(lambda body: said(body["missing"]), "/chat/completions", id="a rule that fails"),
+    ],
+)
+def test_what_no_test_foresaw_ends_with_an_error(replies, path):
+    def play() -> None:
+        with ChatServer(replies) as server:
+            assert ask(server, path=path) == 500
+
+    with pytest.raises(AssertionError, match="unscripted"):
+        play()
+
+
+def test_a_script_that_is_not_played_to_its_end_is_an_error():
+    def play() -> None:
+        with ChatServer([said("a"), said("b")]) as server:
+            ask(server)
+
+    with pytest.raises(AssertionError, match="never asked for: 1"):
+        play()
+
+
+def test_a_service_may_know_no_schemas():
+    with ChatServer(without_schemas(lambda _: said("a"))) as server:
+        assert ask(server, {"response_format": {"type": "json_schema"}}) == 400
+        assert ask(server, {"response_format": {"type": "json_object"}}) == 200
