@@ -32,7 +32,9 @@ class DialogTables:
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
         column = _column(content)
-        for number, (place, row) in enumerate(table_rows(content), start=1):
+        rows, problems = table_rows(content)
+        yield from problems
+        for number, (place, row) in enumerate(rows, start=1):
             text = row.get(column) if isinstance(row, dict) and column is not None else None
             builder = SessionBuilder(self.name, str(number))
             if isinstance(text, str):

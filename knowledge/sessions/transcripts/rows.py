@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.extract.delimited import read_rows
@@ -21,6 +21,8 @@ _SESSION = (
 )  # fmt: skip
 _TIME = ("timestamp", "time", "createdat", "date", "datetime", "sentat", "ts", "at")
 _ID = ("messageid", "id", "uuid")
+_VAGUE = ("user", "name", "value")
+"""Columns of these names are about anything: they are taken only if somebody in them is a user or an assistant."""
 _WORD = re.compile(r"[^a-z0-9]")
 _HEAD_CHARACTERS = 20_000
 _TOOLS = ("tool", "toolname")
@@ -53,12 +55,13 @@ class Rows:
         return _columns_of(content.head) is not None
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
-        if content.values is None:
-            columns, rows = header_columns(content), table_rows(content)
-        else:
-            columns, rows = _columns_of(content.head), content.each()
+        rows: Iterable[tuple[str, object]] = content.each()
+        columns = _columns_of(content.head) if content.values is not None else header_columns(content)
         if columns is None:
             return
+        if content.values is None:
+            rows, problems = table_rows(content)
+            yield from problems
         builders: dict[str, SessionBuilder] = {}
         for place, row in rows:
             session = _cell(row, columns.session)
@@ -78,17 +81,20 @@ def first_rows(content: Content) -> list[list[str]]:
     return rows if rows and len(rows[0]) > 1 else []
 
 
-def table_rows(content: Content) -> Iterator[tuple[str, object]]:
-    """The rows of a delimited text as objects by the names of its header."""
-    rows, _ = read_rows(content.text)
-    for number, row in enumerate(rows[1:], start=2):
-        yield f"row {number}", dict(zip(rows[0], row, strict=False))
+def table_rows(content: Content) -> tuple[list[tuple[str, object]], list[Unread]]:
+    """The rows of a delimited text as objects by the names of its header, where they stand, and what was odd."""
+    (header, *rows), problems = read_rows(content.text)
+    # A row may be shorter than the header, or longer.
+    named: list[tuple[str, object]] = [
+        (f"row {number}", dict(zip(header, row, strict=False))) for number, row in enumerate(rows, start=2)
+    ]
+    return named, [Unread("the table", problem) for problem in problems]
 
 
 def header_columns(content: Content) -> Columns | None:
     """What the columns of a delimited text hold; None if it is no table of messages."""
-    rows = first_rows(content)
-    return _columns(rows[0]) if rows else None
+    header, *rows = first_rows(content) or [[]]
+    return _columns(header, [dict(zip(header, row, strict=False)) for row in rows])
 
 
 def _columns_of(values: Iterable[object]) -> Columns | None:
@@ -96,7 +102,7 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     rows = [value for value in values if isinstance(value, dict)]
     if not rows or any(is_message(row) for row in rows):
         return None
-    columns = _columns(list(dict.fromkeys(key for row in rows for key in row)))
+    columns = _columns(list(dict.fromkeys(key for row in rows for key in row)), rows)
     if columns is None or not any(
         _cell(row, columns.speaker) and (_cell(row, columns.text) or says(row)) for row in rows
     ):
@@ -104,7 +110,7 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     return columns
 
 
-def _columns(names: list[str]) -> Columns | None:
+def _columns(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> Columns | None:
     by_word = {_WORD.sub("", name.lower()): name for name in reversed(names)}
 
     def first(words: tuple[str, ...]) -> str | None:
@@ -112,6 +118,9 @@ def _columns(names: list[str]) -> Columns | None:
 
     speaker, text = first(_SPEAKER), first(_TEXT)
     if speaker is None or text is None:
+        return None
+    vague = any(_WORD.sub("", name.lower()) in _VAGUE for name in (speaker, text))
+    if vague and not any(role_of(row.get(speaker)) for row in rows):
         return None
     return Columns(speaker, text, first(_SESSION), first(_TIME), first(_ID), first(_TOOLS))
 

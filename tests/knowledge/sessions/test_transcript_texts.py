@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from transcript_reading import Lines, only, read, sessions, told
 
+from knowledge.errors import SkippedDocument
 from knowledge.sessions.transcripts.base import Unread
 
 # --- tables
@@ -62,6 +63,30 @@ def test_cells_of_several_lines_are_read():
         ("user", "one, two\n\nthree"),
         ("assistant", 'say "hi"'),
     ]
+
+
+@pytest.mark.parametrize(
+    ("table", "count"),
+    [
+        ("name,value\nbolt,3\nnut,4\n", 0),
+        ("user,message\nada,logged in\n", 0),
+        ("user,message\nuser,hello\nassistant,hi\n", 2),
+        (Lines({"name": "bolt", "value": 3}, {"name": "nut", "value": 4}), 0),
+    ],
+    ids=["name-value", "user-message", "roles", "lines"],
+)
+def test_a_table_of_anything_is_no_chat(table, count):
+    if count == 0:
+        with pytest.raises(SkippedDocument, match="no-session"):
+            read(table)
+    else:
+        assert len(only(table).messages) == count
+
+
+def test_a_quotation_mark_that_is_never_closed_is_told():
+    found = read('role,content\nuser,"hello\n' + "assistant,hi\n" * 300)
+    assert found[0] == Unread("the table", "a quotation mark is never closed: quotation marks were read as text")
+    assert len(found[1].messages) == 301
 
 
 def test_a_chat_in_a_cell_is_read_however_its_speakers_are_marked():

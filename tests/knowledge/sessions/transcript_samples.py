@@ -151,7 +151,7 @@ def chatgpt(turns):
             last = key
 
     add("system", {"content_type": "text", "parts": [HIDDEN]}, hidden=True)
-    add("user", {"content_type": "user_editable_context", "user_profile": HIDDEN})
+    add("user", {"content_type": "user_editable_context", "user_profile": HIDDEN, "parts": [HIDDEN]})
     for turn in turns:
         before = last
         add("user", {"content_type": "multimodal_text", "parts": [turn.user]})
