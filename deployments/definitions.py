@@ -41,13 +41,12 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
     file = str(config.resolve()) if config else None
     scheduled = [source for source in settings.source if source.schedule]
     _check_names(scheduled, settings)
-    learning = [sessions] if any(source.content == "sessions" for source in settings.source) else []
+    on_demand: list[Flow[..., Any]] = [refresh, reindex]
+    if any(source.content == "sessions" for source in settings.source):
+        on_demand.append(sessions)
     return [
         *(_scheduled(source, settings, file) for source in scheduled),
-        *(
-            _deployment(each, ON_DEMAND, config=file, limit=_one_run("ENQUEUE"))
-            for each in (refresh, reindex, *learning)
-        ),
+        *(_deployment(each, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")) for each in on_demand),
     ]
 
 

@@ -1,0 +1,208 @@
+"""Learns from real chat sessions with a scripted model: time, memory, a restart in the middle, and doing it again.
+
+python -m benchmarks.sessions CORPORA [--sessions 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conditions import RESULTS, ROOT, conditions, wait_until_idle, write_result
+from benchmarks.process_tree import Measured, measure
+from storage.lake import Lake
+from storage.snapshot_views import connect_snapshot
+
+PACKAGES = ("parquetry", "deltalake", "duckdb", "openai", "wordllama")
+FILES = ("synthetic-persona-chat/data/Synthetic-Persona-Chat_valid.csv", "memorybank/en/memory_bank_en.json")
+"""within the corpora, with the sessions that are taken from them in this order"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A corpus that is to be filled."""
+
+    folder: Path
+    url: str
+
+    @property
+    def corpus(self) -> Path:
+        return self.folder / "corpus"
+
+    @property
+    def command(self) -> list[str]:
+        config = str(self.folder / "parquetry.toml")
+        return [sys.executable, "-m", "serving.cli", "sessions", "refresh", "--direct", "--json", "--config", config]
+
+    def prepare(self, sessions: Path) -> None:
+        """Write the settings."""
+        self.folder.mkdir()
+        (self.folder / "parquetry.toml").write_text(
+            f"""[corpus]
+root = "{self.corpus}"
+[llm]
+model = "scripted"
+base_url = "{self.url}"
+[[source]]
+name = "chats"
+uri = "{sessions}"
+content = "sessions"
+visibility = "organization"
+org_id = "acme"
+"""
+        )
+
+    def run(self) -> tuple[Measured, dict[str, Any]]:
+        """Learn to the end."""
+        measured = measure(self.command, ROOT)
+        if measured.exit_code:
+            raise RuntimeError(f"exit {measured.exit_code}: {measured.errors}")
+        return measured, json.loads(measured.output)
+
+    def killed_after(self, answers: int) -> int:
+        """Learn, and die once that many answers are kept; how many there were then."""
+        with subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None and self.answers() < answers:
+                time.sleep(0.05)
+            process.kill()
+        return self.answers()
+
+    def answers(self) -> int:
+        return sum(1 for _ in (self.corpus / "answers").rglob("*.json"))
+
+    def live(self) -> list[str]:
+        """Texts of the live entries."""
+        with connect_snapshot(Lake(str(self.corpus)).snapshot()) as connection:
+            return [text for (text,) in connection.execute("SELECT text FROM entries ORDER BY text").fetchall()]
+
+    def untraced(self) -> int:
+        """Live entries that no decision with a session and a message stands behind."""
+        with connect_snapshot(Lake(str(self.corpus)).snapshot()) as connection:
+            found = connection.execute(
+                """SELECT count(*) FROM entries WHERE entry_id NOT IN (SELECT entry_id FROM decisions
+                WHERE entry_id IS NOT NULL AND session_uri IS NOT NULL AND len(evidence) > 0)"""
+            ).fetchone()
+        return int(found[0]) if found else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    options = _options(arguments)
+    idle = wait_until_idle(options.max_load)
+    with tempfile.TemporaryDirectory(prefix="sessions-benchmark-") as scratch, scripted_model() as model:
+        folder = Path(scratch) / "chats"
+        taken = take(options.corpora, folder, options.sessions)
+        whole, broken = Trial(Path(scratch) / "whole", model.url), Trial(Path(scratch) / "broken", model.url)
+        whole.prepare(folder)
+        broken.prepare(folder)
+        first, report = whole.run()
+        again, unchanged = whole.run()
+        kept = broken.killed_after(report["calls"] // 2)
+        asked = model.asked()
+        restarted, rest = broken.run()
+        result = {
+            "conditions": conditions(PACKAGES),
+            "idle_before": idle,
+            "sessions": taken,
+            "first": {**_figures(first), **_told(report)},
+            "unchanged": {**_figures(again), **_told(unchanged)},
+            "restart": {
+                **_figures(restarted),
+                **_told(rest),
+                "answers_kept_by_the_killed_run": kept,
+                "calls_of_the_killed_run": asked - report["calls"] - unchanged["calls"],
+                "calls_more_than_without_the_kill": asked + rest["calls"] - 2 * report["calls"] - unchanged["calls"],
+                "same_live_entries_as_without_the_kill": broken.live() == whole.live(),
+            },
+            "live_entries": len(whole.live()),
+            "live_entries_without_a_trace": whole.untraced(),
+        }
+    print(f"{json.dumps(result, indent=1)}\nwritten to {write_result('sessions', result, options.results)}")
+    return result
+
+
+def take(corpora: Path, folder: Path, sessions: int) -> dict[str, int]:
+    """Put files with that many sessions into a folder; the first of them is cut to what is needed.
+
+    Returns:
+        Sessions by file.
+    """
+    import csv
+
+    folder.mkdir()
+    csv_file, json_file = (corpora / name for name in FILES)
+    taken = {json_file.name: _count(json_file)}
+    (folder / json_file.name).write_bytes(json_file.read_bytes())
+    with csv_file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    wanted = rows[: 1 + max(1, sessions - taken[json_file.name])]
+    with (folder / csv_file.name).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(wanted)
+    return {csv_file.name: _count(folder / csv_file.name), **taken}
+
+
+def _count(file: Path) -> int:
+    from knowledge.model import RawDocument
+    from knowledge.sessions.model import Transcript
+    from knowledge.sessions.transcripts.registry import read_transcripts
+
+    return sum(isinstance(found, Transcript) for found in read_transcripts(RawDocument(file.read_bytes(), file.name)))
+
+
+class Model:
+    """The scripted model in a process of its own, so that its memory is not measured."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.url = self._line()
+
+    def asked(self) -> int:
+        """Questions that it answered."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("count\n")
+        self._process.stdin.flush()
+        return int(self._line())
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def scripted_model() -> Iterator[Model]:
+    """The model while the block lasts."""
+    command = [sys.executable, "-m", "benchmarks.session_model"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Model(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def _figures(measured: Measured) -> dict[str, Any]:
+    told = asdict(measured)
+    return {name: told[name] for name in ("wall_seconds", "processor_seconds", "peak_pss_mb", "load_before")}
+
+
+def _told(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: report[name] for name in ("sessions", "entries", "calls", "cached", "tokens", "version")}
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sessions", description=__doc__)
+    parser.add_argument("corpora", type=Path, help="folder with synthetic-persona-chat and memorybank")
+    parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--max-load", type=float, help="wait until the load average is below this")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

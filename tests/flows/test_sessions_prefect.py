@@ -1,0 +1,152 @@
+"""Learning from sessions as a flow run, against a real Prefect server: what it leaves to see, and a person's answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from prefect.exceptions import Pause
+from prefect.types.entrypoint import EntrypointType
+from servers import session_model
+from servers.chat_server import ChatServer
+from sessions_shelf import Shelf
+
+from flows import session_review
+from flows.parameters import SessionsParameters
+from flows.sessions import run_sessions_request, sessions
+from knowledge.sessions.report import SessionsReport
+from serving.progress import Silent
+
+DRY = "Glue bench: it needs 12 hours to dry."
+CLOSED = "Glue bench: it is closed on Fridays."
+TEA = "Tea: I drink green tea in the morning."
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(session_model.answer) as server:
+        yield server
+
+
+@pytest.fixture
+def shelf(tmp_path, server) -> Shelf:
+    shelf = Shelf(tmp_path, server.url)
+    shelf.write("a.json", [f"public/fact: {DRY}", f"individual/preference: {TEA}"], first=1_767_225_600)
+    shelf.write("b.json", [f"public/fact: {CLOSED}"], first=1_767_325_600)
+    return shelf
+
+
+def root(shelf: Shelf) -> str:
+    return shelf.settings.corpus.root
+
+
+def learn(shelf: Shelf, review: Any = None) -> SessionsReport:
+    return run_sessions_request(shelf.request(), Silent(), review)
+
+
+def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
+    shelf.sections["sessions"] = {"batch_sessions": 1}
+    report = learn(shelf)
+    assert (report.entries["new"], report.entries["merged"]) == (2, 1)
+    run = records.flow_run(root(shelf))
+    assert run.state.is_completed()
+    assert re.fullmatch(r"sessions-all-\d{8}-\d{6}", run.name)
+    assert set(run.tags) == {"parquetry", "namespace:default", "source:chats"}
+    assert [each["name"] for each in records.task_runs(run, 2)] == ["batch-0", "batch-1"]
+
+    artifacts = records.artifacts(run)
+    assert set(artifacts) == {"sessions-report-default", "sessions-learned-default", "sessions-refused-default"}
+    assert "| merged | 1 |" in artifacts["sessions-report-default"]
+    learned = json.loads(artifacts["sessions-learned-default"])
+    assert {each["text"] for each in learned} == {DRY, CLOSED, "(not shown here)"}
+    assert TEA not in "".join(artifacts.values())
+    assert TEA not in "".join(lines.messages)
+    assert "2 scanned, 2 new, in 2 batches" in lines.messages
+
+
+class Person:
+    """Answers a flow run as soon as it waits."""
+
+    def __init__(self, records: Any, shelf: Shelf, answer: Callable[[str], list[str]]) -> None:
+        self._records, self._shelf, self._answer = records, shelf, answer
+        self.seen: list[str] = []
+
+    def wait(self, over: threading.Event) -> None:
+        from prefect.flow_runs import resume_flow_run
+        from prefect.input.actions import read_flow_run_input
+
+        while not over.wait(0.05):
+            for run in self._records.flow_runs(root(self._shelf)):
+                if not run.state.is_paused():
+                    continue
+                keyset = run.state.state_details.run_input_keyset
+                told = read_flow_run_input(key=keyset["description"], flow_run_id=run.id)
+                self.seen.append(told)
+                resume_flow_run(run.id, run_input={"rejected": self._answer(told)})
+
+
+@pytest.fixture
+def config(shelf, tmp_path) -> str:
+    file = tmp_path / "parquetry.toml"
+    file.write_text(
+        f"""[corpus]
+root = "{root(shelf)}"
+[llm]
+model = "m"
+base_url = "{shelf.url}"
+[[source]]
+name = "chats"
+uri = "{shelf.folder}"
+content = "sessions"
+visibility = "public"
+user_id = "ada"
+org_id = "acme"
+"""
+    )
+    return str(file)
+
+
+@pytest.mark.parametrize("rejects", [False, True], ids=["merge-approved", "merge-rejected"])
+def test_run_that_waits_for_a_person_goes_on_with_the_answer(shelf, config, records, monkeypatch, rejects):
+    monkeypatch.setattr(session_review, "POLL_SECONDS", 0.05)
+    person = Person(records, shelf, lambda told: re.findall(r"## `(\w+)`", told) if rejects else [])
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(person.wait, over)
+        try:
+            told = sessions(SessionsParameters(review=True), config=config, corpus=root(shelf))
+        finally:
+            over.set()
+        waiting.result(30)
+    (seen,) = person.seen
+    assert f"- learned: {CLOSED}" in seen
+    assert f"- replaces: {DRY}" in seen
+    assert told["entries"]["merged"] == (0 if rejects else 1)
+    assert shelf.live() == sorted([TEA, *([DRY, CLOSED] if rejects else [f"{DRY} {CLOSED}"])])
+
+
+def test_run_of_a_deployment_is_suspended_and_begins_again_with_the_answer(shelf, server, config, records):
+    """Its process ends while it waits; nothing is asked of the model a second time."""
+    from prefect.flow_engine import run_flow
+    from prefect.flow_runs import resume_flow_run
+
+    deployment = sessions.to_deployment(name="reviewed", entrypoint_type=EntrypointType.MODULE_PATH).apply()
+    parameters = {"parameters": {"review": True}, "config": config, "corpus": root(shelf)}
+    created = records.client.create_flow_run_from_deployment(deployment, parameters=parameters)
+    with pytest.raises(Pause):
+        run_flow(sessions, flow_run=created, return_type="state")
+    waiting = records.client.read_flow_run(created.id)
+    assert waiting.state.name == "Suspended"
+    assert shelf.live() == []
+    asked = len(server.bodies)
+
+    resume_flow_run(created.id, run_input={"rejected": []})
+    run_flow(sessions, flow_run=records.client.read_flow_run(created.id), return_type="state")
+    assert records.client.read_flow_run(created.id).state.is_completed()
+    assert shelf.live() == sorted([TEA, f"{DRY} {CLOSED}"])
+    assert len(server.bodies) == asked
