@@ -18,6 +18,7 @@ from serving import (
     entry_commands,
     eval_command,
     export_command,
+    forget_command,
     namespace_commands,
     read_commands,
     run_commands,
@@ -53,6 +54,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     upkeep_commands.restore,
     upkeep_commands.remove,
     upkeep_commands.doctor,
+    forget_command.forget,
 )
 _INTERRUPTED = 130
 for command in COMMANDS:

@@ -25,7 +25,7 @@ from knowledge import ids
 from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
-from storage.index_build import FORMAT, IndexState, advance, create_tables, file_name, is_worn, read_state, transaction
+from storage.index_build import FORMAT, IndexState, advance, create_tables, file_name, is_spent, read_state, transaction
 from storage.index_views import Space, statements
 from storage.knowledge_views import IS_ENTRY
 from storage.lake import Snapshot
@@ -75,8 +75,7 @@ class IndexFolder:
 
     def newest(self) -> IndexFile | None:
         """The index of the highest version."""
-        found = self._files()
-        return found[0] if found else None
+        return next(iter(self._files()), None)
 
     def _files(self) -> list[IndexFile]:
         """All finished ones, newest first."""
@@ -96,14 +95,12 @@ class IndexFolder:
         Raises:
             StorageError: it cannot be built or written.
         """
-        present = self._usable(snapshot)
-        if present:
+        if present := self._usable(snapshot):
             return present
         with _translated(f"the search index in {self.path} cannot be written"):
             self.path.mkdir(parents=True, exist_ok=True)
             with _locked(self.path / "refresh.lock"):
-                present = self._usable(snapshot)
-                return present or self._switch(snapshot)
+                return self._usable(snapshot) or self._switch(snapshot)
 
     def _usable(self, snapshot: Snapshot) -> IndexFile | None:
         """The newest file, if it is of this version or a later one and can be read."""
@@ -140,7 +137,8 @@ class IndexFolder:
             _delete(left)
         building = self.path / f"building-{os.getpid()}.duckdb"
         language = self._present_language() or self._language
-        if not (self._take_over(building) and self._advance(building, snapshot)):
+        brought = self._take_over(building) and self._advance(building, snapshot)
+        if not brought:
             _delete(building)
             with attached(building, read_only=False) as connection:
                 fill(connection, snapshot, language)
@@ -148,8 +146,8 @@ class IndexFolder:
         made.lease.touch()
         building.replace(made.path)
         others = [file for file in self._files() if file != made]
-        # Whatever is further on was of no use, or this file would not have been built.
-        useless = [file for file in others if file.version > made.version]
+        # Whatever is further on was of no use, or this file would not have been built; nor was any that it is not from.
+        useless = [file for file in others if file.version > made.version or not brought]
         for old in (*useless, *others[len(useless) + KEPT - 1 :]):
             _delete(old.path)
             old.lease.unlink(missing_ok=True)
@@ -187,7 +185,7 @@ class IndexFolder:
         try:
             with attached(building, read_only=False) as connection:
                 state = read_state(connection)
-                if not self._fits(state) or state.version > snapshot.version or is_worn(connection):
+                if not self._fits(state) or state.version > snapshot.version or is_spent(connection, snapshot):
                     return False
                 bring(connection, snapshot)
                 return True

@@ -1,8 +1,8 @@
 """Fills the tables of the search index from a snapshot of the lake, and brings them from one version to another.
 
 All tables are in the schema `parts`. Chunks and postings are only ever added to: what a publish replaced is named in
-`parts.dead` and left out of every answer, until `is_worn` asks for the index to be built again. So a refresh costs what
-the publish changed.
+`parts.dead` and left out of every answer, until `is_spent` asks for the index to be built again. So a refresh costs
+what the publish changed.
 """
 
 from __future__ import annotations
@@ -126,8 +126,17 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def is_worn(connection: Connection) -> bool:
-    """Whether so much of an index is dead or unsorted that it is better built again."""
+def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
+    """Whether an index has to be built again: too much of it is dead or unsorted, or something was erased since.
+
+    What it has of the texts of dead documents stays in it until then.
+    """
+    held = read_state(connection).files.get("documents", ())
+    rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
+    return rewritten or _is_worn(connection)
+
+
+def _is_worn(connection: Connection) -> bool:
     ((dead, chunks, sorted_rows, postings),) = tuples(
         connection,
         """SELECT (SELECT count(*) FROM parts.chunks SEMI JOIN parts.dead USING (doc)),

@@ -187,7 +187,14 @@ class Lake:
         newest = self._table("documents").version()
         if not 0 <= version <= newest:
             raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
-        return self._table("documents", version)
+        opened = self._table("documents", version)
+        there = {entry.name for entry in files_at(self.layout.root).entries(self.layout.table("documents"))}
+        if any(file.rpartition("/")[2] not in there for file in _files(opened)):
+            raise SettingsError(
+                f"version {version} of corpus {self.layout.root} cannot be read any more: something that it held was "
+                "erased since (`parquetry forget`)"
+            )
+        return opened
 
     def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Shards of chunks that a crashed run left behind: whole files that no commit names.
@@ -312,7 +319,10 @@ class Lake:
             try:
                 opened = self._table(table, version)
                 opened.create_write_transaction(
-                    [_add(shard) for shard in shards], "append", schema.SCHEMAS[table], commit_properties=properties
+                    [add_action(shard) for shard in shards],
+                    "append",
+                    schema.SCHEMAS[table],
+                    commit_properties=properties,
                 )
             except (DeltaError, OSError) as error:
                 landed = self._landed(table, shards, error)
@@ -371,7 +381,8 @@ def _is_conflict(error: Exception) -> bool:
     return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
 
 
-def _add(shard: Shard) -> AddAction:
+def add_action(shard: Shard) -> AddAction:
+    """What makes a shard a part of its table."""
     statistics = json.dumps({"numRecords": shard.rows})
     return AddAction(shard.name, shard.size, {}, int(time.time() * 1000), True, statistics)
 

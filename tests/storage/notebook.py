@@ -74,22 +74,23 @@ class Notebook:
         self.shelf = shelf
         self.lake = shelf.lake
         self.runs = 0
+        self.run_ids = "learn-{}"
 
     def writer(self):
         self.runs += 1
-        return EntryWriter(self.lake, Stamp(f"learn-{self.runs}", NOW + timedelta(hours=self.runs)))
+        return EntryWriter(self.lake, Stamp(self.run_ids.format(self.runs), NOW + timedelta(hours=self.runs)))
 
     def learn(self, *entries, session="s-1", embedder=EMBEDDER, base=None):
         """Publish new entries of a session, in a run of their own."""
         writer = self.writer()
-        run = f"learn-{self.runs}"
+        run = self.run_ids.format(self.runs)
         made = [decision(i, entry=each, session=session, run=run) for i, each in enumerate(entries)]
         return self.decide(made, entries, writer=writer, embedder=embedder, base=base)
 
     def decide(self, decisions, entries=(), writer=None, embedder=EMBEDDER, base=None):
         """Publish decisions, with the entries that they add."""
         writer = writer or self.writer()
-        mine = [replace(each, run_id=f"learn-{self.runs}") for each in decisions]
+        mine = [replace(each, run_id=self.run_ids.format(self.runs)) for each in decisions]
         learned = Learned(mine, [text_of(each, embedder) for each in entries])
         return writer.publish(base or self.lake.snapshot(), learned)
 

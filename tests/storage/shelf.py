@@ -28,6 +28,7 @@ class Shelf:
         self.root = root
         self.lake = Lake(str(root), create=True, **options)
         self.runs = 0
+        self.run_ids = "run-{}"
         self.settings = SearchSettings(language="none")
 
     def revision(self, path, chunks, run, **fields):
@@ -54,7 +55,7 @@ class Shelf:
     def write(self, documents, embedder=EMBEDDER, vectors=None, register=True, **fields):
         """Shards of documents, path -> chunks; not visible yet."""
         self.runs += 1
-        run = f"run-{self.runs}"
+        run = self.run_ids.format(self.runs)
         made = [self.revision(path, chunks, run, embedder=embedder, **fields) for path, chunks in documents.items()]
         dimension = int(embedder.rpartition("@")[2])
         count = sum(map(len, documents.values()))

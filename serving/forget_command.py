@@ -1,0 +1,81 @@
+"""The command that erases what tells of a user."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from knowledge.errors import RefusedError, SettingsError
+from knowledge.rows import new_stamp
+from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
+from serving.output import print_json
+from storage.lake import Lake
+
+
+def forget(
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose data leaves, as `user_id` names it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Erase a user's own documents, entries and sessions from all files; this cannot be undone."""
+    from storage.erasure import forget_user
+
+    if not user.strip():
+        raise SettingsError("--user must name a user")
+    settings = settings_for(config, corpus)
+    root = settings.corpus.root
+    Lake(root)
+    if not yes:
+        _ask(user, root)
+    lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
+    done = forget_user(lake, user, new_stamp(), settings.search)
+    if as_json:
+        print_json(
+            {
+                "run_id": done.run_id,
+                "version_before": done.version_before,
+                "version": done.version,
+                "rows": dict(done.rows),
+                "files_rewritten": done.files_rewritten,
+                "files_deleted": done.files_deleted,
+                "bytes_deleted": done.bytes_deleted,
+                "answers_deleted": done.answers_deleted,
+                "files_left": done.files_left,
+            }
+        )
+        return
+    told = ", ".join(f"{count} of {table}" for table, count in done.rows.items()) or "none"
+    typer.echo(f"Rows erased: {told}.")
+    typer.echo(
+        f"{done.files_rewritten} files written again or dropped; deleted: {done.files_deleted} files of "
+        f"{done.bytes_deleted} bytes, {done.answers_deleted} answers of language models, and the search index, which "
+        "is built anew."
+    )
+    if done.version != done.version_before:
+        typer.echo(
+            f"Corpus {root}: version {done.version}. Earlier versions that held what was erased cannot be read or "
+            "restored any more."
+        )
+    typer.echo("What sources still hold comes back with the next refresh: take it out there, or exclude it.")
+    if done.files_left:
+        typer.echo(
+            f"{done.files_left} files hold texts of runs that may still be going on, of whoever; run this again "
+            "tomorrow."
+        )
+
+
+def _ask(user: str, root: str) -> None:
+    """Go on only if a person agrees.
+
+    Raises:
+        RefusedError: nobody is there to be asked, or the answer is no.
+    """
+    what = f"erase all documents, entries and sessions that only user {user!r} may see from {root}, for good"
+    if not sys.stdin.isatty():
+        raise RefusedError(f"this would {what}. If that is meant, run again with --yes")
+    if not typer.confirm(f"This will {what}. Go on?", err=True):
+        raise RefusedError("nothing was erased")

@@ -1,0 +1,77 @@
+"""Files of a table give way to others, in one commit: the one thing in a corpus that is not only added to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from knowledge.errors import PublishConflict, StorageError
+from storage import schema
+from storage.lake import add_action
+from storage.layout import Layout, Table
+from storage.places import files_at, told
+from storage.shards import Shard
+
+
+def replace_files(
+    layout: Layout,
+    table: Table,
+    gone: Sequence[str],
+    shards: Sequence[Shard],
+    run_id: str,
+    *,
+    version: int | None = None,
+    namespaces: Sequence[str] = (),
+) -> None:
+    """Commit that shards stand for files from now on; the files are only not named any more.
+
+    Args:
+        layout: of the corpus.
+        table: whose files they are.
+        gone: names of files.
+        shards: written already.
+        run_id: of the run.
+        version: of the table that this was decided on; None for the newest.
+        namespaces: a publish to one of these since that version is a conflict, and this is one for theirs.
+
+    Raises:
+        PublishConflict: somebody else was first; nothing was changed.
+        StorageError: the commit failed; running again is safe.
+    """
+    options = files_at(layout.root).table_options()
+    moment = int(time.time() * 1000)
+    actions: list[AddAction | RemoveAction] = [add_action(shard) for shard in shards]
+    actions.extend(RemoveAction(name, True, moment) for name in gone)
+    try:
+        opened = DeltaTable(layout.table(table), version=version, storage_options=options)
+        properties = CommitProperties(
+            app_transactions=_transactions(opened, namespaces), custom_metadata={"run_id": run_id}
+        )
+        opened.create_write_transaction(actions, "append", schema.SCHEMAS[table], commit_properties=properties)
+    except (DeltaError, OSError) as error:
+        if _landed(layout, table, gone, shards, options):
+            return
+        if isinstance(error, CommitFailedError):
+            raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
+        raise StorageError(f"{layout.table(table)} cannot be rewritten: {told(error)}") from error
+
+
+def _transactions(table: DeltaTable, namespaces: Sequence[str]) -> list[Transaction]:
+    keys = [f"ns:{namespace}" for namespace in namespaces]
+    return [Transaction(key, (table.transaction_version(key) or 0) + 1) for key in keys]
+
+
+def _landed(
+    layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], options: Mapping[str, str] | None
+) -> bool:
+    """Whether a store did what it reported as failed."""
+    try:
+        found = DeltaTable(layout.table(table), storage_options=dict(options) if options else None)
+        names = {uri.rpartition("/")[2] for uri in found.file_uris()}
+    except (DeltaError, OSError):
+        return False
+    return not names & set(gone) and {shard.name for shard in shards} <= names

@@ -1,0 +1,306 @@
+"""What tells of a user leaves every file of a corpus, and nothing else does."""
+
+import json
+import shutil
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from knowledge.errors import PublishConflict, SettingsError
+from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure
+from knowledge.rows import Stamp
+from knowledge.settings import SearchSettings
+from storage import erasure
+from storage.answers import Answers
+from storage.doctor import examine
+from storage.entries import Learned
+from storage.erasure import forget_user
+from storage.index import IndexFolder
+from storage.lake import Lake
+from storage.places import LocalFiles
+from tests.records import row
+from tests.storage.notebook import Notebook, decision, entry, text_of
+from tests.storage.shelf import Shelf
+
+USER = "ada-lovelace"
+SECRET = "xylophonquartz"
+"""in everything that is the user's alone"""
+ADA = Access("individual", user_id=USER)
+TEAM = Access("organization", org_id="acme")
+OTHERS = Access("individual", user_id="grace")
+SHARED, OWN, OTHER = (
+    entry("Cranes are oiled on Mondays.", TEAM),
+    entry(f"Prefers {SECRET}.", ADA),
+    entry("Prefers tea.", OTHERS),
+)
+LATER = Stamp("20320101T000000-00000000", datetime(2032, 1, 1, tzinfo=UTC))
+
+
+def forget(lake, settings):
+    return forget_user(lake, USER, LATER, settings)
+
+
+@pytest.fixture(params=["folder", "s3"])
+def shelf(request, tmp_path, monkeypatch):
+    """An empty corpus, in a folder or on an S3 server, with its index in the test's own folder."""
+    root = tmp_path / "corpus"
+    if request.param == "s3":
+        server = request.getfixturevalue("s3_server")
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        root = f"s3://{server.bucket()}/kb"
+    made = Shelf(root)
+    made.run_ids = "20310101T000000-{:08x}"
+    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"))
+    return made
+
+
+def fill(shelf):
+    """Documents, sessions, entries, decisions, failures and answers of three people."""
+    shelf.publish({"crane.md": ["the crane", "is oiled"], "grace.md": ["tea of grace"]})
+    shelf.publish({f"{SECRET}.md": [f"about {SECRET}", "and more"], "plan.md": [f"{SECRET} plan"]}, access=ADA)
+    shelf.publish({"plan.md": [f"{SECRET} plan, second"]}, access=ADA)
+    shelf.remove("plan.md")
+    with shelf.index():
+        pass
+    book = Notebook(shelf)
+    book.learn(OTHER, session="s-grace")
+    session = row(f"{SECRET}.json", source="chats", access=replace(ADA, visibility="organization"), revision=0)
+    sessions = [
+        replace(session, media_type=SESSION_TYPE, title=SECRET, run_id="learn-2"),
+        replace(session, media_type=TRANSCRIPTS_TYPE, document_id="file", run_id="learn-2"),
+    ]
+    mine = {"user_id": USER, "session_uri": f"file:///{SECRET}.json", "reasoning": f"because {SECRET}"}
+    made = [
+        replace(decision(0, entry=SHARED, run="learn-2"), text=f"{SECRET} draft", **mine),
+        replace(decision(1, entry=OWN, run="learn-2"), **mine),
+        replace(decision(2, "refused", run="learn-2"), text=SECRET, entry_id=None, access=TEAM, **mine),
+    ]
+    writer = book.writer()
+    writer.publish(book.lake.snapshot(), Learned(made, [text_of(SHARED), text_of(OWN)], sessions))
+    confirmed = replace(decision(0, "existing", SHARED, run="learn-3", session="s-2"), **mine)
+    again = [replace(each, run_id="learn-3", metadata={"grown": 1}) for each in sessions]
+    book.writer().publish(book.lake.snapshot(), Learned([confirmed], rows=again))
+    document = next(each for each in shelf.rows() if each.path == f"{SECRET}.md")
+    failures = [
+        Failure(each.document_id, "default", "docs", each.uri, "failed", "fetch", "gone", each.path, 1, "run")
+        for each in (document, next(each for each in shelf.rows() if each.path == "crane.md"))
+    ]
+    runs = {"run_id": "run", "kind": "refresh", "status": "completed"}
+    shelf.lake.record(runs, [*failures, replace(failures[0], document_id="", source="chats", uri=SECRET)])
+    answers = Answers(shelf.lake.layout)
+    answers.put(USER, "one", {"reply": SECRET})
+    answers.put(None, "two", {"reply": "tea"})
+    with shelf.index():
+        pass
+    return book
+
+
+def copied(shelf, folder):
+    """All files of a corpus and of its index, in a folder of this machine."""
+    layout = shelf.lake.layout
+    shutil.copytree(shelf.settings.index_folder, folder / "index", dirs_exist_ok=True)
+    if layout.is_local:
+        shutil.copytree(layout.root, folder / "corpus", dirs_exist_ok=True)
+        return folder
+    from storage.object_store import open_store
+
+    open_store("s3")._filesystem.get(layout.root, str(folder / "corpus"), recursive=True)
+    return folder
+
+
+def telling(folder, word):
+    """Files that hold a word, packed or not."""
+    found = set()
+    for file in (path for path in folder.rglob("*") if path.is_file()):
+        told = str(file).lower().encode() + file.read_bytes().lower()
+        if file.suffix == ".parquet" and "_delta_log" not in file.parts:
+            told += json.dumps(pq.read_table(file).to_pylist(), default=str).lower().encode()
+        if file.suffix == ".duckdb":
+            with duckdb.connect(str(file), read_only=True) as connection:
+                tables = connection.execute(
+                    "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
+                ).fetchall()
+                for schema, table in tables:
+                    told += str(connection.execute(f'FROM "{schema}"."{table}"').fetchall()).lower().encode()
+        if word.encode() in told:
+            found.add(file.relative_to(folder).as_posix())
+    return found
+
+
+def rooms(found):
+    """The rooms of a corpus that files are in."""
+    return {path.removeprefix("corpus/").partition("/")[0] for path in found}
+
+
+def test_nothing_of_the_user_is_left_in_any_file_and_everything_else_is(shelf, tmp_path):
+    book = fill(shelf)
+    everywhere = {"documents", "texts", "chunks", "entries", "decisions", "failures", "index"}
+    assert rooms(telling(copied(shelf, tmp_path / "before"), SECRET)) == {*everywhere, "answers"}
+    done = forget(shelf.lake, shelf.settings)
+    after = copied(shelf, tmp_path / "after")
+    assert telling(after, SECRET) == set()
+    assert telling(after, USER) == set()
+    assert shelf.texts() == {"crane.md": ["the crane", "is oiled"], "grace.md": ["tea of grace"]}
+    assert {hit for hit, _ in shelf.search("crane tea")} == {"the crane", "tea of grace"}
+    assert book.live() == {SHARED.text: 2, OTHER.text: 1}
+    assert book.ledger("kind, session_uri, session_user, text, evidence, entry_id") == [
+        ("new", "file:///chats/s-grace.json", "grace", OTHER.text, ["m1"], OTHER.entry_id),
+        ("new", None, None, "", [], SHARED.entry_id),
+        ("existing", None, None, "", [], SHARED.entry_id),
+    ]
+    assert Answers(shelf.lake.layout).get(None, "two") == {"reply": "tea"}
+    assert done.rows == Counter(documents=9, texts=4, chunks=5, entries=1, decisions=4, failures=2)
+    assert (done.answers_deleted, done.files_left) == (1, 0)
+    checkup = examine(shelf.lake, shelf.settings)
+    assert checkup.healthy, checkup.findings
+    with shelf.connect() as connection:
+        runs = connection.execute("SELECT kind, namespaces FROM runs WHERE run_id = $1", [LATER.run_id]).fetchall()
+    assert runs == [("forget", ["default"])]
+    again = forget(shelf.lake, shelf.settings)
+    assert (again.rows, again.files_rewritten, again.files_deleted, again.version) == ({}, 0, 0, done.version)
+
+
+@pytest.fixture
+def local(tmp_path):
+    made = Shelf(tmp_path / "corpus")
+    made.run_ids = "20310101T000000-{:08x}"
+    made.settings = SearchSettings(language="none", index_folder=str(tmp_path / "index"))
+    return made
+
+
+class Dies(Exception):
+    pass
+
+
+def dying(real, steps):
+    """A function that is the end of its program once there are no steps left."""
+
+    def stepping(*arguments, **options):
+        if next(steps, None) is None:
+            raise Dies
+        return real(*arguments, **options)
+
+    return stepping
+
+
+def test_what_crashed_anywhere_is_finished_by_running_it_again(tmp_path, local, monkeypatch):
+    """Every commit and every deletion may be the last thing that happens."""
+    local.settings = SearchSettings(language="none")
+    local.publish({"crane.md": ["the crane"]})
+    local.publish({"plan.md": [f"{SECRET} plan"]}, access=ADA)
+    book = Notebook(local)
+    book.run_ids = "20310102T000000-{:08x}"
+    book.learn(SHARED, OWN)
+    Answers(local.lake.layout).put(USER, "one", {"reply": SECRET})
+    # The index is the next test's.
+    monkeypatch.setattr(IndexFolder, "refresh", lambda *_: None)
+    crashes = 0
+    for last in range(100):
+        folder = tmp_path / f"crash-{last}"
+        shutil.copytree(local.root, folder)
+        lake = Lake(str(folder), create=True)
+        steps = iter(range(last))
+        with monkeypatch.context() as patch:
+            for name in ("replace_files", "_record"):
+                patch.setattr(erasure, name, dying(getattr(erasure, name), steps))
+            patch.setattr(LocalFiles, "delete", dying(LocalFiles.delete, steps))
+            with suppress(Dies):
+                forget(lake, local.settings)
+                break
+        crashes += 1
+        again = forget(lake, local.settings)
+        assert telling(folder, SECRET) == set(), last
+        assert (again.files_left, Shelf(folder).texts()) == (0, {"crane.md": ["the crane"]}), last
+        shutil.rmtree(folder)
+    assert crashes > 12
+
+
+def test_index_is_built_anew_though_the_run_that_erased_did_not_come_so_far(local, monkeypatch):
+    local.publish({"plan.md": [SECRET]}, access=ADA)
+    with local.index():
+        pass
+    with monkeypatch.context() as patch, suppress(Dies):
+        patch.setattr(erasure, "_clear", dying(erasure._clear, iter(())))
+        forget(local.lake, local.settings)
+    assert telling(Path(local.settings.index_folder), SECRET)
+    forget(local.lake, local.settings)
+    assert telling(Path(local.settings.index_folder), SECRET) == set()
+
+
+def test_publish_of_others_meanwhile_is_kept_and_searched_too(local, monkeypatch):
+    fill(local)
+    real, published = erasure.replace_files, []
+
+    def late(layout, table, *rest, **options):
+        if table == "documents" and len(published) < 2:
+            published.append(local.publish({f"{len(published)}.md": [f"{SECRET} again"]}, access=ADA))
+            published.append(local.publish({"elm.md": ["the elm"]}))
+        return real(layout, table, *rest, **options)
+
+    monkeypatch.setattr(erasure, "replace_files", late)
+    forget(local.lake, local.settings)
+    assert sorted(local.texts()) == ["crane.md", "elm.md", "grace.md"]
+    assert telling(local.root, SECRET) == set()
+    assert local.search("elm")[0][0] == "the elm"
+
+
+def test_who_keeps_publishing_is_told_of(local, monkeypatch):
+    fill(local)
+
+    def conflict(*_, **__):
+        raise PublishConflict("meanwhile")
+
+    monkeypatch.setattr(erasure, "replace_files", conflict)
+    with pytest.raises(PublishConflict, match="run it again"):
+        forget(local.lake, local.settings)
+
+
+def test_text_that_is_shown_to_others_by_now_stays(local):
+    local.publish({"a.md": ["the oak"]}, access=ADA)
+    local.permit("a.md", TEAM)
+    done = forget(local.lake, local.settings)
+    assert (done.rows, local.texts()) == (Counter(documents=1), {"a.md": ["the oak"]})
+
+
+def test_texts_of_a_run_that_may_be_going_on_are_left_and_told_of(local):
+    now = datetime.now(UTC)
+    local.run_ids = f"{now:%Y%m%dT%H%M%S}-{{:08x}}"
+    local.publish({"a.md": ["the oak"]}, access=ADA)
+    written, run = local.write({"b.md": ["the elm"]})
+    local.write({"c.md": ["the ash"]}, register=False)
+    done = forget_user(local.lake, USER, Stamp(f"{now:%Y%m%dT%H%M%S}-ffffffff", now), local.settings)
+    assert done.files_left == 2
+    local.lake.publish(local.lake.snapshot(), written, run)
+    assert local.texts() == {"b.md": ["the elm"]}
+    assert len(local.lake.orphans(local.lake.snapshot())) == 1
+
+
+def test_version_that_held_it_cannot_be_read_any_more_and_says_so(local):
+    local.publish({"elm.md": ["the elm"]})
+    local.publish({"a.md": ["the oak"]}, access=ADA)
+    forget(local.lake, local.settings)
+    assert local.texts(1) == {"elm.md": ["the elm"]}
+    with pytest.raises(SettingsError, match=r"version 2 of corpus .* cannot be read any more: .* erased since"):
+        local.lake.snapshot(2)
+    assert local.texts() == {"elm.md": ["the elm"]}
+
+
+def test_index_in_the_cache_of_another_machine_is_built_anew(local, tmp_path):
+    local.publish({"elm.md": ["the elm"]})
+    local.publish({"a.md": [SECRET]}, access=ADA)
+    elsewhere = local.settings.model_copy(update={"index_folder": str(tmp_path / "cache")})
+    folder = IndexFolder(local.lake.layout, elsewhere)
+    folder.refresh(local.lake.snapshot())
+    local.remove("a.md")
+    folder.refresh(local.lake.snapshot())
+    assert telling(tmp_path / "cache", SECRET)
+    forget(local.lake, local.settings)
+    folder.refresh(local.lake.snapshot())
+    assert telling(tmp_path / "cache", SECRET) == set()
