@@ -54,7 +54,7 @@ def grown_sessions(draw):
     return transcript(messages), draw(st.integers(0, len(messages))), asked(**changes)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(drawn=grown_sessions())
 def test_every_new_message_is_in_the_windows_once_and_in_order(drawn):
     session, old, options = drawn
@@ -69,7 +69,7 @@ def test_every_new_message_is_in_the_windows_once_and_in_order(drawn):
             assert "".join(part.text for part in parts) == one.text
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(drawn=grown_sessions())
 def test_no_window_is_longer_than_the_limit(drawn):
     session, old, options = drawn
@@ -81,7 +81,7 @@ def test_no_window_is_longer_than_the_limit(drawn):
         assert all(one.text.strip() for one in window.context)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(drawn=grown_sessions())
 def test_messages_read_before_are_only_context(drawn):
     session, old, options = drawn
@@ -93,7 +93,7 @@ def test_messages_read_before_are_only_context(drawn):
         seen += [one.id for one in window.messages]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(drawn=grown_sessions())
 def test_a_session_that_grew_is_read_on_from_where_it_was(drawn):
     session, old, _ = drawn
