@@ -57,7 +57,7 @@ def _views(connection: Connection) -> Iterator[tuple[str, list[str]]]:
     found = tuples(
         connection,
         """SELECT DISTINCT view_name FROM duckdb_views()
-        WHERE NOT internal AND NOT starts_with(view_name, 'all_') ORDER BY 1""",
+        WHERE NOT internal AND schema_name <> 'parts' AND NOT starts_with(view_name, 'all_') ORDER BY 1""",
     )
     for (name,) in found:
         yield name, [column for column, *_ in tuples(connection, f"DESCRIBE {name}")]

@@ -108,3 +108,18 @@ def test_views_have_the_columns_that_the_guide_describes(original):
     for view, columns in described.items():
         assert columns == sorted(corpus.sql(f"FROM {view}").columns), view
     assert corpus.sql("FROM document_history").columns == corpus.sql("FROM documents").columns
+
+
+def test_views_of_entries_have_the_columns_that_their_page_describes(original):
+    from storage.connect import connect
+
+    corpus = connect(str(original.folder / ".demo" / "corpus"))
+    described = {}
+    page = text_of("docs/entries.md")
+    for view, section in re.findall(r"^### `(\w+)`\n(.*?)(?=^#|^Why|\Z)", page, re.MULTILINE | re.DOTALL):
+        rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+        described[view] = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    described["entry_history"] += described["entries"]
+    assert set(described) == {"entries", "entry_history", "decisions", "sessions"}
+    for view, columns in described.items():
+        assert sorted(columns) == sorted(corpus.sql(f"FROM {view}").columns), view
