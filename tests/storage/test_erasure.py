@@ -1,6 +1,5 @@
 """What tells of a user leaves every file of a corpus, and nothing else does."""
 
-import json
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -8,8 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from knowledge.errors import PublishConflict, SettingsError
@@ -27,6 +24,7 @@ from storage.places import LocalFiles
 from tests.records import row
 from tests.storage.notebook import Notebook, decision, entry, text_of
 from tests.storage.shelf import Shelf
+from tests.storage.telling import telling
 
 USER = "ada-lovelace"
 SECRET = "xylophonquartz"
@@ -113,25 +111,6 @@ def copied(shelf, folder):
 
     open_store("s3")._filesystem.get(layout.root, str(folder / "corpus"), recursive=True)
     return folder
-
-
-def telling(folder, word):
-    """Files that hold a word, packed or not."""
-    found = set()
-    for file in (path for path in folder.rglob("*") if path.is_file()):
-        told = str(file).lower().encode() + file.read_bytes().lower()
-        if file.suffix == ".parquet" and "_delta_log" not in file.parts:
-            told += json.dumps(pq.read_table(file).to_pylist(), default=str).lower().encode()
-        if file.suffix == ".duckdb":
-            with duckdb.connect(str(file), read_only=True) as connection:
-                tables = connection.execute(
-                    "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
-                ).fetchall()
-                for schema, table in tables:
-                    told += str(connection.execute(f'FROM "{schema}"."{table}"').fetchall()).lower().encode()
-        if word.encode() in told:
-            found.add(file.relative_to(folder).as_posix())
-    return found
 
 
 def rooms(found):

@@ -1,0 +1,25 @@
+"""Looks for a word in every file below a folder, whatever it is packed in."""
+
+import json
+
+import duckdb
+import pyarrow.parquet as pq
+
+
+def telling(folder, word):
+    """Files that hold a word, packed or not."""
+    found = set()
+    for file in (path for path in folder.rglob("*") if path.is_file()):
+        told = str(file).lower().encode() + file.read_bytes().lower()
+        if file.suffix == ".parquet" and "_delta_log" not in file.parts:
+            told += json.dumps(pq.read_table(file).to_pylist(), default=str).lower().encode()
+        if file.suffix == ".duckdb":
+            with duckdb.connect(str(file), read_only=True) as connection:
+                tables = connection.execute(
+                    "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal"
+                ).fetchall()
+                for schema, table in tables:
+                    told += str(connection.execute(f'FROM "{schema}"."{table}"').fetchall()).lower().encode()
+        if word.encode() in told:
+            found.add(file.relative_to(folder).as_posix())
+    return found
