@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.rank import VECTOR_WEIGHT, by_rank, convex, diversify, reciprocal_rank
+from knowledge.rank import VECTOR_WEIGHT, aged, by_rank, convex, diversify, reciprocal_rank
 
 HITS = st.dictionaries(st.integers(0, 20), st.floats(-10, 100, allow_nan=False), max_size=12).map(
     lambda scores: sorted(scores.items(), key=lambda pair: -pair[1])
@@ -169,3 +169,16 @@ def test_fewer_hits_are_the_beginning_of_more(hits, k, share):
 @given(st.integers(1, 8), st.floats(0, 1))
 def test_equal_hits_stay_in_order(n, share):
     assert diversify([0.5] * n, matrix(*[EAST] * n), n, share) == list(range(n))
+
+
+def test_score_halves_with_every_half_life():
+    assert [aged(0.8, days, 30) for days in (0, 30, 60)] == [0.8, 0.4, 0.2]
+
+
+@given(st.floats(-100, 100), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0.01, 1e4))
+def test_older_of_two_equals_is_never_the_better(score, days, more, half_life):
+    assert aged(score, days + more, half_life) <= aged(score, days, half_life) <= score
+
+
+def test_what_is_dated_in_the_future_is_as_new_as_now():
+    assert aged(0.5, -400, 30) == 0.5

@@ -221,6 +221,14 @@ def test_search_finds_entries_beside_documents_under_the_same_permissions(known)
     assert found("--what", "entries", "--org", "acme", "--metadata", "kind=lesson") == set()
 
 
+def test_entry_is_its_own_passage_and_is_diversified(known):
+    ask = ("search", "staging", "--what", "both", "--mode", "text", "--json", "-k", 9)
+    found = known(*ask, "--context", 1, "--full").json
+    assert {each["text"] for each in found["passages"]} == {each["text"] for each in found["results"]}
+    assert {each["text"] for each in found["documents"]} == {each["text"] for each in found["results"]}
+    assert len(known(*ask, "--diversify").json["results"]) == len(found["results"]) == 3
+
+
 def test_citation_of_an_entry_tells_its_kind_and_sessions_and_nobodys_name(known):
     told = known(
         "search", "staging", "--what", "entries", "--mode", "text", "--citations", "--json", "--org", "acme"
