@@ -236,7 +236,13 @@ def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: Session
 
 def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float) -> SessionsReport:
     usage = run.ledger.usage.values()
-    failures = [failure_of(row) for row in outcome.rows if row.status == "failed"]
+    # A file without a session is a matter of course; any other reason to leave one out is not.
+    usual = ("extract/no-session", "extract/empty")
+    failures = [
+        failure_of(row)
+        for row in outcome.rows
+        if row.status == "failed" or (row.status == "skipped" and not (row.error or "").startswith(usual))
+    ]
     return SessionsReport(
         run_id=run.run.stamp.run_id,
         version=outcome.version,

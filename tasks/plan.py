@@ -94,15 +94,15 @@ def plan_refresh(
         return models[namespace].open().price_per_million_tokens
 
     empty = tuple(
-        _nothing_found(scope)
+        nothing_found(scope)
         for (scope, _), listing, plan in zip(scopes, listings, plans, strict=True)
         if listing.complete and not listing.items and not plan.changes
     )
     return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, price), empty)
 
 
-def _nothing_found(scope: Scope) -> str:
-    """An empty place and a mistyped one are no errors of their service: only a person can tell them apart."""
+def nothing_found(scope: Scope) -> str:
+    """What to look at when a source lists nothing: only a person can tell an empty place from a mistyped one."""
     settings = scope.settings
     place = f"{settings.uri.rstrip('/')}/{scope.prefix}" if scope.prefix else settings.uri
     named = "" if settings.name == settings.uri else f"source {settings.name}: "

@@ -24,6 +24,7 @@ from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
 from tasks.fetching import Fetching
 from tasks.listing import list_scopes
+from tasks.plan import nothing_found
 from tasks.retries import Retries
 from tasks.session_answers import PlannedAnswers, Unanswered
 from tasks.session_reading import FoundSession, Reader, ReadFile
@@ -206,7 +207,7 @@ def plan_sessions(
         tuple(sessions),
         _counts(read, sessions, unread_rows),
         failures,
-        tuple(warning for each in read for warning in each.unread),
+        _warnings(scopes, listings, read),
         estimator.estimate if estimator else SessionEstimate(),
     )
 
@@ -253,6 +254,21 @@ def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile]
         if file.known is not None and file.known.status == "failed" and not any(row.status == "failed" for row in rows):
             found.append(file.known)
     return found
+
+
+def _warnings(
+    scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], read: Sequence[ReadFile]
+) -> tuple[str, ...]:
+    """Sources in which nothing was found, files without a session, and what of the others was lost."""
+    empty = [
+        nothing_found(scope)
+        for (scope, _), listing in zip(scopes, listings, strict=True)
+        if listing.complete and not listing.items
+    ]
+    without = [each.file.item.uri for each in read if each.refused is not None and each.refused[1].fate == "skip"]
+    files = "file holds" if len(without) == 1 else "files hold"
+    others = [f"{len(without)} new {files} no chat session, as {without[0]}"] if without else []
+    return (*empty, *others, *(warning for each in read for warning in each.unread))
 
 
 def _counts(

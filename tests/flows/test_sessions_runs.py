@@ -272,8 +272,15 @@ def test_useless_reply_is_quarantined_and_not_asked_for_again(tmp_path):
 def test_file_that_holds_no_session_is_read_once(shelf):
     (shelf.folder / "readme.txt").write_text("Nothing to see here.\n")
     shelf.write("a.json", [f"public/fact: {DRY}"])
-    assert shelf.learn().sessions["failed"] == 0
+    report = shelf.learn()
+    assert (report.sessions["scanned"], report.sessions["failed"]) == (1, 0)
+    assert report.warnings == (f"1 new file holds no chat session, as {(shelf.folder / 'readme.txt').as_uri()}",)
     assert shelf.plan().files == ()
+
+
+def test_source_in_which_nothing_is_found_says_so(shelf):
+    (warning,) = shelf.plan().warnings
+    assert f"was found in {shelf.folder}" in warning
 
 
 def test_damaged_file_fails_alone_and_is_tried_again_when_it_changes(shelf):
