@@ -83,6 +83,7 @@ def test_a_copy_is_known_with_small_changes(said):
         SAYS.replace("are dried", "aren't dried"),
         SAYS.replace("three", "five"),
         SAYS.replace("Walnut", "Oak"),
+        "In three weeks kiln 3 dried 55 boards.",
         "Ada runs the kiln.",
         "Walnut",
         "",
