@@ -11,8 +11,8 @@ from itertools import permutations
 from knowledge.sessions.particulars import Denial, Particulars, particulars
 
 KEPT_SHARE = 0.5
-"""of the words of each statement that a merge has to keep, and of the words of the merge that have to come from the
-statements: a merge may say things shorter and in other words, but what shares less is another statement"""
+"""of the words of each statement of which a merge has to keep more, and of the words of the merge of which more have to
+come from the statements: it may say things shorter and in other words, but what shares less is another statement"""
 _NAMED = 3
 """things that a detail names at most"""
 
@@ -35,7 +35,7 @@ def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | No
         merged: what it would put in their place.
 
     Returns:
-        None if numbers, times, identifiers, quotations, names, denials and at least half of the words are preserved.
+        None if numbers, times, identifiers, quotations, names, denials and most of the words are preserved.
     """
     sources = [particulars(text) for text in statements]
     target = particulars(merged)
@@ -124,13 +124,15 @@ def _union(sources: Sequence[Particulars]) -> frozenset[str]:
 
 
 def _other_words(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    said = _union(sources)
-    for source in sources:
-        if len(source.stems & target.stems) < KEPT_SHARE * len(source.stems):
-            return Objection("words-lost", "it has less than half of the words of one of the statements")
-    if len(target.stems & said) < KEPT_SHARE * len(target.stems):
-        return Objection("words-invented", "less than half of its words are from the statements")
+    if not all(_mostly(source.stems, target.stems) for source in sources):
+        return Objection("words-lost", "it does not have most of the words of each of the statements")
+    if not _mostly(target.stems, _union(sources)):
+        return Objection("words-invented", "most of its words are not from the statements")
     return None
+
+
+def _mostly(words: frozenset[str], there: frozenset[str]) -> bool:
+    return not words or len(words & there) > KEPT_SHARE * len(words)
 
 
 def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]:

@@ -171,6 +171,7 @@ NOT_MERGED = {
     "half forgotten": (
         ["Oak dries slowly in the cellar under wet straw", "Oak is oiled"], "Oak is oiled", "words-lost",
     ),
+    "half the words": (["Ada likes short answers", "Ada likes tea"], "Ada likes tea and coffee", "words-lost"),
     "something else": (
         ["Oak is oiled", "Oak is waxed"], "Oak is oiled, waxed, sawn, planed, sanded and sold", "words-invented",
     ),
