@@ -151,7 +151,9 @@ class EntryWriter:
         named = sorted(set(texts).union(*map(entries_named, (*decisions, *earlier))))
         known = last_rows(connection, namespace, named)
         stored = self._stored(texts, known)
-        standing = standings([*history_of(connection, namespace, named), *decisions])
+        # An entry that was never published is named by no decision that counts.
+        history = history_of(connection, namespace, known) if known else []
+        standing = standings([*history, *decisions])
         retired = {entry: each.decision_id for each in decisions for entry in each.retires}
         rows = []
         for entry_id in named:

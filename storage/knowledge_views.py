@@ -30,13 +30,13 @@ ENTRY_COLUMNS = f"""p.document_id AS entry_id, p.namespace, {_TOLD.format("kind"
 SESSION_COLUMNS = """document_id AS session_id, namespace, source, uri, path, title, visibility, org_id, user_id,
     status, error, metadata, modified_at, created_at, indexed_at, run_id"""
 
-_TEXTS = """(SELECT namespace, entry_id, any_value(text) AS text FROM all_entries GROUP BY namespace, entry_id)"""
+ENTRY_TEXTS = """(SELECT namespace, entry_id, any_value(text) AS text FROM all_entries GROUP BY namespace, entry_id)"""
 
 DOCUMENT_VIEWS = (
     f"CREATE VIEW documents AS SELECT * FROM published WHERE {IS_DOCUMENT}",
     f"""CREATE VIEW entries AS SELECT {ENTRY_COLUMNS}
     FROM (SELECT * FROM published WHERE {IS_ENTRY}) AS p
-    JOIN {_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id""",
+    JOIN {ENTRY_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id""",
     f"CREATE VIEW sessions AS SELECT {SESSION_COLUMNS} FROM published WHERE media_type = '{SESSION_TYPE}'",
 )
 """over `published`: every current row"""
@@ -52,7 +52,7 @@ def ledger_views() -> list[str]:
         f"""CREATE VIEW entry_history AS
         SELECT {ENTRY_COLUMNS}, NOT p.removed AS live, p.sequence, p.indexed_at AS at, p.run_id
         FROM (SELECT * FROM document_history WHERE {IS_ENTRY}) AS p
-        JOIN {_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id""",
+        JOIN {ENTRY_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id""",
         """CREATE VIEW decisions AS
         WITH RECURSIVE counted AS MATERIALIZED (
             SELECT * FROM all_decisions SEMI JOIN document_history USING (namespace, sequence, run_id)

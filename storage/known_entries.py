@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.sessions.entry_rows import EntryScope, entry_of
+from knowledge.model import Access
+from knowledge.sessions.entry_rows import EntryScope
 from knowledge.sessions.model import Entry
-from storage import schema
-from storage.database import Connection, reading, rows, sql_list, sql_string, tuples
-from storage.knowledge_views import IS_ENTRY
+from storage.database import Connection, reading, sql_list, sql_string, tuples
+from storage.knowledge_views import ENTRY_COLUMNS, ENTRY_TEXTS, IS_ENTRY
 from storage.lake import Snapshot
 from storage.layout import holds_entries
 from storage.snapshot_views import connect_snapshot
@@ -69,14 +70,12 @@ class KnownEntries:
             ]
             self._connection.executemany("INSERT INTO known.scopes VALUES ($1, $2, $3, $4, $5)", values)
         run(
-            f"""CREATE TABLE known.live AS SELECT s.scope, p.* FROM published AS p JOIN known.scopes AS s
+            f"""CREATE TABLE known.live AS SELECT s.scope, p.embedder, p.revision, {ENTRY_COLUMNS}
+            FROM published AS p JOIN known.scopes AS s
             ON s.namespace = p.namespace AND s.visibility = p.visibility AND s.org IS NOT DISTINCT FROM p.org_id
-                AND s.who IS NOT DISTINCT FROM p.user_id WHERE {IS_ENTRY} ORDER BY s.scope, p.document_id"""
-        )
-        run(
-            """CREATE TABLE known.texts AS SELECT namespace, entry_id, any_value(text) AS text FROM all_entries
-            SEMI JOIN (SELECT namespace, document_id AS entry_id FROM known.live) USING (namespace, entry_id)
-            GROUP BY namespace, entry_id"""
+                AND s.who IS NOT DISTINCT FROM p.user_id
+            JOIN {ENTRY_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id
+            WHERE {IS_ENTRY} ORDER BY s.scope, p.document_id"""
         )
         run("CREATE TABLE known.found (revision BIGINT, vector FLOAT[])")
         files = snapshot.files["chunks"]
@@ -91,8 +90,8 @@ class KnownEntries:
                 )
         run(
             """CREATE TABLE known.vectors AS
-            SELECT scope, embedder, row_number() OVER (PARTITION BY scope, embedder ORDER BY document_id) - 1 AS place,
-                document_id AS entry_id, vector
+            SELECT scope, embedder, row_number() OVER (PARTITION BY scope, embedder ORDER BY entry_id) - 1 AS place,
+                entry_id, vector
             FROM known.live JOIN known.found USING (revision) WHERE vector IS NOT NULL
             ORDER BY scope, embedder, place"""
         )
@@ -137,9 +136,10 @@ class KnownEntries:
                     WHERE scope = $1 AND embedder = $2 AND place >= $3 AND place < $4 ORDER BY place""",
                     [self._numbers[scope], embedder, start, start + size],
                 )
-                if not found:
+                if found:
+                    yield [entry_id for entry_id, _ in found], np.array([vector for _, vector in found], np.float32)
+                if len(found) < size:
                     return
-                yield [entry_id for entry_id, _ in found], np.array([vector for _, vector in found], np.float32)
                 start += size
 
     def entries(self, scope: EntryScope, entry_ids: Collection[str] | None = None) -> dict[str, Entry]:
@@ -149,25 +149,30 @@ class KnownEntries:
             scope: one of those that were named at the beginning.
             entry_ids: only these, as far as they are live; None for all of the scope.
         """
-        condition = "" if entry_ids is None else " AND document_id IN (SELECT unnest($2::VARCHAR[]))"
+        condition = "" if entry_ids is None else " AND entry_id IN (SELECT unnest($2::VARCHAR[]))"
         values: list[Any] = [self._numbers[scope]]
         return self._entries(f"scope = $1{condition}", values if entry_ids is None else [*values, sorted(entry_ids)])
 
     def stale(self, namespace: str, embedder: str) -> list[Entry]:
         """Live entries of a namespace, in these scopes, whose vectors are of another model: embed and publish them."""
-        return list(self._entries("l.namespace = $1 AND embedder <> $2", [namespace, embedder]).values())
+        return list(self._entries("namespace = $1 AND embedder <> $2", [namespace, embedder]).values())
 
     def _entries(self, condition: str, values: Sequence[Any]) -> dict[str, Entry]:
-        made = schema.DocumentRows()
+        told = "entry_id, namespace, kind, text, confidence, valid_from, visibility, org_id, user_id, tags"
         with self._session() as session:
-            found = rows(
-                session,
-                f"""SELECT l.*, t.text FROM known.live AS l JOIN known.texts AS t
-                ON t.namespace = l.namespace AND t.entry_id = l.document_id
-                WHERE {condition} ORDER BY l.document_id""",
-                values,
+            found = tuples(session, f"SELECT {told} FROM known.live WHERE {condition} ORDER BY entry_id", values)
+        return {
+            entry_id: Entry(
+                entry_id=entry_id,
+                namespace=namespace,
+                kind=kind,
+                text=text,
+                access=Access(visibility, org_id, user_id, tuple(tags or ())),
+                confidence=confidence,
+                valid_from=valid_from.astimezone(UTC),
             )
-        return {row["document_id"]: entry_of(made.row(row), row["text"]) for row in found}
+            for entry_id, namespace, kind, text, confidence, valid_from, visibility, org_id, user_id, tags in found
+        }
 
     def _session(self) -> Connection:
         with self._lock:

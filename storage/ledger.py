@@ -114,8 +114,11 @@ def taken_back(connection: Connection, decision: Decision) -> list[Decision]:
     return found
 
 
-_NAMING = """SELECT * FROM decisions WHERE namespace = $1 AND (
-    list_contains($2::VARCHAR[], entry_id) OR list_has_any(adds, $2::VARCHAR[])
-    OR list_has_any(retires, $2::VARCHAR[]) OR list_has_any(links, $2::VARCHAR[])
-    OR list_contains($3::VARCHAR[], undoes) OR list_contains($3::VARCHAR[], decision_id)
+_NAMING = """WITH named AS (
+    SELECT decision_id, unnest(list_concat([entry_id], adds, retires, links)) AS entry_id
+    FROM decisions WHERE namespace = $1
+)
+SELECT * FROM decisions WHERE namespace = $1 AND (
+    decision_id IN (SELECT decision_id FROM named WHERE entry_id IN (SELECT unnest($2::VARCHAR[])))
+    OR undoes IN (SELECT unnest($3::VARCHAR[])) OR decision_id IN (SELECT unnest($3::VARCHAR[]))
 ) ORDER BY sequence, number"""

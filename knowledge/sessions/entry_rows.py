@@ -1,16 +1,14 @@
-"""A piece of knowledge as a row of `documents`, and back. Pure."""
+"""A piece of knowledge as a row of `documents`. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import cast
 
 from knowledge import ids
 from knowledge.model import ENTRY_TYPE, Access, DocumentRow, Scalar, Visibility
 from knowledge.rows import Stamp, removed_row
-from knowledge.sessions.model import Entry, EntryKind
+from knowledge.sessions.model import Entry
 from knowledge.sessions.standing import Standing
 
 ENTRY_SOURCE = "entries"
@@ -112,25 +110,6 @@ def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
     if standing.contradicts:
         told["contradicts"] = " ".join(standing.contradicts)
     return told
-
-
-def entry_of(row: DocumentRow, text: str) -> Entry:
-    """The entry that a row is of.
-
-    Args:
-        row: of the media type of entries.
-        text: of the entry, which the row does not hold.
-    """
-    told: Mapping[str, Scalar] = row.metadata
-    return Entry(
-        entry_id=row.document_id,
-        namespace=row.namespace,
-        kind=cast(EntryKind, told["kind"]),
-        text=text,
-        access=row.access,
-        confidence=float(told["confidence"]),
-        valid_from=datetime.fromisoformat(str(told["valid_from"])),
-    )
 
 
 def stored_of(row: DocumentRow) -> EntryStored:
