@@ -117,6 +117,13 @@ def test_undone_merge_brings_back_what_it_replaced_and_names_the_merge_after_it(
     assert live([*history, undoing.decision]) == {"a", "b", "e"}
 
 
+def test_merge_of_what_a_later_merge_made_is_affected_as_well():
+    history = history_of_two_merges()
+    history.append(decision(5, "merged", ENTRIES[5], session="s-6", retires=(ENTRIES[4].entry_id,)))
+    history.append(decision(6, "new", ENTRIES[0], session="s-7"))
+    assert undo(history[2], history, stamp(9)).affected == (history[4], history[5])
+
+
 def test_entry_that_another_merge_replaced_does_not_come_back_with_the_later_one():
     history = history_of_two_merges()
     history.append(undo(history[2], history, stamp(8)).decision)
