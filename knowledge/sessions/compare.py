@@ -164,7 +164,7 @@ def _objection_to_ordinals(reply: Judgement, count: int) -> Objection | None:
 
 
 def _apart(objection: Objection, concerns: tuple[int, ...], reasoning: str = "") -> Comparison:
-    said = f"{objection.detail}. {reasoning}".rstrip()
+    said = f"{objection.detail}; the model said: {reasoning}" if reasoning else objection.detail
     return Comparison("new", "guard", None, concerns, said, objection.reason)
 
 

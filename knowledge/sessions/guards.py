@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -68,7 +68,9 @@ def _opposed(statements: Sequence[Particulars]) -> Objection | None:
     """One of the statements denies what another one asserts."""
     for one, other in permutations(statements, 2):
         if denied := _asserted(one.denials, other.stems, (*other.denials, *other.contrasts), 1):
-            return Objection("negation-differs", f"one statement denies {_listed(denied)}, another one asserts it")
+            return Objection(
+                "negation-differs", f"one statement denies {_listed(_written(one, denied))}, another one asserts it"
+            )
     return None
 
 
@@ -88,7 +90,7 @@ def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection |
     """Something is said without a doubt, and would be merely possible."""
     for source in sources:
         if doubted := _asserted(target.doubts, source.stems, source.doubts, 1):
-            return Objection("modality-differs", f"{_listed(doubted)} would be possible, and is said without a doubt")
+            return Objection("modality-differs", f"{_listed(_written(target, doubted))} is said, and would be possible")
     return None
 
 
@@ -109,7 +111,7 @@ def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection |
 def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
     excepted = [cue for source in sources for cue in (*source.denials, *source.contrasts)]
     if moved := _asserted((*target.denials, *target.contrasts), _union(sources), excepted, 2):
-        return Objection("negation-moved", f"it denies {_listed(moved)}, which is only asserted")
+        return Objection("negation-moved", f"it denies {_listed(_written(target, moved))}, which is only asserted")
     return None
 
 
@@ -173,7 +175,7 @@ def _absent_names(one: Particulars, there: Sequence[Particulars]) -> list[str]:
 def _absent_denials(one: Particulars, there: Sequence[Particulars]) -> list[str]:
     known = [cue for each in there for cue in (*each.denials, *each.contrasts)]
     return [
-        f"the denial of {' '.join(cue.near) or 'something'}"
+        f"the denial of {' '.join(_written(one, cue.near)) or 'something'}"
         for cue in (*one.denials, *one.contrasts)
         if not any(cue.agrees(other) for other in known)
     ]
@@ -193,6 +195,12 @@ _ABSENT: dict[str, Callable[[Particulars, Sequence[Particulars]], list[str]]] = 
     "modality": _absent_modalities,
 }
 """kind of particular -> those of one statement that are in none of others"""
+
+
+def _written(one: Particulars, stems: Iterable[str]) -> list[str]:
+    """Words of a statement by their stems."""
+    words = {word.stem: word.plain for word in one.statement.words}
+    return [words[stem] for stem in stems]
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -176,8 +176,13 @@ def test_a_session_replaces_no_more_than_it_may():
 
 def test_what_was_proposed_and_stopped_is_told():
     comparison = decided(judgement("merged", 1, text="Walnut is dried in kiln 3"))
-    assert "(proposed: Walnut is dried in kiln 3)" in comparison.reasoning
-    assert "60" in comparison.reasoning
+    proposed = "(proposed: Walnut is dried in kiln 3)"
+    assert comparison.reasoning == f"it would lose 60 °c; the model said: As it is said. {proposed}"
+
+
+def test_what_is_denied_is_told_in_the_words_of_the_statement():
+    comparison = decided(judgement("existing", 3), what=draft("Walnut is always dried above 60 °C"))
+    assert comparison.reasoning.startswith("one statement denies dried, another one asserts it;")
 
 
 def test_what_cannot_be_stored_is_not_in_the_reasoning():
