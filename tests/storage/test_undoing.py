@@ -43,12 +43,17 @@ def test_undone_merge_brings_back_what_it_replaced_and_touches_no_document(noteb
 
 
 def test_undoing_is_undone_and_everything_is_as_it_was(notebook):
-    before = notebook.live()
-    done = undo(notebook, last(notebook, "merged"))
-    undo(notebook, done.undoing.decision.decision_id, 2)
-    assert notebook.live() == before
-    undo(notebook, last(notebook, "merged"), 3)
-    assert notebook.live() == {"The oak.": 1, "The elm.": 1}
+    before, merge = notebook.live(), last(notebook, "merged")
+
+    def undone_by():
+        return dict(notebook.ledger("decision_id, undone_by"))[merge]
+
+    first = undo(notebook, merge).undoing.decision.decision_id
+    assert undone_by() == first
+    undo(notebook, first, 2)
+    assert (notebook.live(), undone_by()) == (before, None)
+    third = undo(notebook, merge, 3).undoing.decision.decision_id
+    assert (notebook.live(), undone_by()) == ({"The oak.": 1, "The elm.": 1}, third)
 
 
 def test_session_that_said_it_again_is_taken_back_and_the_entry_stays(notebook):
