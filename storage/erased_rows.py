@@ -64,9 +64,8 @@ OWN_TABLES = (
     SELECT namespace, source FROM document_history GROUP BY ALL HAVING bool_and({OWN_DOCUMENT})""",
 )
 """made before anything is erased"""
-OWN_REVISIONS = f"""SELECT DISTINCT revision FROM document_history WHERE revision <> 0 AND {OWN_DOCUMENT}
-EXCEPT SELECT revision FROM document_history WHERE NOT {OWN_DOCUMENT}"""
-"""texts that nobody else's row names"""
+OWN_REVISIONS = f"SELECT DISTINCT revision FROM document_history WHERE revision <> 0 AND {OWN_DOCUMENT}"
+"""texts that leave unless somebody else's row names them, too"""
 LEFT_ALONE = f"""SELECT DISTINCT namespace, sequence, run_id FROM all_decisions
 SEMI JOIN (SELECT * FROM document_history WHERE {OWN_DOCUMENT}) USING (namespace, sequence, run_id)
 ANTI JOIN (SELECT * FROM document_history WHERE NOT {OWN_DOCUMENT}) USING (namespace, sequence, run_id)

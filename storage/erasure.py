@@ -106,7 +106,7 @@ class _Eraser:
         self._lake, self._user, self._stamp = lake, user_id, stamp
         self._files = files_at(lake.layout.root)
         self._revisions: set[int] = set()
-        """that only rows of the user named"""
+        """that rows of the user named"""
         self.namespaces: set[str] = set()
         """that rows of `documents` left"""
         self._ended = _Ended(set(), stamp.at)
@@ -214,8 +214,7 @@ class _Eraser:
             [posixpath.basename(file) for file, _ in found],
             shards,
             self._stamp.run_id,
-            version=snapshot.version if table == "documents" else None,
-            namespaces=namespaces,
+            namespaces,
         )
         self.namespaces.update(namespaces)
         self._done.rows[table] += sum(count for _, count in found)

@@ -23,8 +23,6 @@ def replace_files(
     gone: Sequence[str],
     shards: Sequence[Shard],
     run_id: str,
-    *,
-    version: int | None = None,
     namespaces: Sequence[str] = (),
 ) -> None:
     """Commit that shards stand for files from now on; the files are only not named any more.
@@ -35,8 +33,7 @@ def replace_files(
         gone: names of files.
         shards: written already.
         run_id: of the run.
-        version: of the table that this was decided on; None for the newest.
-        namespaces: a publish to one of these since that version is a conflict, and this is one for theirs.
+        namespaces: a publish to one of these that was decided on before is a conflict from now on.
 
     Raises:
         PublishConflict: somebody else was first; nothing was changed.
@@ -47,7 +44,9 @@ def replace_files(
     actions: list[AddAction | RemoveAction] = [add_action(shard) for shard in shards]
     actions.extend(RemoveAction(name, True, moment) for name in gone)
     try:
-        opened = DeltaTable(layout.table(table), version=version, storage_options=options)
+        opened = DeltaTable(layout.table(table), storage_options=options)
+        if not set(gone) <= _names(opened):
+            raise PublishConflict(f"another run rewrote files of {table} meanwhile")
         properties = CommitProperties(
             app_transactions=_transactions(opened, namespaces), custom_metadata={"run_id": run_id}
         )
@@ -65,13 +64,16 @@ def _transactions(table: DeltaTable, namespaces: Sequence[str]) -> list[Transact
     return [Transaction(key, (table.transaction_version(key) or 0) + 1) for key in keys]
 
 
+def _names(table: DeltaTable) -> set[str]:
+    return {uri.rpartition("/")[2] for uri in table.file_uris()}
+
+
 def _landed(
     layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], options: Mapping[str, str] | None
 ) -> bool:
     """Whether a store did what it reported as failed."""
     try:
-        found = DeltaTable(layout.table(table), storage_options=dict(options) if options else None)
-        names = {uri.rpartition("/")[2] for uri in found.file_uris()}
+        names = _names(DeltaTable(layout.table(table), storage_options=dict(options) if options else None))
     except (DeltaError, OSError):
         return False
     return not names & set(gone) and {shard.name for shard in shards} <= names

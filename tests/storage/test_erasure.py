@@ -85,6 +85,10 @@ def fill(shelf):
     confirmed = replace(decision(0, "existing", SHARED, run="learn-3", session="s-2"), **mine)
     again = [replace(each, run_id="learn-3", metadata={"grown": 1}) for each in sessions]
     book.writer().publish(book.lake.snapshot(), Learned([confirmed], rows=again))
+    # Nothing about the entry is new, so that the publish has rows of the user alone.
+    said_again = replace(confirmed, decision_id="again", run_id="learn-4")
+    once_more = [replace(each, run_id="learn-4", metadata={"grown": 2}) for each in sessions]
+    book.writer().publish(book.lake.snapshot(), Learned([said_again], rows=once_more))
     document = next(each for each in shelf.rows() if each.path == f"{SECRET}.md")
     failures = [
         Failure(each.document_id, "default", "docs", each.uri, "failed", "fetch", "gone", each.path, 1, "run")
@@ -133,9 +137,10 @@ def test_nothing_of_the_user_is_left_in_any_file_and_everything_else_is(shelf, t
         ("new", "file:///chats/s-grace.json", "grace", OTHER.text, ["m1"], OTHER.entry_id),
         ("new", None, None, "", [], SHARED.entry_id),
         ("existing", None, None, "", [], SHARED.entry_id),
+        ("existing", None, None, "", [], SHARED.entry_id),
     ]
     assert Answers(shelf.lake.layout).get(None, "two") == {"reply": "tea"}
-    assert done.rows == Counter(documents=9, texts=4, chunks=5, entries=1, decisions=4, failures=2)
+    assert done.rows == Counter(documents=11, texts=4, chunks=5, entries=1, decisions=5, failures=2)
     assert (done.answers_deleted, done.files_left) == (1, 0)
     checkup = examine(shelf.lake, shelf.settings)
     assert checkup.healthy, checkup.findings
@@ -217,17 +222,46 @@ def test_publish_of_others_meanwhile_is_kept_and_searched_too(local, monkeypatch
     fill(local)
     real, published = erasure.replace_files, []
 
-    def late(layout, table, *rest, **options):
+    def late(layout, table, *rest):
         if table == "documents" and len(published) < 2:
             published.append(local.publish({f"{len(published)}.md": [f"{SECRET} again"]}, access=ADA))
             published.append(local.publish({"elm.md": ["the elm"]}))
-        return real(layout, table, *rest, **options)
+        return real(layout, table, *rest)
 
     monkeypatch.setattr(erasure, "replace_files", late)
     forget(local.lake, local.settings)
     assert sorted(local.texts()) == ["crane.md", "elm.md", "grace.md"]
     assert telling(local.root, SECRET) == set()
     assert local.search("elm")[0][0] == "the elm"
+
+
+def test_publish_that_was_decided_on_before_is_a_conflict(local):
+    """It may name texts that are gone by now."""
+    local.publish({"a.md": ["the oak"]}, access=ADA)
+    (known,), base = local.rows(), local.lake.snapshot()
+    forget(local.lake, local.settings)
+    with pytest.raises(PublishConflict):
+        local.lake.publish(base, [replace(known, access=TEAM)], "late")
+
+
+@pytest.mark.parametrize("table", ["documents", "chunks"])
+def test_users_that_are_forgotten_at_a_time_take_nothing_from_each_other(local, monkeypatch, table):
+    rows, run = local.write({"a.md": ["the oak"], "b.md": ["the elm"], "c.md": ["the ash"]})
+    accesses = {"a.md": ADA, "b.md": OTHERS, "c.md": TEAM}
+    local.lake.publish(local.lake.snapshot(), [replace(each, access=accesses[each.path]) for each in rows], run)
+    real, begun = erasure.replace_files, []
+
+    def late(layout, rewritten, *rest):
+        if rewritten == table and not begun:
+            begun.append(rewritten)
+            forget_user(local.lake, "grace", replace(LATER, run_id="other"), local.settings)
+        return real(layout, rewritten, *rest)
+
+    monkeypatch.setattr(erasure, "replace_files", late)
+    forget(local.lake, local.settings)
+    assert local.texts() == {"c.md": ["the ash"]}
+    with local.connect() as connection:
+        assert connection.execute("SELECT text FROM all_chunks").fetchall() == [("the ash",)]
 
 
 def test_who_keeps_publishing_is_told_of(local, monkeypatch):

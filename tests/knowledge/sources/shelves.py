@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from knowledge.model import Access
+from knowledge.model import Access, Item, Unlisted
 from knowledge.sources.base import Place, Source
 from knowledge.sources.providers import open_place
+from tests.knowledge.sources.packed import zipped
 from tests.servers.azurite import Azurite
 from tests.servers.cutting_proxy import CuttingProxy
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.vercel_blob import STORE, VercelBlobServer
+from tests.servers.web_server import Page, WebServer
 
 ACCESS = Access("individual", user_id="ada", tags=("x",))
 _ENOUGH = 150
@@ -269,6 +273,92 @@ class VercelShelf(Shelf):
         for number in range(4):
             self.put(f"{number}.md", b"x")
         self.server.page_fault = "cut"
+        return self.source()
+
+
+class Below:
+    """What a source holds below a path, as a place of its own: an archive in a folder, the pages of a host."""
+
+    def __init__(self, source: Source, above: str) -> None:
+        self._source, self._above = source, above
+
+    def scan(self, prefix: str) -> Iterator[Item | Unlisted]:
+        for found in self._source.scan(self._above + prefix):
+            yield replace(found, path=found.path.removeprefix(self._above))
+
+    def fetch(self, item: Item) -> tuple[Item, bytes]:
+        read, content = self._source.fetch(replace(item, path=self._above + item.path))
+        return replace(read, path=read.path.removeprefix(self._above)), content
+
+
+class ArchiveShelf(Shelf):
+    """A zip archive in a folder."""
+
+    refused = frozenset(
+        {"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "back\\slash.md", "escape\\x41.md"}
+    )
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, folder: Path) -> None:
+        super().__init__(environment, stack)
+        self.root, self._file = str(folder), folder / "box.zip"
+        self._contents: dict[str, bytes] = {}
+
+    def put(self, path: str, content: bytes) -> None:
+        self._contents[path] = content
+        self._file.write_bytes(zipped(self._contents, date_time=(2031, 1, 1, 0, 0, 0)))
+
+    def delete(self, path: str) -> None:
+        del self._contents[path]
+        self._file.write_bytes(zipped(self._contents))
+
+    def source(self) -> Source:
+        return Below(super().source(), "box.zip!/")
+
+    def missing(self) -> Source:
+        return opened(f"{self.root}-missing")
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a" * 1000)
+        self._file.write_bytes(self._file.read_bytes()[:-30])
+        return super().source()
+
+
+class WebShelf(Shelf):
+    """Pages of a web server that a list names."""
+
+    refused = frozenset({"a/../up.md", "a/./here.md"})
+
+    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
+        super().__init__(environment, stack)
+        self._server = stack.enter_context(WebServer())
+        self.root = f"{self._server.url}/urls.txt"
+        self._names: dict[str, str] = {}
+        self._list()
+
+    def _list(self) -> None:
+        lines = "".join(f"{self._server.url}{address}\n" for address in self._names.values())
+        self._server.pages["/urls.txt"] = Page(f"# of the shelf\n{lines}")
+
+    def put(self, path: str, content: bytes) -> None:
+        self._names[path] = "/" + quote(path)
+        token = f'"{hashlib.blake2b(content).hexdigest()}"'
+        # A text that says so, so that its bytes are left as they are.
+        headers = {"Content-Type": "application/octet-stream"}
+        page = Page(content, etag=token, modified="Wed, 05 Mar 2031 10:00:00 GMT", headers=headers)
+        self._server.pages["/" + quote(path)] = page
+        self._list()
+
+    def delete(self, path: str) -> None:
+        del self._server.pages[self._names.pop(path)]
+        self._list()
+
+    def source(self) -> Source:
+        source = opened(self.root, allow=[self._server.place], requests_per_second=1000, kind="list")
+        return Below(source, f"{self._server.place}/")
+
+    def halting(self) -> Source:
+        self.put("a.md", b"a")
+        self._server.pages["/urls.txt"] = Page("no", 503)
         return self.source()
 
 
