@@ -87,10 +87,11 @@ def _has_phone(text: str) -> bool:
     for region in _REGIONS:
         for match in PhoneNumberMatcher(text, region, leniency=Leniency.POSSIBLE):
             before = text[max(0, match.start - _NEAR) : match.start]
-            if len(phonenumbers.national_significant_number(match.number)) < _SHORTEST:
-                continue
+            digits = len(phonenumbers.national_significant_number(match.number))
             grouped = match.raw_string.startswith("0") or not match.raw_string.isdigit()
             valid = phonenumbers.is_valid_number(match.number)
-            if ((grouped or valid) and _PHONE_WORD.search(before)) or (grouped and valid and _CALL_WORD.search(before)):
+            if _PHONE_WORD.search(before) and digits >= _SHORTEST and (grouped or valid):
+                return True
+            if _CALL_WORD.search(before) and digits > _SHORTEST and grouped and valid:
                 return True
     return False

@@ -45,6 +45,7 @@ SECRET = [
     ("пароль: Лето2024", "пароль: [secret]"),
 ]
 OTHER = [
+    "Part ID00000000000000000000000000000000042x is obsolete.",
     "The password is required.",
     "Passwords must have at least 12 characters.",
     "The password is never stored in the repository.",

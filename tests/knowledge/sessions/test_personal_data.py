@@ -46,6 +46,7 @@ PERSONAL = [
     ("Call me on 020 7946 0958", "phone number"),
 ]
 OTHER = [
+    "The help text examples at lines 731-733 show both.",
     "The account DE88 3704 0044 0532 0130 00 is made up.",
     "Card 4111 1111 1111 1112 is made up.",
     "The build takes 1234567 ms on 16 cores.",
