@@ -76,7 +76,7 @@ _UNITS = """
     d day days tag tage tagen jour jours día días
     week weeks wk wks woche wochen semaine semaines semana semanas
     month months monat monate monaten mois mes meses
-    year years yr yrs jahr jahre jahren an ans année années año años
+    year years yr yrs jahr jahre jahren ans année années año años
     b byte bytes
     kb kilobyte kilobytes
     mb megabyte megabytes

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from knowledge.sessions.particulars import Denial, Particulars, particulars
+from knowledge.sessions.particulars import Cue, Particulars, particulars
 
 KEPT_SHARE = 0.5
 """of the words of each statement of which a merge has to keep more, and of the words of the merge of which more have to
@@ -115,7 +115,7 @@ def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | N
     return None
 
 
-def _asserted(cues: Sequence[Denial], said: frozenset[str], excepted: Sequence[Denial], words: int) -> list[str]:
+def _asserted(cues: Sequence[Cue], said: frozenset[str], excepted: Sequence[Cue], words: int) -> list[str]:
     """What the first words after cues are about and others say, outside of the reach of such cues."""
     reached = frozenset[str]().union(*(cue.reach for cue in excepted))
     return sorted({stem for cue in cues for stem in cue.near[:words] if stem in said - reached})

@@ -27,15 +27,15 @@ _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
-    """A negation, a preference over something or a doubt, by the stems of the words that it is about."""
+class Cue:
+    """A negation, a preference over something, or a doubt, by the stems of the words that it is about."""
 
     near: tuple[str, ...]
     """the first that mean something; none if it stands alone"""
     reach: frozenset[str]
     """all of its clause"""
 
-    def agrees(self, other: Denial) -> bool:
+    def agrees(self, other: Cue) -> bool:
         """Whether two may be about the same."""
         return not self.near or not other.near or bool(other.reach.intersection(self.near))
 
@@ -56,10 +56,10 @@ class Particulars:
     """case-folded: capitalised within a sentence, in capitals, in mixed case"""
     openers: frozenset[str]
     """case-folded: capitalised at the beginning of a sentence and not known to be an ordinary word"""
-    denials: tuple[Denial, ...]
-    contrasts: tuple[Denial, ...]
+    denials: tuple[Cue, ...]
+    contrasts: tuple[Cue, ...]
     """what something is preferred to"""
-    doubts: tuple[Denial, ...]
+    doubts: tuple[Cue, ...]
     """what is merely possible"""
     modalities: frozenset[str]
     """`obligation`, `possibility`, `restriction`"""
@@ -132,7 +132,7 @@ def _is_opener(word: Word, titled: bool) -> bool:
     return not ordinary and not cue
 
 
-def _denials(statement: Statement) -> Iterator[Denial]:
+def _denials(statement: Statement) -> Iterator[Cue]:
     words = statement.words
     # A foreign name or word or two make no other language of an English statement.
     known = cues.NEGATIONS["english"] | cues.NEGATIONS[statement.language]
@@ -140,29 +140,29 @@ def _denials(statement: Statement) -> Iterator[Denial]:
         following = [each.plain for each in words[at + 1 : at + 3]]
         bounds = word.plain in ("no", "not") and following[1:] == ["than"] and following[0] in cues.COMPARISONS
         if (word.plain in known and not bounds) or cues.NEGATING_CHARACTERS & set(word.plain):
-            yield _denial(words, at, _NEAR)
+            yield _cue(words, at, _NEAR)
 
 
-def _contrasts(words: Sequence[Word]) -> Iterator[Denial]:
+def _contrasts(words: Sequence[Word]) -> Iterator[Cue]:
     preferring = -1
     for at, word in enumerate(words):
         pair = (word.plain, words[at + 1].plain if at + 1 < len(words) else "")
         if word.stem in ("prefer", "favor", "favour", "choos", "chose"):
             preferring = word.sentence
         if pair in (("rather", "than"), ("instead", "of")):
-            yield _denial(words, at + 1, 1)
+            yield _cue(words, at + 1, 1)
         elif word.plain == "over" and preferring == word.sentence:
-            yield _denial(words, at, 1)
+            yield _cue(words, at, 1)
 
 
-def _doubts(words: Sequence[Word], rest: frozenset[Word]) -> Iterator[Denial]:
+def _doubts(words: Sequence[Word], rest: frozenset[Word]) -> Iterator[Cue]:
     for at, word in enumerate(words):
         # A month is no doubt.
         if cues.MODALITIES.get(word.plain) == "possibility" and word in rest:
-            yield _denial(words, at, _NEAR)
+            yield _cue(words, at, _NEAR)
 
 
-def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
+def _cue(words: Sequence[Word], at: int, near: int) -> Cue:
     """What the cue at a place is about: the words of its clause after it, or else those just before it."""
     sentence = words[at].sentence
     reach: list[str] = []
@@ -176,7 +176,7 @@ def _denial(words: Sequence[Word], at: int, near: int) -> Denial:
     if not reach:
         before = [word.stem for word in words[:at] if word.sentence == sentence and _means_something(word)]
         reach = before[: -near - 1 : -1]
-    return Denial(tuple(reach[:near]), frozenset(reach))
+    return Cue(tuple(reach[:near]), frozenset(reach))
 
 
 def _means_something(word: Word) -> bool:

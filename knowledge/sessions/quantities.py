@@ -27,6 +27,8 @@ _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d$")
 _BETWEEN = 2
 """function words between a number and what it belongs to"""
 _SYMBOL_BOUNDS = {"≤": "<=", "≥": ">="}
+Number = tuple[str, str | None, str | None]
+"""value, unit, bound"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +81,16 @@ def moments_and_quantities(words: Sequence[Word]) -> tuple[frozenset[str], tuple
 def _moment(words: Sequence[Word], at: int) -> tuple[str, int]:
     """A date, a time or a word of the calendar that begins here, and of how many words it is made; 0 if none is."""
     plain = words[at].plain
-    following = words[at + 1].plain if at + 1 < len(words) else ""
+    following = _plain(words, at + 1).replace(".", "")
     if _ISO_DATE.match(plain) or _NUMERIC_DATE.match(plain):
         return plain, 1
     if clock := _CLOCK.match(plain) or _HOUR.match(plain):
-        half = clock["half"] or (following.replace(".", "") if following.replace(".", "") in ("am", "pm") else "")
+        half = clock["half"] or (following if following in ("am", "pm") else "")
         return _time(clock, half), 1 if clock["half"] or not half else 2
-    if re.fullmatch(r"\d{1,2}", plain) and following.replace(".", "") in ("am", "pm"):
-        return f"{_hour(int(plain), following.replace('.', '')):02}:00", 2
+    if re.fullmatch(r"\d{1,2}", plain) and following in ("am", "pm"):
+        return f"{_hour(int(plain), following):02}:00", 2
     if plain in cues.CALENDAR:
-        return plain.removesuffix("s") if plain not in ("noon",) else plain, 1
+        return plain.removesuffix("s"), 1
     return _date(words, at)
 
 
@@ -106,21 +108,27 @@ def _hour(hour: int, half: str) -> int:
 
 def _date(words: Sequence[Word], at: int) -> tuple[str, int]:
     """A date with the name of its month: 5 March 2024, the 5th of March, March 5, 2024, March 2024, March."""
-    plain = [word.plain for word in words[at : at + 4]]
-    day, used = _DAY.match(plain[0]), 1
+    day, place = _DAY.match(words[at].plain), at
     if day is not None:
-        used += len(plain) > used and plain[used] in ("of", "de")
-    if len(plain) < used + (day is not None) or (month := _month(words, at + used - (day is None))) is None:
+        place += 2 if _plain(words, at + 1) in ("of", "de") else 1
+    month = _month(words, place)
+    if month is None:
         return "", 0
-    used += day is not None
-    if day is None and len(plain) > used and (after := _DAY.match(plain[used])) is not None:
-        day, used = after, used + 1
-    year = plain[used] if len(plain) > used and _YEAR.match(plain[used]) else None
-    if year is None and day is None and plain[0] in cues.AMBIGUOUS_MONTHS:
-        before = words[at - 1] if at and not words[at].first else None
-        if before is None or before.plain not in cues.BEFORE_MONTH:
-            return "", 0
-    return "-".join((year or "", month, f"{int(day['day']):02}" if day else "")), used + (year is not None)
+    end = place + 1
+    if day is None and (day := _DAY.match(_plain(words, end))) is not None:
+        end += 1
+    year = _plain(words, end) if _YEAR.match(_plain(words, end)) else ""
+    if not year and day is None and words[at].plain in cues.AMBIGUOUS_MONTHS and not _follows_preposition(words, at):
+        return "", 0
+    return "-".join((year, month, f"{int(day['day']):02}" if day else "")), end + bool(year) - at
+
+
+def _plain(words: Sequence[Word], at: int) -> str:
+    return words[at].plain if at < len(words) else ""
+
+
+def _follows_preposition(words: Sequence[Word], at: int) -> bool:
+    return at > 0 and not words[at].first and words[at - 1].plain in cues.BEFORE_MONTH
 
 
 def _month(words: Sequence[Word], at: int) -> str | None:
@@ -129,14 +137,13 @@ def _month(words: Sequence[Word], at: int) -> str | None:
     return cues.MONTHS.get(words[at].plain.removesuffix("."))
 
 
-def _numbers(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None, str | None]], int]:
+def _numbers(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
     """Values, units and bounds of the number or the range that begins here, and of how many words it is made."""
     raw = words[at].raw
     following = words[at + 1] if at + 1 < len(words) and not words[at].closes else None
     if span := _RANGE.match(raw):
-        found = [_digits(span["low"]), _digits(span["high"])]
-        if all(each is not None for each in found):
-            ends = [each for each in found if each is not None]
+        ends = [each for each in (_digits(span["low"]), _digits(span["high"])) if each is not None]
+        if len(ends) == 2:
             unit, used = _unit(ends[1][1], following)
             return [(value, own or unit, bound) for value, own, bound in ends], 1 + used
     if (number := _digits(raw)) is not None:
@@ -146,7 +153,7 @@ def _numbers(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None
     return _spelled(words, at)
 
 
-def _digits(raw: str) -> tuple[str, str | None, str | None] | None:
+def _digits(raw: str) -> Number | None:
     """Value, unit and bound of a number in digits; None of an identifier that merely begins like one."""
     match = _NUMBER.match(raw)
     if match is None or match["digits"].count(".") > 1:
@@ -172,10 +179,9 @@ def _unit(own: str | None, following: Word | None) -> tuple[str | None, int]:
     return own, 0
 
 
-def _spelled(words: Sequence[Word], at: int) -> tuple[list[tuple[str, str | None, str | None]], int]:
+def _spelled(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
     """A number in English words."""
-    following = words[at + 1].plain if at + 1 < len(words) else ""
-    plain = words[at].plain
+    following, plain = _plain(words, at + 1), words[at].plain
     if plain in cues.REPEATED and (plain != "once" or following in ("a", "per", "every", "each")):
         return [(cues.REPEATED[plain], "x", None)], 1
     if plain == "one" and _stands_for_something(words, at):
