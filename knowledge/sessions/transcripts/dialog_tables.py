@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
-from knowledge.sessions.transcripts.rows import first_rows, header_columns, table_rows
+from knowledge.sessions.transcripts.rows import first_rows, table_rows
 from knowledge.sessions.transcripts.session import SessionBuilder, role_of
 
 _COLUMN = re.compile(r"\b(?:conversation|dialog|dialogue|chat|transcript)\b", re.IGNORECASE)
@@ -28,7 +28,7 @@ class DialogTables:
     name = "dialog-table"
 
     def claims(self, content: Content) -> bool:
-        return header_columns(content) is None and _column(content) is not None
+        return _column(content) is not None
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
         column = _column(content)

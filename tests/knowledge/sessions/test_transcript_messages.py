@@ -63,6 +63,12 @@ def test_the_old_form_of_function_calls_is_read():
     ]
 
 
+def test_instructions_beside_the_messages_are_of_the_system():
+    blocks = [{"type": "text", "text": "be kind"}]
+    for system in ("be kind", blocks):
+        assert told({"system": system, "messages": [user("u")]}) == [("system", "be kind"), ("user", "u")]
+
+
 def test_parts_that_are_no_text_leave_a_sign():
     parts = [
         {"type": "text", "text": "look"},

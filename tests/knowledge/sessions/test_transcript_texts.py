@@ -136,6 +136,31 @@ That was all.
     ]
 
 
+def test_code_that_a_tool_was_given_is_not_what_it_returned():
+    log = """_**User**_
+
+run it
+
+_**Agent (m 2026-03-04 09:31:00Z)**_
+
+<tool-use data-tool-type="unknown" data-tool-name="exec"><details>
+<summary>Tool use: **exec**</summary>
+Input: ```
+ls
+```
+
+```text
+a.py
+```
+</details></tool-use>
+"""
+    assert told(log) == [
+        ("user", "run it"),
+        ("assistant", "tool_call", "exec", "Input: ```\nls\n```"),
+        ("tool", "tool_result", "exec", "```text\na.py\n```"),
+    ]
+
+
 def test_a_code_block_left_open_does_not_swallow_what_follows():
     log = "_**User**_\n\nwhat is\n```\nthis\n\n---\n\n_**Assistant**_\n\nCode.\n\n_**User**_\n\n```py\nx\n```\n"
     assert told(log) == [("user", "what is\n```\nthis"), ("assistant", "Code."), ("user", "```py\nx\n```")]
@@ -165,6 +190,8 @@ def test_sessions_of_aider_follow_each_other():
 
 > Added app.py to the chat  
 
+> Model: x  
+
 #### use tabs  
 #### and no spaces  
 
@@ -184,7 +211,7 @@ Like so:
     assert [(one.role, one.kind, one.tool, one.text) for one in first.messages] == [
         ("tool", "tool_result", "aider", "Git repo: .git"),
         ("user", "tool_call", "/add", "app.py"),
-        ("tool", "tool_result", "aider", "Added app.py to the chat"),
+        ("tool", "tool_result", "aider", "Added app.py to the chat\n\nModel: x"),
         ("user", "speech", None, "use tabs\nand no spaces"),
         ("assistant", "speech", None, "Like so:\n\n```python\n#### not the user\n> not the program\n```"),
     ]
@@ -213,6 +240,16 @@ def test_a_log_is_read_however_it_names_the_speakers(log):
 def test_a_name_in_a_code_block_or_a_sentence_is_no_speaker():
     log = "## User\n\n```\nUser: x\nAssistant: y\n```\n\n## Assistant\n\nThe user: fixed. You can go on.\nUser page.\n"
     assert [len(one.messages) for one in sessions(log)] == [2]
+
+
+def test_a_code_block_in_a_longer_one_ends_nothing():
+    log = "## User\n\n````md\n```\nUser: x\n```\nUser: y\n````\n\n## Assistant\n\ndone\n"
+    assert [len(one.messages) for one in sessions(log)] == [2]
+
+
+def test_a_code_block_that_nobody_closed_is_none():
+    log = "## User\n\nwhat is\n\n```\nthis\n\n## Assistant\n\nCode.\n"
+    assert told(log) == [("user", "what is\n\n```\nthis"), ("assistant", "Code.")]
 
 
 def test_the_title_of_a_log_is_its_first_heading():
