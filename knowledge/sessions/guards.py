@@ -156,9 +156,17 @@ def _absent_identifiers(one: Particulars, there: Sequence[Particulars]) -> list[
 
 def _absent_quotes(one: Particulars, there: Sequence[Particulars]) -> list[str]:
     texts = [each.statement.text for each in there]
-    return sorted(
-        quote for quote in one.quotes if not any(re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text) for text in texts)
-    )
+    absent = one.quotes.difference(*(each.quotes for each in there))
+    # A sign without quotation marks is mere punctuation; words without them are still said.
+    return sorted(quote for quote in absent if not (_is_worded(quote) and any(_has(text, quote) for text in texts)))
+
+
+def _is_worded(quote: str) -> bool:
+    return any(map(str.isalnum, quote))
+
+
+def _has(text: str, quote: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text) is not None
 
 
 def _absent_names(one: Particulars, there: Sequence[Particulars]) -> list[str]:

@@ -16,7 +16,8 @@ _CONTRACTED = (
 _OPENING = "\"'`“‘„«‹"
 _CLOSING = "\"'`”’“»›.,;:!…。、"
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_DASHES = {"-", "–", "—"}
+_QUOTATION_MARKS = "\"'`“”‘’„«»‹›"
+_SEPARATORS = frozenset("-–—,.;:!…。、")
 _ARTICLE_FOLLOWS = """
     about after and are as at be before been being but by did do does for from get gets give gives had has have if in
     into is keep keeps like likes make makes need needs not of on or over per prefer prefers than that then through to
@@ -61,13 +62,22 @@ def words(text: str) -> list[str]:
     plain = spaced.rstrip(".!\u3002 ").replace("’", "'")
     for pattern, full in _CONTRACTED:
         plain = pattern.sub(full, plain)
-    return [word for word in map(bare, plain.split()) if word and word not in _DASHES]
+    return [word for word in map(bare, plain.split()) if word]
+
+
+def _sign(word: str) -> str:
+    """A word without letters or digits; what is said of a sign in quotation marks is about the sign."""
+    core = word.rstrip(",.;:!…。、")
+    if len(core) > 2 and core[0] in _QUOTATION_MARKS and core[-1] in _QUOTATION_MARKS:
+        return core
+    sign = word.strip(_QUOTATION_MARKS)
+    return "" if sign in _SEPARATORS else sign
 
 
 def bare(word: str) -> str:
     """A word without the quotation marks, brackets and punctuation around it."""
     if not any(map(str.isalnum, word)):
-        return word.strip("".join((_OPENING, ",;:!…。、"))) if word not in _DASHES else word
+        return _sign(word)
     while True:
         stripped = word.lstrip(_OPENING).rstrip(_CLOSING)
         for opening, closing in _BRACKETS.items():

@@ -22,6 +22,9 @@ _QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[�
 _ALTERNATIVES = frozenset(("and/or", "he/she", "she/he", "his/her", "him/her", "s/he"))
 _PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*[?-]?$")
 """letters alone, with hyphens and apostrophes between them"""
+_SIGNS = re.compile(r"[<>|*^~$#@\\&=+%]")
+_COMMON_SIGNS = frozenset("&+=<>%")
+"""that stand for words, or are read with a number"""
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
 """e.g, U.S"""
 
@@ -93,13 +96,15 @@ def particulars(text: str) -> Particulars:
 
 def _quotes(text: str) -> Iterator[str]:
     for groups in _QUOTES.findall(text):
-        quote = "".join(groups).strip(" ,.;:!?")
-        if any(map(str.isalnum, quote)):
-            yield quote
+        quote = "".join(groups).strip()
+        if named := quote.strip(",.;:!?") or quote:
+            yield named
 
 
 def _is_identifier(raw: str) -> bool:
-    if not any(map(str.isalnum, raw)) or _PLAIN.match(raw) or _INITIALS.match(raw):
+    if not any(map(str.isalnum, raw)):
+        return bool(_SIGNS.search(raw)) and raw not in _COMMON_SIGNS
+    if _PLAIN.match(raw) or _INITIALS.match(raw):
         return False
     return raw.casefold() not in _ALTERNATIVES
 

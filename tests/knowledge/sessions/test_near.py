@@ -30,6 +30,8 @@ DIFFERENT = {
     "sign": ("Store at -5 degrees", "Store at 5 degrees"),
     "bound": ("Keep x < 5", "Keep x 5"),
     "symbol": ("Write it in C++", "Write it in C"),
+    "quoted sign": ('Split at ",", then join', 'Split at ";", then join'),
+    "operator": ("Join with && there", "Join with || there"),
     "flag": ("Run it with -v", "Run it with v"),
     "hidden file": ("Edit .gitignore", "Edit gitignore"),
     "hidden file first": (".gitignore is kept", "gitignore is kept"),
