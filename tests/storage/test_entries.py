@@ -86,7 +86,8 @@ def test_retired_entry_that_is_said_again_is_live_with_the_text_it_had(notebook)
     notebook.learn(OAK, session="s-3")
     assert notebook.live() == {"The oak is old.": 2, "The elm is young.": 2}
     with notebook.shelf.connect() as connection:
-        assert connection.execute("SELECT count(*) FROM all_entries").fetchall() == [(2,)]
+        counts = "SELECT (SELECT count(*) FROM all_entries), (SELECT count(*) FROM all_chunks)"
+        assert connection.execute(counts).fetchall() == [(2, 2)]
 
 
 def test_contradiction_is_linked_on_both_sides(notebook):

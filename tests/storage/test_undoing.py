@@ -66,6 +66,15 @@ def test_session_that_said_it_again_is_taken_back_and_the_entry_stays(notebook):
     assert notebook.live() == {"The oak and elm.": 3}
 
 
+def test_undoing_that_changes_no_entry_counts_all_the_same(notebook):
+    for _ in range(2):
+        notebook.decide([decision(notebook.runs, "existing", BOTH, session="s-3")])
+    before, target = notebook.live(), last(notebook, "existing")
+    done = undo(notebook, target)
+    assert notebook.live() == before
+    assert dict(notebook.ledger("decision_id, undone_by"))[target] == done.undoing.decision.decision_id
+
+
 def test_contradiction_that_is_undone_is_unlinked_on_the_other_side(notebook):
     notebook.decide([decision(0, "contradicts", ASH, session="s-3", links=(BOTH.entry_id,))], [ASH])
     undo(notebook, last(notebook, "contradicts"))
