@@ -30,7 +30,7 @@ def load_prompt(name: PromptName, file: str | None) -> Prompt:
 
     Args:
         name: of the purpose.
-        file: from the settings, relative to the working directory; None takes the prompt that comes with Parquetry.
+        file: that the settings name; None takes the prompt that comes with Parquetry.
 
     Raises:
         SettingsError: the file cannot be read, is no UTF-8, or is empty.
@@ -43,7 +43,7 @@ def load_prompt(name: PromptName, file: str | None) -> Prompt:
         text = whole[version.end() :].strip()
         return Prompt(name, text, f"{version[1]}-{ids.prompt_hash(text)}")
     try:
-        text = Path(file).expanduser().read_text("utf-8-sig").strip()
+        text = Path(file).read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"sessions.{name}_prompt = {file!r} cannot be read: {first_line(error)}") from error
     if not text:
