@@ -104,7 +104,7 @@ EXISTING = {
     "verb in front": ("Prefer walnut for tables", "For tables, walnut is preferred"),
     "contraction": ("Don't paint oak", "Do not paint oak"),
     "denial elsewhere": ("Oak must never be painted", "Oak must not be painted; never paint it or walnut"),
-    "title": ("Oak Is Dried In The New Kiln", "Oak is dried in the new kiln"),
+    "title": ("Oak Gets Dried In Hot Kilns", "Oak gets dried in a hot kiln"),
     "code without marks": ("Run `make check` first", "Run make check first"),
     "may as a month": ("Stock is counted in May", "In May stock is counted"),
     "pronoun": ("Oak is the one that is oiled", "Oak is oiled"),
