@@ -203,10 +203,9 @@ class _Eraser:
             return False
         written = [self._without(connection, table, erased, file) for file, _ in sorted(found)]
         shards = [shard for shard in written if shard is not None]
-        namespaces: list[str] = []
         if table == "documents":
             named = tuples(connection, f"SELECT DISTINCT namespace FROM document_history WHERE {OWN_DOCUMENT}")
-            namespaces = sorted(namespace for (namespace,) in named)
+            self.namespaces.update(namespace for (namespace,) in named)
             shards.extend(self._left_alone(connection))
         replace_files(
             self._lake.layout,
@@ -214,9 +213,7 @@ class _Eraser:
             [posixpath.basename(file) for file, _ in found],
             shards,
             self._stamp.run_id,
-            namespaces,
         )
-        self.namespaces.update(namespaces)
         self._done.rows[table] += sum(count for _, count in found)
         self._done.files_rewritten += len(found)
         return True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -17,15 +17,11 @@ from storage.places import files_at, told
 from storage.shards import Shard
 
 
-def replace_files(
-    layout: Layout,
-    table: Table,
-    gone: Sequence[str],
-    shards: Sequence[Shard],
-    run_id: str,
-    namespaces: Sequence[str] = (),
-) -> None:
+def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], run_id: str) -> None:
     """Commit that shards stand for files from now on; the files are only not named any more.
+
+    What others decided on before and commit afterwards is a conflict for them: Delta Lake takes it for a decision on
+    rows that are not there any more.
 
     Args:
         layout: of the corpus.
@@ -33,7 +29,6 @@ def replace_files(
         gone: names of files.
         shards: written already.
         run_id: of the run.
-        namespaces: a publish to one of these that was decided on before is a conflict from now on.
 
     Raises:
         PublishConflict: somebody else was first; nothing was changed.
@@ -47,33 +42,24 @@ def replace_files(
         opened = DeltaTable(layout.table(table), storage_options=options)
         if not set(gone) <= _names(opened):
             raise PublishConflict(f"another run rewrote files of {table} meanwhile")
-        properties = CommitProperties(
-            app_transactions=_transactions(opened, namespaces), custom_metadata={"run_id": run_id}
-        )
+        properties = CommitProperties(custom_metadata={"run_id": run_id})
         opened.create_write_transaction(actions, "append", schema.SCHEMAS[table], commit_properties=properties)
     except (DeltaError, OSError) as error:
-        if _landed(layout, table, gone, shards, options):
+        if _landed(layout, table, gone, shards):
             return
         if isinstance(error, CommitFailedError):
             raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
         raise StorageError(f"{layout.table(table)} cannot be rewritten: {told(error)}") from error
 
 
-def _transactions(table: DeltaTable, namespaces: Sequence[str]) -> list[Transaction]:
-    keys = [f"ns:{namespace}" for namespace in namespaces]
-    return [Transaction(key, (table.transaction_version(key) or 0) + 1) for key in keys]
-
-
 def _names(table: DeltaTable) -> set[str]:
     return {uri.rpartition("/")[2] for uri in table.file_uris()}
 
 
-def _landed(
-    layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], options: Mapping[str, str] | None
-) -> bool:
+def _landed(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard]) -> bool:
     """Whether a store did what it reported as failed."""
     try:
-        names = _names(DeltaTable(layout.table(table), storage_options=dict(options) if options else None))
+        names = _names(DeltaTable(layout.table(table), storage_options=files_at(layout.root).table_options()))
     except (DeltaError, OSError):
         return False
     return not names & set(gone) and {shard.name for shard in shards} <= names

@@ -7,7 +7,7 @@ import shelf_source
 from shelf_source import SHELVES, ShelfSource
 
 from flows.composition import Request, plan_only, run_refresh
-from knowledge.errors import TransientError
+from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Unlisted
 from knowledge.settings import parse_settings
 from knowledge.sources import providers
@@ -202,3 +202,27 @@ def test_place_that_cannot_be_seen_is_told_like_a_listing_that_broke_off(shelves
     (failure,) = report.failures
     assert (failure.uri, failure.stage, failure.reason) == ("shelf://a/sub", "scan", "unlisted")
     assert failure.detail == "cannot list sub: no permission"
+
+
+SECRET = "swordfish"
+LEAKS = f"no answer from https://reader:{SECRET}@example.org/a?sig={SECRET}"
+
+
+def test_credentials_in_what_a_library_says_are_told_and_stored_nowhere(shelves):
+    shelves.a.unlisted = [Unlisted("x", LEAKS)]
+    shelves.b.fetch_failures["0.md"] = [OSError(LEAKS)] * 9
+    report = shelves.refresh()
+    told = str(report)
+    for table in ("document_history", "failures", "runs"):
+        told += str(shelves.query(f"FROM {table}"))
+    assert told.count("https://reader:***@example.org/a?sig=***") > 3
+    assert SECRET not in told
+
+
+def test_credentials_in_what_ended_a_run_are_not_stored(shelves):
+    shelves.refresh()
+    shelves.a.scan_failures = [(0, SettingsError(LEAKS))]
+    with pytest.raises(SettingsError):
+        shelves.refresh()
+    ((told,),) = shelves.query("SELECT error FROM runs WHERE status = 'failed'")
+    assert told == "SettingsError: no answer from https://reader:***@example.org/a?sig=***"

@@ -188,6 +188,12 @@ def test_two_refreshes_at_once_both_end_well_and_lose_nothing(desk):
     assert desk("refresh", "--direct", "--json").json["documents"]["unchanged"] == 64
 
 
+def test_credentials_in_what_was_typed_are_not_repeated(desk):
+    told = desk("documents", "--corpus", "s3://reader:swordfish@bucket/kb").complaint
+    assert "s3://reader:***@bucket/kb" in told
+    assert "swordfish" not in told
+
+
 def test_reader_that_has_seen_enough_is_no_error(desk):
     reader, writer = os.pipe()
     os.close(reader)
