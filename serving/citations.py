@@ -145,7 +145,7 @@ def _of_entry(told: Mapping[str, Any]) -> str:
 
 
 def place(row: Mapping[str, Any]) -> str:
-    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`; an entry: `lesson, learned from 2 sessions`."""
+    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`; `lesson, learned from 2 sessions`."""
     if row["media_type"] == ENTRY_TYPE:
         return _of_entry(json.loads(row["metadata"]))
     headings = list(row["headings"] or ())
