@@ -128,9 +128,9 @@ def estimated_tokens(window: Window, prompt: Prompt) -> tuple[int, int]:
 
 def statement(text: str) -> str:
     """A proposed text as it would be stored: one line, composed letters, nothing that cannot be seen."""
-    composed = unicodedata.normalize("NFC", " ".join(text.split()))
-    shown = (c for c in composed if c in _JOINERS or unicodedata.category(c) not in _INVISIBLE)
-    return " ".join("".join(shown).split())
+    line = " ".join(text.split())
+    shown = "".join(c for c in line if c in _JOINERS or unicodedata.category(c) not in _INVISIBLE)
+    return unicodedata.normalize("NFC", " ".join(shown.split()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from itertools import pairwise
 
 from knowledge.sessions.recalled import words
@@ -124,6 +125,7 @@ def is_instruction(statement: str, prompt: str) -> bool:
         statement: that a model wants to have kept.
         prompt: that it was given.
     """
+    statement = unicodedata.normalize("NFKC", statement)
     if _ORDERS.search(statement) or _ORDERS_ELSEWHERE.search(statement):
         return True
     said = words(statement)

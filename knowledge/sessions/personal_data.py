@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Literal
 
 PersonalKind = Literal["e-mail address", "phone number", "card number", "account number", "social security number"]
 
 _EMAIL = re.compile(
-    r"(?<![\w.+/-])[\w.+'-]{1,64}(?:[@＠]|\s?[(\[]at[)\]]\s?)"
+    r"(?<![\w.+/-])[\w.+'-]{1,64}(?:@|\s?[(\[]at[)\]]\s?)"
     r"(?:[\w-]{1,63}(?:\.|\s?[(\[]dot[)\]]\s?)){1,5}(?P<top>[^\W\d_]{2,24})\b(?!\.\w)"
 )
 _NO_MAIL = {"service", "socket", "timer", "target", "mount", "slice", "scope", "path", "device", "swap"}
@@ -36,6 +37,7 @@ def personal_data(text: str) -> tuple[PersonalKind, ...]:
     Names and addresses have no form to be known by: for them there is the prompt's rule that what is about a person is
     individual. Credentials have their own module.
     """
+    text = unicodedata.normalize("NFKC", text)
     found: list[PersonalKind] = []
     if any(match["top"].lower() not in _NO_MAIL and not _is_remote(text, match) for match in _EMAIL.finditer(text)):
         found.append("e-mail address")

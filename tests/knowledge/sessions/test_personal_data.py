@@ -7,6 +7,8 @@ import pytest
 from knowledge.sessions.personal_data import personal_data
 
 PERSONAL = [
+    ("Write to ａｄａ＠ｅｘａｍｐｌｅ．ｏｒｇ", "e-mail address"),
+    ("Tel. ＋４９ １５１ ２３４５６７８９", "phone number"),
     ("Mail ada.lovelace@example.org for access.", "e-mail address"),
     ("Contact: ada(at)example(dot)com", "e-mail address"),
     ("Ada's address is ada+test@mail.example.co.uk.", "e-mail address"),
