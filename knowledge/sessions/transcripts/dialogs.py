@@ -10,7 +10,7 @@ from knowledge.sessions.model import Role, Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.blocks import add_call, add_content, add_result, content_text
 from knowledge.sessions.transcripts.content import Content
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, numbered, role_of
 
 SESSION_KEYS = (
     "session_id", "sessionId", "session", "conversation_id", "conversationId", "conversation_hash", "chat_id",
@@ -61,7 +61,6 @@ def holds_dialogs(content: Content) -> bool:
 def read_dialogs(content: Content, format: str) -> Iterator[Transcript | Unread]:
     """The chats of a file that `holds_dialogs`."""
     single = SessionBuilder(format)
-    alone = content.values is not None and content.values.layout == "value"
     for number, (place, value) in enumerate(content.each(), start=1):
         if is_message(value):
             add_message(single, value)
@@ -70,8 +69,7 @@ def read_dialogs(content: Content, format: str) -> Iterator[Transcript | Unread]
         if dialog is None:
             yield Unread(place, "no messages with a role and a content")
             continue
-        name = name_of(dialog.about) or ("" if alone else str(number))
-        builder = SessionBuilder(format, name, dialog.about.get("title"))
+        builder = SessionBuilder(format, name_of(dialog.about) or numbered(number), dialog.about.get("title"))
         builder.note("model", dialog.about.get("model"))
         builder.add("system", content_text(dialog.about.get("system")))
         for ordinal, message in enumerate(dialog.messages, start=1):

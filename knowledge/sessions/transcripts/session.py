@@ -92,6 +92,14 @@ NOWHERE = Origin()
 """of what the file gives neither a name nor a time"""
 
 
+def numbered(number: int) -> str:
+    """The name of a session that has none: its number in the file, and nothing for the first.
+
+    So the session of a file keeps its name when a second one comes to the file.
+    """
+    return str(number) if number > 1 else ""
+
+
 class SessionBuilder:
     """Collects the messages of one session.
 

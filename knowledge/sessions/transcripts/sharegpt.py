@@ -9,7 +9,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.dialogs import name_of
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, numbered, role_of
 
 _KEYS = ("conversations", "conversation", "items")
 _CALLS = ("function_call", "tool_call")
@@ -27,13 +27,12 @@ class ShareGpt:
         return any(_turns(value) is not None for value in content.head)
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
-        alone = content.values is not None and content.values.layout == "value"
         for number, (place, value) in enumerate(content.each(), start=1):
             turns = _turns(value)
             if turns is None or not isinstance(value, dict):
                 yield Unread(place, "no conversation of `from` and `value`")
                 continue
-            builder = SessionBuilder(self.name, name_of(value) or ("" if alone else str(number)), value.get("title"))
+            builder = SessionBuilder(self.name, name_of(value) or numbered(number), value.get("title"))
             builder.note("model", value.get("model"))
             for ordinal, turn in enumerate(turns, start=1):
                 if not _add(builder, turn):

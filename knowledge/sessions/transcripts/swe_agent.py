@@ -10,7 +10,7 @@ from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.blocks import content_text
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.dialogs import add_message
-from knowledge.sessions.transcripts.session import SessionBuilder, role_of
+from knowledge.sessions.transcripts.session import SessionBuilder, numbered, role_of
 
 _STEP_KEYS = frozenset({"action", "observation"})
 
@@ -27,9 +27,8 @@ class SweAgent:
         return any(_history(value) or _steps(value) for value in content.head)
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
-        alone = content.values is not None and content.values.layout == "value"
         for number, (place, value) in enumerate(content.each(), start=1):
-            builder = SessionBuilder(self.name, "" if alone else str(number))
+            builder = SessionBuilder(self.name, numbered(number))
             if isinstance(value, dict):
                 builder.note("environment", value.get("environment"))
             if history := _history(value):

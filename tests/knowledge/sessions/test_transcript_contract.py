@@ -27,7 +27,7 @@ def test_speech_is_the_same_in_every_format(sample):
     session = session_of(sample.write(TURNS))
     said = [(one.role, one.text) for one in session.messages if one.kind == "speech" and one.role != "system"]
     assert said == [one for one in speech() if one[0] == "user" or not sample.users_only]
-    assert session.format == sample.format
+    assert (session.format, session.name) == (sample.format, sample.name)
 
 
 @every_sample

@@ -100,17 +100,19 @@ def test_refusals_and_reasoning_beside_the_content_are_read():
 @pytest.mark.parametrize(
     ("content", "names"),
     [
-        ([[user("a")], [user("b")]], ["1", "2"]),
-        ([{"messages": [user("a")]}, {"messages": [user("b")]}], ["1", "2"]),
-        (Lines({"messages": [user("a")]}, {"id": "x", "messages": [user("b")]}), ["1", "x"]),
-        (Lines([user("a")], [user("b")]), ["1", "2"]),
+        ([[user("a")], [user("b")]], ["", "2"]),
+        ([{"messages": [user("a")]}, {"messages": [user("b")]}], ["", "2"]),
+        (Lines({"messages": [user("a")]}), [""]),
+        (Lines({"messages": [user("a")]}, {"id": "x", "messages": [user("b")]}), ["", "x"]),
+        (Lines([user("a")], [user("b")]), ["", "2"]),
         ({"messages": [user("a")]}, [""]),
         ({"conversation_id": "x", "conversation": [user("a")]}, ["x"]),
         ([user("a"), user("b")], [""]),
     ],
-    ids=["lists", "objects", "lines", "lines-of-lists", "object", "named", "list"],
+    ids=["lists", "objects", "line", "lines", "lines-of-lists", "object", "named", "list"],
 )
 def test_a_session_has_the_name_that_the_file_gives_it_or_its_number(content, names):
+    """The first has none: it would change when a second line is written to the file."""
     assert [session.name for session in sessions(content)] == names
 
 

@@ -338,29 +338,30 @@ class Sample:
     """whether calls and results are kept"""
     thoughts: bool = False
     users_only: bool = False
+    name: str = ""
     also: tuple[str, ...] = ()
     """formats that would take it if this one did not; they are asked later"""
 
 
 SAMPLES = (
     Sample("openai-list", "openai", openai_list, tools=True),
-    Sample("openai-object", "openai", openai_object, tools=True),
+    Sample("openai-object", "openai", openai_object, tools=True, name="chat-7"),
     Sample("openai-fine-tuning", "openai", openai_fine_tuning, tools=True),
     Sample("openai-message-lines", "openai", openai_message_lines, tools=True),
     Sample("anthropic", "anthropic", anthropic_messages, tools=True, thoughts=True),
-    Sample("chatgpt", "chatgpt", chatgpt, tools=True, thoughts=True),
-    Sample("claude-ai", "claude-ai", claude_ai, tools=True, thoughts=True),
-    Sample("claude-code", "claude-code", claude_code, tools=True, thoughts=True),
-    Sample("claude-code-object", "claude-code", claude_code_object, tools=True, thoughts=True),
-    Sample("sharegpt", "sharegpt", sharegpt),
+    Sample("chatgpt", "chatgpt", chatgpt, tools=True, thoughts=True, name="conv-7"),
+    Sample("claude-ai", "claude-ai", claude_ai, tools=True, thoughts=True, name="conv-7"),
+    Sample("claude-code", "claude-code", claude_code, tools=True, thoughts=True, name="session-7"),
+    Sample("claude-code-object", "claude-code", claude_code_object, tools=True, thoughts=True, name="session-7"),
+    Sample("sharegpt", "sharegpt", sharegpt, name="identity_7"),
     Sample("swe-agent", "swe-agent", swe_agent, tools=True),
-    Sample("memorybank", "memorybank", memorybank),
-    Sample("bfcl", "bfcl", bfcl, users_only=True),
-    Sample("rows-csv", "rows", rows_csv),
-    Sample("rows-lines", "rows", rows_lines),
-    Sample("dialog-table", "dialog-table", dialog_table, also=("markdown",)),
-    Sample("specstory", "specstory", specstory, tools=True, thoughts=True),
-    Sample("aider", "aider", aider),
+    Sample("memorybank", "memorybank", memorybank, name="Ada/2026-03-04"),
+    Sample("bfcl", "bfcl", bfcl, users_only=True, name="multi_turn_7"),
+    Sample("rows-csv", "rows", rows_csv, name="chat-7"),
+    Sample("rows-lines", "rows", rows_lines, name="chat-7"),
+    Sample("dialog-table", "dialog-table", dialog_table, also=("markdown",), name="1"),
+    Sample("specstory", "specstory", specstory, tools=True, thoughts=True, name="session-7"),
+    Sample("aider", "aider", aider, name="2026-03-04 09:30:00"),
     Sample("markdown-headings", "markdown", headings),
     Sample("plain-text", "markdown", plain),
 )
