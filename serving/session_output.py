@@ -22,13 +22,15 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
     """What a run did."""
     counts = report.sessions
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
-    typer.echo(f"{counts['scanned']} sessions in {report.seconds:.1f} s: {', '.join(parts) or 'nothing to do'}.")
+    seen = counted(counts["scanned"], "session")
+    typer.echo(f"{seen} in {report.seconds:.1f} s: {', '.join(parts) or 'nothing to do'}.")
     made = [f"{value} {name}" for name, value in report.entries.items() if value]
     if made:
         typer.echo(f"Entries: {', '.join(made)}.")
     if report.calls or report.cached:
         cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
-        typer.echo(f"{report.calls} calls ({report.tokens} tokens{cost}), {report.cached} answers that were kept.")
+        asked = counted(report.calls, "call")
+        typer.echo(f"{asked} ({report.tokens} tokens{cost}), {counted(report.cached, 'answer')} looked up.")
     _print_decisions(report, verbose=verbose)
     changed = "published" if report.version != report.version_before else "unchanged at"
     typer.echo(f"Corpus {root}: {changed} version {report.version}.")
@@ -38,6 +40,11 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
         typer.echo(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
     for warning in report.warnings:
         typer.echo(f"  note {warning}")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things: `1 session`, `2 sessions`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
@@ -69,7 +76,7 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     """What a run would do."""
     counts, estimate = plan.counts, plan.estimate
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
-    typer.echo(f"{counts['scanned']} sessions: {', '.join(parts) or 'none'}.")
+    typer.echo(f"{counted(counts['scanned'], 'session')}: {', '.join(parts) or 'nothing to do'}.")
     shown = plan.sessions if verbose else plan.sessions[:SHOWN_ENTRIES]
     for found in shown:
         typer.echo(f"  {'grown' if found.grown else 'new'} {found.ref.uri}")
@@ -84,9 +91,8 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
         return
     kept = f"; the answers for {estimate.kept} more are kept" if estimate.kept else ""
     cost = f"${estimate.cost_usd:.4f}" if estimate.priced else "no price is set in [llm]"
-    typer.echo(
-        f"{estimate.windows} windows to read{kept}: about {estimate.tokens} tokens, comparisons assumed; {cost}."
-    )
+    seen = counted(estimate.windows, "window")
+    typer.echo(f"{seen} to read{kept}: about {estimate.tokens} tokens, comparisons assumed; {cost}.")
 
 
 def ask_about(proposal: Proposal, number: int, count: int) -> bool:

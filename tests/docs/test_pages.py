@@ -41,7 +41,10 @@ def test_options_that_a_page_shows_exist(page):
         if block.language in ("sh", "console"):
             for line in block.code.splitlines():
                 if found := re.match(r"(?:\$ )?parquetry ([a-z]+) (.*)", line):
-                    known = {option for parameter in COMMANDS[found[1]].params for option in parameter.opts}
+                    command = COMMANDS[found[1]]
+                    # Of a group, the command in it that comes next.
+                    command = getattr(command, "commands", {}).get(found[2].split()[0], command)
+                    known = {option for parameter in command.params for option in parameter.opts}
                     assert set(re.findall(r"(?<= )--[a-z-]+", " " + found[2])) <= known, line
 
 
