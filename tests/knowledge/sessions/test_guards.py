@@ -49,7 +49,7 @@ NOT_EXISTING = {
     "code": ("Always run `make check` first", "Always run `make all` first", "quotation-lost"),
     "quotation": ('The crate says "fragile"', 'The crate says "heavy"', "quotation-lost"),
     "quoted sign": ('Split the list at ","', 'Split the list at ";"', "quotation-lost"),
-    "sign as code": ("Split the list, at `,`", "Split the list, at `;`", "quotation-lost"),
+    "sign as code": ("Split 'ab' at `,` first", "Split 'ab', at `;` first", "quotation-lost"),
     "operator": ("Join the two with && there", "Join the two with || there", "identifier-lost"),
     "person": ("The lift is kept by Marta", "The lift is kept by Ivo", "name-lost"),
     "person first": ("Marta keeps the lift", "Ivo keeps the lift", "name-lost"),

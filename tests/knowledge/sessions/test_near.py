@@ -30,7 +30,7 @@ DIFFERENT = {
     "sign": ("Store at -5 degrees", "Store at 5 degrees"),
     "bound": ("Keep x < 5", "Keep x 5"),
     "symbol": ("Write it in C++", "Write it in C"),
-    "quoted sign": ('Split at ",", then join', 'Split at ";", then join'),
+    "quoted sign": ('Split at "," there', 'Split at ";" there'),
     "operator": ("Join with && there", "Join with || there"),
     "flag": ("Run it with -v", "Run it with v"),
     "hidden file": ("Edit .gitignore", "Edit gitignore"),
