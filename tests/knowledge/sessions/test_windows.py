@@ -171,3 +171,9 @@ def test_nothing_new_gives_no_window():
     assert windows(session_of("a", "b"), 2, asked()) == []
     only_tools = transcript([message(0, "x", "tool", "tool_result")])
     assert windows(only_tools, 0, asked(include_tools=False)) == []
+
+
+def test_of_a_long_context_a_small_window_shows_the_last_message():
+    session = session_of("a" * 50, "b" * 50, "c")
+    window = windows(session, 2, asked(overlap_messages=100))[0]
+    assert window.context == session.messages[1:2]
