@@ -1,0 +1,105 @@
+"""The commands about chat sessions: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import typer
+from servers import session_model
+from servers.chat_server import ChatServer
+from sessions_shelf import Shelf
+from typer.testing import CliRunner
+
+from knowledge.sessions.effects import Proposal
+from serving.cli import app
+from serving.session_output import ask_about
+
+FACT = "Glue bench: it needs 12 hours to dry."
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(session_model.answer) as server:
+        yield server
+
+
+@pytest.fixture
+def shelf(tmp_path, server, monkeypatch) -> Shelf:
+    shelf = Shelf(tmp_path, server.url)
+    shelf.write("a.json", [f"organization/fact: {FACT}", "hello"])
+    (tmp_path / "parquetry.toml").write_text(f'[llm]\nmodel = "m"\nbase_url = "{server.url}"\n')
+    monkeypatch.chdir(tmp_path)
+    return shelf
+
+
+def run(*arguments: str, answer: str | None = None):
+    return CliRunner().invoke(app, ["sessions", *arguments], input=answer)
+
+
+def test_plan_tells_what_is_new_and_that_no_price_is_known(shelf):
+    done = run("plan", str(shelf.folder), "--user", "ada")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[:2] == ["1 session: 1 new.", f"  new {(shelf.folder / 'a.json').as_uri()}"]
+    assert "1 window to read: about" in done.stdout
+    assert "no price is set in [llm]" in done.stdout
+    assert not (shelf.root / "corpus").exists()
+
+
+def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
+    options = ("--direct", "--user", "ada", "--org", "acme", "--widest", "organization")
+    done = run("refresh", str(shelf.folder), *options)
+    assert done.exit_code == 0, done.output
+    assert "1 new." in done.stdout
+    assert f"  + [acme] {FACT} (" in done.stdout
+    assert "published version 1." in done.stdout
+    again = json.loads(run("refresh", str(shelf.folder), *options, "--json").stdout)
+    assert (again["version"], again["sessions"]["unchanged"], again["calls"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("refresh",), 'no source with content = "sessions" is configured'),
+        (("refresh", "chats", "--widest", "organization"), "needs --org"),
+        (("refresh", "chats", "--widest", "individual"), "needs --user"),
+        (("refresh", "chats", "--review"), "no terminal to answer"),
+        (("plan", "elsewhere"), "neither a folder or file nor the name of a source"),
+    ],
+    ids=[
+        "no-source",
+        "organization-without-its-name",
+        "individual-without-a-name",
+        "nobody-to-answer",
+        "no-such-place",
+    ],
+)
+def test_wrong_use_is_refused_before_anything_is_made(shelf, arguments, message):
+    done = run(*arguments)
+    assert message in str(done.exception)
+    assert not (shelf.root / "corpus").exists()
+
+
+def test_run_without_a_language_model_makes_no_corpus(shelf):
+    (shelf.root / "parquetry.toml").write_text("")
+    done = run("refresh", str(shelf.folder), "--direct", "--user", "ada")
+    assert "no language model is configured" in str(done.exception)
+    assert not (shelf.root / "corpus").exists()
+
+
+@pytest.mark.parametrize(("said", "agreed"), [("y\n", True), ("\n", True), ("n\n", False)], ids=["yes", "enter", "no"])
+def test_merge_is_shown_in_full_and_asked_about(said, agreed):
+    proposal = Proposal(
+        "k1", "file:///chats/a.json", "It is closed.", ("It is dry.",), "It is dry. It is closed.", "why"
+    )
+    asked = typer.Typer()
+
+    @asked.command()
+    def ask() -> None:
+        typer.echo(f"agreed: {ask_about(proposal, 1, 2)}")
+
+    done = CliRunner().invoke(asked, [], input=said)
+    for shown in ("Merge 1 of 2", *proposal.replaced, proposal.learned, proposal.merged, "why"):
+        assert shown in done.stdout
+    assert f"agreed: {agreed}" in done.stdout
