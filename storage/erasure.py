@@ -31,7 +31,7 @@ from storage.database import Connection, reading, rows, sql_list, sql_string, tu
 from storage.erased_rows import ERASED, LEFT_ALONE, OWN_DOCUMENT, OWN_REVISIONS, OWN_TABLES, USER, Erased
 from storage.index import IndexFolder
 from storage.lake import Lake, Snapshot
-from storage.layout import Table
+from storage.layout import Table, entries_shard_name, holds_entries, shard_name
 from storage.places import files_at, told
 from storage.replace_files import replace_files
 from storage.shards import Shard, write_shard
@@ -42,8 +42,6 @@ ATTEMPTS = 8
 LONGEST_RUN = timedelta(days=1)
 """What a run that is not known to have ended wrote is left alone for so long: it may still be going on."""
 _RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
-_AGAIN = "-again-"
-"""in the name of a file that was written again, before what makes it differ from the first"""
 _FILE = "file_of_row"
 _REVISED: tuple[Table, ...] = ("texts", "chunks")
 
@@ -230,8 +228,9 @@ class _Eraser:
         ).to_arrow_table()
         if not kept.num_rows:
             return None
-        stem = posixpath.basename(file).removesuffix(".parquet").partition(_AGAIN)[0]
-        name = f"{stem}{_AGAIN}{time.time_ns():x}.parquet"
+        name_of = entries_shard_name if holds_entries(file) else shard_name
+        # Named after this run: until it is over, nobody takes the file for one that was left behind.
+        name = name_of(self._stamp.run_id, time.time_ns())
         return write_shard(self._lake.layout, table, name, kept.cast(schema.SCHEMAS[table]))
 
     def _left_alone(self, connection: Connection) -> Iterator[Shard]:
