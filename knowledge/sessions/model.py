@@ -46,7 +46,7 @@ class Transcript:
     """One chat session as a file holds it."""
 
     name: str
-    """as the format names the session, stable when it grows; empty for the only session of a file without a name"""
+    """as the format names the session, stable when it grows; empty for the first of a file without names"""
     title: str | None
     format: str
     """short name of the format: `openai`, `chatgpt`, `claude-code`, ..."""
