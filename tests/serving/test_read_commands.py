@@ -51,6 +51,7 @@ RESULT = {
     "scores",
     "tags",
     "metadata",
+    "what",
 }
 
 

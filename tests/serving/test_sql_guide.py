@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-VIEWS = ["chunks", "document_history", "documents", "failures", "runs", "searches", "texts"]
+VIEWS = [
+    "chunks", "decisions", "document_history", "documents", "entries", "entry_history", "failures", "published", "runs",
+    "searches", "sessions", "texts",
+]  # fmt: skip
 
 
 def part(told, title):
