@@ -259,3 +259,17 @@ def test_recency_halves_what_is_old_and_states_it(known):
     assert aged["explanation"]["half_life_days"] == 30
     assert aged["results"][order.index(old.text)]["explanation"]["recency"]["days"] == pytest.approx(60, abs=0.1)
     assert "Recency: a score counts half after 30 days" in known(*ask[:-3], "--recency", 30, "--explain").stdout
+
+
+# --- upkeep
+
+
+def test_deleted_namespace_takes_its_entries_and_a_restored_version_brings_them_back(known):
+    gone = known("namespaces", "delete", "default", "--yes")
+    assert gone.stdout.startswith("Removed 1 documents and 3 entries of default.")
+    assert texts(known("entries", "--json")) == set()
+    back = known("restore", "--version", 2)
+    assert "1 documents are as they were at version 2, 0 were not there and left.\n" in back.stdout
+    assert "3 entries are as they were then, 0 were not there and left.\n" in back.stdout
+    assert texts(known("entries", "--json")) == {STAGING.text, PUSHING.text, TABLES.text}
+    assert known("doctor").code == 0
