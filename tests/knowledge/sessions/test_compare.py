@@ -200,6 +200,7 @@ USELESS = {
     "empty": (said(""), "bad-reply"),
     "cut short": (said('{"verdict": "merged", "ordinals": [1], "merged_te'), "bad-reply"),
     "list": (said_json([judgement("new")]), "bad-reply"),
+    "long": (said("They are alike. " * 4000), "bad-reply"),
     "endless number": (said('{"verdict": "existing", "ordinals": [' + "9" * 5000 + "]}"), "bad-reply"),
 }
 
