@@ -17,7 +17,7 @@ from knowledge.sessions.prompts import Prompt
 from knowledge.sessions.replies import Asker, Reply, Useless, request
 
 REASONING_CHARACTERS = 4000
-"""of what the model says for a person at most, and of a reply of no use"""
+"""of what the model says for a person at most"""
 
 
 class Judgement(Reply):
@@ -58,7 +58,7 @@ def compare(draft: Draft, candidates: Sequence[Candidate], allowance: int, asker
     reply, spent = request(asker, "compare", draft.session.owner, prompt, question(draft, candidates), Judgement)
     if isinstance(reply, Useless):
         # What could not be judged may be known all the same: both are kept, and each tells of the other.
-        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw[:REASONING_CHARACTERS]}"))
+        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw}"))
         return Compared(_apart(objection, (1,)), spent)
     return Compared(guarded(reply, draft, candidates, allowance, prompt), spent)
 
@@ -131,7 +131,7 @@ def guarded(
             replaced = [texts[ordinal] for ordinal in concerns]
             objection = _objection_to_text(merged, prompt) or _objection_to_number(len(concerns), allowance)
             if objection := objection or objection_to_merge([draft.text, *replaced], merged):
-                return _apart(objection, concerns, f"{reasoning} (proposed: {merged[:REASONING_CHARACTERS]})")
+                return _apart(objection, concerns, f"{reasoning} (proposed: {merged[:TEXT_CHARACTERS]})")
             return Comparison("merged", "model", merged, concerns, reasoning, None)
     if objection := objection_to_existing(draft.text, texts[concerns[0]]):
         return _apart(objection, concerns, reasoning)
