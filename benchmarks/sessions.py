@@ -96,7 +96,7 @@ org_id = "acme"
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
-    idle = wait_until_idle(options.max_load)
+    wait_until_idle(options.max_load)
     with tempfile.TemporaryDirectory(prefix="sessions-benchmark-") as scratch, scripted_model() as model:
         folder = Path(scratch) / "chats"
         taken = take(options.corpora, folder, options.sessions)
@@ -110,7 +110,6 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         restarted, rest = broken.run()
         result = {
             "conditions": conditions(PACKAGES),
-            "idle_before": idle,
             "sessions": taken,
             "first": {**_figures(first), **_told(report)},
             "unchanged": {**_figures(again), **_told(unchanged)},
