@@ -17,6 +17,9 @@ ifneq ($(strip $(STATE)),$(strip $(shell cat $(STAMP) 2>/dev/null)))
 $(shell rm -f $(STAMP))
 endif
 
+# What takes long in a fresh copy waits for different things: packages for Node.js, and the types of all modules.
+MAKEFLAGS += --jobs=2
+
 .PHONY: demo test lint types imports unit azurite clean
 
 demo: $(STAMP)
