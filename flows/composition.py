@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
+from flows.indexing import refresh_index
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
 from knowledge.errors import ParquetryError, SettingsError, StorageError
@@ -20,7 +21,6 @@ from knowledge.select import is_named
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
 from storage.current import current_rows
-from storage.index import IndexFolder
 from storage.lake import Lake
 from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
@@ -245,15 +245,7 @@ def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Fail
 
 
 def _with_index(run: Run, report: RunReport) -> RunReport:
-    """Bring the search index to the published version; a run whose index fails has published all the same."""
-    started = perf_counter()
-    warnings: tuple[str, ...] = ()
-    try:
-        snapshot = run.lake.snapshot()
-        IndexFolder(snapshot.layout, run.settings.search).refresh(snapshot)
-    except StorageError as error:
-        warnings = (f"search index: {error}; the next search tries again",)
-    seconds = perf_counter() - started
+    seconds, warnings = refresh_index(run)
     return replace(
         report,
         seconds=report.seconds + seconds,
