@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 GENERIC = 0.35
-"""for an embedder that was not measured: the lowest of the measured ones, because a comparison too many costs a question
-to the language model, and one too few a duplicate that stays"""
+"""for an embedder that was not measured: the lowest of the measured ones, because a comparison too many costs a
+question to the language model, and one too few a duplicate that stays"""
 _MEASURED = {
     "wordllama:": 0.35,
     # all-MiniLM-L6-v2, as `benchmarks/export_bert.py` writes it.

@@ -1,4 +1,4 @@
-"""Candidates are the nearest by cosine, numbered from one; drafts that say the same become one before any comparison."""
+"""Candidates are the nearest by cosine, numbered from one; drafts that say the same become one before comparing."""
 
 from __future__ import annotations
 
