@@ -38,9 +38,7 @@ MetadataOption = Annotated[
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help='Only documents for which this holds, as "pages > 10".')
 ]
-WhatOption = Annotated[
-    What, typer.Option(help="Documents, entries (learned from chats), or both in one ranking.")
-]
+WhatOption = Annotated[What, typer.Option(help="Documents, entries (learned from chats), or both in one ranking.")]
 UserOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of this user.")]
 OrgOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of a member of this organization.")]
 
