@@ -6,9 +6,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge.sessions.distill import distill
-
 from knowledge.errors import Verdict, classify
+from knowledge.sessions.distill import distill
 from knowledge.sessions.model import Draft, Refusal, Spent
 from knowledge.sessions.recalled import recalled_texts
 from knowledge.sessions.windows import windows
