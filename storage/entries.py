@@ -19,7 +19,7 @@ from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.model import Chunk, DocumentRow, Part
 from knowledge.rows import Stamp
-from knowledge.sessions.entry_rows import EntryStored, entry_row, live_again, retired_row, stored_of
+from knowledge.sessions.entry_rows import EntryStored, contradicted, entry_row, live_again, retired_row, stored_of
 from knowledge.sessions.model import Decision, Entry
 from knowledge.sessions.standing import UNKNOWN, Standing, standings
 from storage import schema
@@ -148,8 +148,12 @@ class EntryWriter:
             restate: give at least one row, without which the decisions would not count.
         """
         earlier = [other for decision in decisions for other in taken_back(connection, decision)]
-        named = sorted(set(texts).union(*map(entries_named, (*decisions, *earlier))))
-        known = last_rows(connection, namespace, named)
+        changed = set(texts).union(*map(entries_named, (*decisions, *earlier)))
+        known = last_rows(connection, namespace, changed)
+        # What contradicts one that comes or goes contradicts another from now on, or none.
+        opposed = {entry for row in known.values() for entry in contradicted(row)} - changed
+        known |= last_rows(connection, namespace, opposed)
+        named = sorted(changed | known.keys())
         stored = self._stored(texts, known)
         # An entry that was never published is named by no decision that counts.
         history = history_of(connection, namespace, known) if known else []

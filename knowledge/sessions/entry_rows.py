@@ -112,6 +112,11 @@ def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
     return told
 
 
+def contradicted(row: DocumentRow) -> list[str]:
+    """Ids of the entries that a row's entry contradicts."""
+    return str(row.metadata.get("contradicts", "")).split()
+
+
 def stored_of(row: DocumentRow) -> EntryStored:
     """Where the text of a row's entry is."""
     return EntryStored(row.revision, row.embedder or "", row.tokens)

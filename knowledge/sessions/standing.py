@@ -95,6 +95,11 @@ def _add(decision: Decision, sums: dict[str, _Sum]) -> None:
                 one.sessions |= each.sessions
                 one.contradicts |= each.contradicts
                 one.said(each.last_said)
+            # What contradicted a part contradicts the whole, and nothing contradicts itself.
+            one.contradicts -= {entry, *decision.retires}
+            for other in one.contradicts:
+                sums[other].contradicts -= set(decision.retires)
+                sums[other].contradicts.add(entry)
         if decision.kind == "contradicts":
             for other in decision.links:
                 one.contradicts.add(other)

@@ -8,6 +8,7 @@ import pytest
 
 from knowledge.errors import PublishConflict, StorageError
 from knowledge.model import ENTRY_TYPE, Access
+from knowledge.rows import Stamp
 from knowledge.sessions.entry_rows import scope_of
 from storage import known_entries
 from storage.current import current_rows
@@ -16,6 +17,8 @@ from storage.entries import Learned
 from storage.filters import Caller, Filters, restrict
 from storage.layout import holds_entries
 from storage.search import Searcher
+from storage.undoing import undo_decision
+from tests.records import NOW
 from tests.storage.notebook import PUBLIC, Notebook, decision, entry, text_of, vector
 from tests.storage.shelf import EMBEDDER
 
@@ -96,6 +99,32 @@ def test_contradiction_is_linked_on_both_sides(notebook):
     with notebook.shelf.connect() as connection:
         told = dict(connection.execute("SELECT entry_id, contradicts FROM entries").fetchall())
     assert told == {OAK.entry_id: [ELM.entry_id], ELM.entry_id: [OAK.entry_id]}
+
+
+def opposed(notebook):
+    """text -> texts of what its entry contradicts, live or not."""
+    with notebook.shelf.connect() as connection:
+        texts = dict(connection.execute("SELECT DISTINCT entry_id, text FROM entry_history").fetchall())
+        told = connection.execute("SELECT text, contradicts FROM entries").fetchall()
+    return {text: [texts[each] for each in others] for text, others in told}
+
+
+def test_contradiction_goes_over_to_what_one_side_is_merged_into_and_back(notebook):
+    """An entry that is said to contradict one that is not live any more would be doubted for nothing."""
+    notebook.learn(OAK)
+    notebook.decide([decision(0, "contradicts", ELM, session="s-2", links=(OAK.entry_id,))], [ELM])
+    merge = decision(0, "merged", ASH, session="s-3", retires=(OAK.entry_id,))
+    notebook.decide([merge], [ASH])
+    assert opposed(notebook) == {ELM.text: [ASH.text], ASH.text: [ELM.text]}
+    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
+    assert opposed(notebook) == {OAK.text: [ELM.text], ELM.text: [OAK.text]}
+
+
+def test_undone_contradiction_leaves_no_mark(notebook):
+    notebook.learn(OAK)
+    notebook.decide([decision(0, "contradicts", ELM, session="s-2", links=(OAK.entry_id,))], [ELM])
+    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
+    assert opposed(notebook) == {OAK.text: []}
 
 
 def test_ledger_tells_every_field_of_a_decision_back(notebook):
