@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import psutil
@@ -35,8 +36,17 @@ class Service:
 
     def api(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(f"{self.url}/api{path}", data, {"Content-Type": "application/json"}), timeout=30) as reply:
-            return json.load(reply)
+        request = Request(f"{self.url}/api{path}", data, {"Content-Type": "application/json"})
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with urlopen(request, timeout=30) as reply:
+                    return json.load(reply)
+            except HTTPError as error:
+                # What a server says while its database is busy, and what Prefect's own client tries again.
+                if error.code != 503 or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def run(self, deployment: str, **parameters: Any) -> str:
         """Ask for a flow run; returns its id."""

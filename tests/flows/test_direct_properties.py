@@ -81,7 +81,7 @@ def state(workshop: Workshop) -> dict[str, Any]:
     return {"documents": documents, "chunks": chunks, "texts": texts, "answers": answers}
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(history=st.lists(steps, min_size=3, max_size=14))
 def test_incremental_refresh_equals_a_rebuild(history):
     with tempfile.TemporaryDirectory() as folder:

@@ -48,7 +48,7 @@ def texts(seed):
 # --- incremental is the same as anew
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(["write", "remove", "permit", "skip-index"]), st.integers(0, 4), st.integers(0, 99)),
