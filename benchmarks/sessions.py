@@ -1,4 +1,4 @@
-"""Learns from real chat sessions with a scripted model: time, memory, a restart in the middle, and doing it again.
+"""Learns from real chat sessions with a scripted model: time, memory, doing it again, a restart in the middle, Prefect.
 
 python -m benchmarks.sessions CORPORA [--sessions 1000]
 """
@@ -33,6 +33,8 @@ class Trial:
 
     folder: Path
     url: str
+    direct: bool = True
+    """without Prefect"""
 
     @property
     def corpus(self) -> Path:
@@ -41,7 +43,8 @@ class Trial:
     @property
     def command(self) -> list[str]:
         config = str(self.folder / "parquetry.toml")
-        return [sys.executable, "-m", "serving.cli", "sessions", "refresh", "--direct", "--json", "--config", config]
+        engine = ["--direct"] if self.direct else []
+        return [sys.executable, "-m", "serving.cli", "sessions", "refresh", *engine, "--json", "--config", config]
 
     def prepare(self, sessions: Path) -> None:
         """Write the settings."""
@@ -101,13 +104,16 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         folder = Path(scratch) / "chats"
         taken = take(options.corpora, folder, options.sessions)
         whole, broken = Trial(Path(scratch) / "whole", model.url), Trial(Path(scratch) / "broken", model.url)
-        whole.prepare(folder)
-        broken.prepare(folder)
+        flow = Trial(Path(scratch) / "flow", model.url, direct=False)
+        for trial in (whole, broken, flow):
+            trial.prepare(folder)
         first, report = whole.run()
         again, unchanged = whole.run()
         kept = broken.killed_after(report["calls"] // 2)
         asked = model.asked()
         restarted, rest = broken.run()
+        repeated = asked + rest["calls"] - 2 * report["calls"] - unchanged["calls"]
+        as_flow, flown = flow.run()
         result = {
             "conditions": conditions(PACKAGES),
             "sessions": taken,
@@ -118,8 +124,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
                 **_told(rest),
                 "answers_kept_by_the_killed_run": kept,
                 "calls_of_the_killed_run": asked - report["calls"] - unchanged["calls"],
-                "calls_more_than_without_the_kill": asked + rest["calls"] - 2 * report["calls"] - unchanged["calls"],
+                "calls_more_than_without_the_kill": repeated,
                 "same_live_entries_as_without_the_kill": broken.live() == whole.live(),
+            },
+            "prefect": {
+                **_figures(as_flow),
+                **_told(flown),
+                "same_live_entries_as_without_prefect": flow.live() == whole.live(),
             },
             "live_entries": len(whole.live()),
             "live_entries_without_a_trace": whole.untraced(),

@@ -111,6 +111,7 @@ def test_body_that_unpacks_beyond_the_limit_is_refused():
         ({"Content-Encoding": "gzip, gzip"}, gzip.compress(gzip.compress(b"x")), "unsupported-encoding"),
         ({"Content-Encoding": "deflate"}, zlib.compress(b"x"), "unsupported-encoding"),
     ],
+    ids=["no-gzip", "brotli", "gzip-twice", "deflate"],
 )
 def test_body_in_an_encoding_that_is_not_what_was_asked_for_is_refused(headers, body, reason):
     with WebServer({"/": Page(body, headers=headers)}) as server, pytest.raises(BrokenDocument) as raised:
