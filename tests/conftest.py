@@ -13,11 +13,21 @@ from servers.google_storage import GoogleStorage
 from servers.seaweed import S3Server, seaweed
 from workshop import Workshop
 
+from knowledge import reply_forms
+from knowledge.quota import quota_of
+
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
     """An empty source folder with settings for a corpus beside it."""
     return Workshop(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process remembers each service by its address; a test's server may get the port of one that was otherwise."""
+    monkeypatch.setattr(reply_forms, "_known", {})
+    quota_of.cache_clear()
 
 
 @pytest.fixture(scope="session")
