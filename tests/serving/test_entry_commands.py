@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from conftest import Result
 
 from knowledge.model import Access
 from serving.cli import run
+from tests.serving.conftest import Result
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf
 
