@@ -12,7 +12,7 @@ from knowledge import ids
 from knowledge.changes import Change
 from knowledge.errors import Verdict
 from knowledge.fingerprint import Fingerprint, Fingerprints
-from knowledge.model import DocumentRow, Failure, Item, Scalar
+from knowledge.model import Access, DocumentRow, Failure, Scalar
 
 LIMIT_REASONS = frozenset({"timeout", "memory", "crashed"})
 """failures that a busy machine may have caused: tried again, but not for ever"""
@@ -31,6 +31,44 @@ def new_stamp() -> Stamp:
     """Stamp of a run that starts now; run ids sort by time."""
     now = datetime.now(UTC)
     return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
+
+
+def blank_row(stamp: Stamp) -> DocumentRow:
+    """A row that tells nothing but which run writes it, to be filled with what there is to tell."""
+    return DocumentRow(
+        document_id="",
+        namespace="",
+        source="",
+        path="",
+        uri="",
+        filename="",
+        title=None,
+        media_type=None,
+        size=0,
+        etag="",
+        modified_at=stamp.at,
+        content_hash="",
+        revision=0,
+        sequence=0,
+        removed=False,
+        fingerprint="",
+        status="indexed",
+        error=None,
+        attempts=0,
+        transient=False,
+        extractor=None,
+        embedder=None,
+        pages=0,
+        characters=0,
+        chunks=0,
+        tokens=0,
+        access=Access(),
+        metadata={},
+        uploaded_by=None,
+        created_at=stamp.at,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +234,7 @@ def _draft(change: Change, stamp: Stamp) -> DocumentRow:
     item = change.item
     if item is None:
         raise ValueError(f"{change.document_id} is not in its source any more")
-    base = change.base or _blank(item, stamp)
+    base = change.base or blank_row(stamp)
     return replace(
         base,
         document_id=change.document_id,
@@ -214,43 +252,6 @@ def _draft(change: Change, stamp: Stamp) -> DocumentRow:
         transient=False,
         access=item.access,
         created_at=change.known.created_at if change.known else stamp.at,
-        indexed_at=stamp.at,
-        run_id=stamp.run_id,
-    )
-
-
-def _blank(item: Item, stamp: Stamp) -> DocumentRow:
-    return DocumentRow(
-        document_id="",
-        namespace="",
-        source="",
-        path=item.path,
-        uri=item.uri,
-        filename="",
-        title=None,
-        media_type=None,
-        size=item.size,
-        etag=item.etag,
-        modified_at=item.modified_at,
-        content_hash="",
-        revision=0,
-        sequence=0,
-        removed=False,
-        fingerprint="",
-        status="failed",
-        error=None,
-        attempts=0,
-        transient=False,
-        extractor=None,
-        embedder=None,
-        pages=0,
-        characters=0,
-        chunks=0,
-        tokens=0,
-        access=item.access,
-        metadata={},
-        uploaded_by=None,
-        created_at=stamp.at,
         indexed_at=stamp.at,
         run_id=stamp.run_id,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 
 @contextmanager
@@ -18,9 +18,8 @@ def threads_of(count: int, name: str) -> Iterator[ThreadPoolExecutor]:
         name: that theirs begin with.
     """
     threads = ThreadPoolExecutor(count, thread_name_prefix=name)
-    try:
+    with ExitStack() as given_up:
+        given_up.callback(threads.shutdown, wait=False, cancel_futures=True)
         yield threads
-    except BaseException:
-        threads.shutdown(wait=False, cancel_futures=True)
-        raise
+        given_up.pop_all()
     threads.shutdown()

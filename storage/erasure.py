@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from knowledge.errors import PublishConflict, StorageError
-from knowledge.model import SESSION_TYPE, Access, DocumentRow
-from knowledge.rows import Stamp
+from knowledge.model import SESSION_TYPE, DocumentRow
+from knowledge.rows import Stamp, blank_row
 from knowledge.settings import SearchSettings
 from storage import schema
 from storage.answers import Answers
@@ -237,7 +237,7 @@ class _Eraser:
         """A row that tells nothing for every publish that a decision needs and that has no other row left."""
         publishes = rows(connection, LEFT_ALONE)
         if publishes:
-            blank = [_blank(**publish) for publish in publishes]
+            blank = [_tombstone(**publish) for publish in publishes]
             name = f"{self._stamp.run_id}-{time.time_ns():x}.parquet"
             yield write_shard(self._lake.layout, "documents", name, schema.documents_table(blank))
 
@@ -292,42 +292,16 @@ def _any(erased: Erased) -> str:
     return f"({erased.rows} OR {erased.blanked})"
 
 
-def _blank(namespace: str, sequence: int, run_id: str) -> DocumentRow:
-    """A tombstone of nothing."""
-    then = datetime.fromtimestamp(0, UTC)
-    return DocumentRow(
+def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
+    """A tombstone of nothing, that only says which publish it is of."""
+    row = blank_row(Stamp(run_id, datetime.fromtimestamp(0, UTC)))
+    return replace(
+        row,
         document_id=f"erased-{run_id}",
         namespace=namespace,
-        source="",
-        path="",
-        uri="",
-        filename="",
-        title=None,
         media_type=SESSION_TYPE,
-        size=0,
-        etag="",
-        modified_at=then,
-        content_hash="",
-        revision=0,
         sequence=sequence,
         removed=True,
-        fingerprint="",
-        status="indexed",
-        error=None,
-        attempts=0,
-        transient=False,
-        extractor=None,
-        embedder=None,
-        pages=0,
-        characters=0,
-        chunks=0,
-        tokens=0,
-        access=Access(),
-        metadata={},
-        uploaded_by=None,
-        created_at=then,
-        indexed_at=then,
-        run_id=run_id,
     )
 
 

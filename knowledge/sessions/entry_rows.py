@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 
 from knowledge import ids
 from knowledge.model import ENTRY_TYPE, Access, DocumentRow, Scalar, Visibility
-from knowledge.rows import Stamp, removed_row
+from knowledge.rows import Stamp, blank_row, removed_row
 from knowledge.sessions.model import Entry
 from knowledge.sessions.standing import Standing
 
@@ -50,53 +50,36 @@ class EntryStored:
     tokens: int
 
 
-def entry_row(
-    entry: Entry, stored: EntryStored, standing: Standing, stamp: Stamp, created_at: datetime | None = None
-) -> DocumentRow:
-    """The row of a live entry.
+def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stamp) -> DocumentRow:
+    """The first row of an entry.
 
     Args:
         entry: as it was made.
         stored: its text and vector.
         standing: what all decisions say of it together.
         stamp: of the run that publishes it.
-        created_at: UTC, when it was first published; None for now.
     """
     said = entry.text.encode()
     uri = entry_uri(entry.entry_id)
-    return DocumentRow(
+    return replace(
+        blank_row(stamp),
         document_id=entry.entry_id,
         namespace=entry.namespace,
         source=ENTRY_SOURCE,
         path=uri,
         uri=uri,
         filename=uri,
-        title=None,
         media_type=ENTRY_TYPE,
         size=len(said),
-        etag="",
         modified_at=standing.last_said or entry.valid_from,
         content_hash=ids.content_hash(said),
         revision=stored.revision,
-        sequence=0,
-        removed=False,
-        fingerprint="",
-        status="indexed",
-        error=None,
-        attempts=0,
-        transient=False,
-        extractor=None,
         embedder=stored.embedder,
-        pages=0,
         characters=len(entry.text),
         chunks=1,
         tokens=stored.tokens,
         access=entry.access,
         metadata=_metadata(entry, standing),
-        uploaded_by=None,
-        created_at=created_at or stamp.at,
-        indexed_at=stamp.at,
-        run_id=stamp.run_id,
     )
 
 

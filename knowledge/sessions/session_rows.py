@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from knowledge import ids
 from knowledge.errors import Verdict
 from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, DocumentRow, Item, Visibility
-from knowledge.rows import Stamp
+from knowledge.rows import Stamp, blank_row
 from knowledge.sessions.model import Owner
 from knowledge.sessions.windows import Mark
 from knowledge.settings import SourceSettings
@@ -168,37 +168,16 @@ def _draft(file: SessionFile, stamp: Stamp) -> DocumentRow:
     item, owner = file.item, file.owner
     # What was said is its user's, however far what is learned from it may go.
     visibility = "individual" if owner.user_id else "organization" if owner.org_id else owner.widest
-    return DocumentRow(
-        document_id="",
+    return replace(
+        blank_row(stamp),
         namespace=file.namespace,
         source=file.source,
         path=item.path,
         uri=item.uri,
         filename=PurePosixPath(item.path).name,
         title=PurePosixPath(item.path).stem,
-        media_type=None,
         size=item.size,
         etag=item.etag,
         modified_at=item.modified_at,
-        content_hash="",
-        revision=0,
-        sequence=0,
-        removed=False,
-        fingerprint="",
-        status="indexed",
-        error=None,
-        attempts=0,
-        transient=False,
-        extractor=None,
-        embedder=None,
-        pages=0,
-        characters=0,
-        chunks=0,
-        tokens=0,
         access=Access(visibility, owner.org_id, owner.user_id, owner.tags),
-        metadata={},
-        uploaded_by=None,
-        created_at=stamp.at,
-        indexed_at=stamp.at,
-        run_id=stamp.run_id,
     )
