@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
-from flows.indexing import refresh_index
+from flows.run_frame import check_places, open_run, record, record_failure, refresh_index
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
-from knowledge.errors import ParquetryError, SettingsError, StorageError
-from knowledge.masking import masked
+from knowledge.errors import SettingsError
 from knowledge.model import DocumentRow, Failure
-from knowledge.report import RunReport, Work, count_documents, failures_by_reason
-from knowledge.rows import failure_of, new_stamp, rows_without_work
+from knowledge.report import RunReport, Work, count_documents
+from knowledge.rows import failure_of, rows_without_work
 from knowledge.select import is_named
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
@@ -81,8 +79,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     started = perf_counter()
     settings = request.settings
     scopes = request.scopes or scopes_of(settings, request.targets, request.namespace)
-    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
-    run = _open_run(request, scopes, lake)
+    run = open_run(settings, scopes, reuse_vectors=not request.compute_vectors_anew)
     with run:
         current = current_rows(run.base, {scope.namespace for scope in scopes})
         try:
@@ -91,7 +88,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             shards = [shard for report in collected.reports for shard in report.shards]
             version, published = engine.step("publish", lambda: publish(run, current, collected.rows, shards))
         except BaseException as error:
-            _record_failure(run, request, error, perf_counter() - started)
+            record_failure(run, request.kind, perf_counter() - started, error, {})
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
         report = _recorded(run, request, report)
@@ -109,10 +106,7 @@ def check_request(request: Request) -> None:
         ParquetryError: what `run_refresh` would raise at once.
     """
     settings = request.settings
-    for scope in request.scopes or scopes_of(settings, request.targets, request.namespace):
-        open_source(scope, settings.corpus.root)
-    if Lake.exists(settings.corpus.root):
-        Lake(settings.corpus.root)
+    check_places(settings, request.scopes or scopes_of(settings, request.targets, request.namespace))
 
 
 def plan_only(request: Request) -> RefreshPlan:
@@ -131,20 +125,6 @@ def plan_only(request: Request) -> RefreshPlan:
         current = current_rows(snapshot, namespaces)
     sources = [(scope, open_source(scope, settings.corpus.root)) for scope in scopes]
     return plan_refresh(settings, sources, current, models, allow_removals=request.allow_removals, force=request.force)
-
-
-def _open_run(request: Request, scopes: Sequence[Scope], lake: Lake) -> Run:
-    settings = request.settings
-    return Run(
-        settings=settings,
-        stamp=new_stamp(),
-        lake=lake,
-        base=lake.snapshot(),
-        sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
-        scopes={(scope.namespace, scope.name): scope for scope in scopes},
-        models=models_of(settings, (scope.namespace for scope in scopes)),
-        reuse_vectors=not request.compute_vectors_anew,
-    )
 
 
 def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence[DocumentRow]) -> RefreshPlan:
@@ -255,59 +235,21 @@ def _with_index(run: Run, report: RunReport) -> RunReport:
 
 
 def _recorded(run: Run, request: Request, report: RunReport) -> RunReport:
-    """Leave a row that tells what a run did; a run that cannot be recorded has published all the same."""
-    try:
-        _record(run, request, report)
-    except StorageError as error:
-        return replace(report, warnings=(*report.warnings, str(error)))
-    return report
-
-
-def _record(run: Run, request: Request, report: RunReport) -> None:
     work = report.work
-    run.lake.record(
-        {
-            "run_id": report.run_id,
-            "kind": request.kind,
-            "status": "refused" if report.refused else "completed",
-            "started_at": run.stamp.at,
-            "seconds": report.seconds,
-            "namespaces": sorted({namespace for namespace, _ in run.sources}),
-            "version_before": report.version_before,
-            "version_after": report.version,
-            **report.documents.as_dict(),
-            "chunks_written": work.chunks_written,
-            "chunks_embedded": work.chunks_embedded,
-            "chunks_reused": work.chunks_reused,
-            "bytes_read": work.bytes_read,
-            "tokens": work.tokens,
-            "cost_usd": work.cost_usd,
-            "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
-            "error": "; ".join(report.refused) or None,
-        },
-        [failure for failure in report.failures if not failure.known],
-    )
-
-
-def _record_failure(run: Run, request: Request, error: BaseException, seconds: float) -> None:
-    """Leave a row that tells why a run published nothing, if the corpus can still be written at all."""
-    try:
-        run.lake.record(
-            {
-                "run_id": run.stamp.run_id,
-                "kind": request.kind,
-                "status": "failed",
-                "started_at": run.stamp.at,
-                "seconds": seconds,
-                "namespaces": sorted({namespace for namespace, _ in run.sources}),
-                "version_before": run.base.version,
-                "version_after": run.base.version,
-                "error": masked(f"{type(error).__name__}: {error}")[:2000],
-            },
-            [],
-        )
-    except (ParquetryError, OSError) as unrecorded:
-        error.add_note(f"the failed run could not be recorded either: {unrecorded}")
+    told = {
+        "status": "refused" if report.refused else "completed",
+        "version_after": report.version,
+        **report.documents.as_dict(),
+        "chunks_written": work.chunks_written,
+        "chunks_embedded": work.chunks_embedded,
+        "chunks_reused": work.chunks_reused,
+        "bytes_read": work.bytes_read,
+        "tokens": work.tokens,
+        "cost_usd": work.cost_usd,
+        "error": "; ".join(report.refused) or None,
+    }
+    warnings = record(run, request.kind, report.seconds, report.failures, told)
+    return replace(report, warnings=(*report.warnings, *warnings))
 
 
 def reindex_request(

@@ -1,21 +1,79 @@
-"""What every flow does at its beginning: find its settings, end with who started it, be found in the UI."""
+"""What every flow does: find its settings and its caller, end with who started it, be found in the UI."""
 
 from __future__ import annotations
 
 import atexit
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from prefect import runtime
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State
+from prefect.exceptions import CancelledRun
+from prefect.states import Cancelled as CancelledState
 
 from flows.guarded import end_with_starter
 from knowledge.settings import Settings, load_settings, override
 from knowledge.sources.registry import Scope
+from tasks.run import Cancelled
+
+Asked = TypeVar("Asked")
+Watcher = TypeVar("Watcher")
+Report = TypeVar("Report")
 
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
 """environment variable that Prefect sets where a worker or service started this process for one flow run"""
+
+
+@dataclass
+class Caller(Generic[Asked, Watcher, Report]):
+    """A program that runs a flow in its own process: what it asks for, who watches, what came of it."""
+
+    request: Asked
+    observer: Watcher
+    alone: bool
+    """whether the API serves this run only, so that there is nobody to wait for"""
+    report: Report | None = None
+    stopped: Cancelled | None = None
+
+    def told(self) -> Report:
+        """The report of the flow that has run."""
+        if self.report is None:
+            raise RuntimeError("the flow ended without a report")
+        return self.report
+
+
+C = TypeVar("C", bound=Caller[Any, Any, Any])
+
+
+@contextmanager
+def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
+    """Let the flow that runs in the block find its caller.
+
+    Raises:
+        Cancelled: somebody cancelled the run.
+    """
+    token = variable.set(caller)
+    try:
+        yield
+    except CancelledRun:
+        if caller.stopped is None:
+            raise
+        raise caller.stopped from None
+    finally:
+        variable.reset(token)
+
+
+def cancelled(caller: Caller[Any, Any, Any] | None, why: Cancelled) -> State[Any]:
+    """The final state of a run that was cancelled, of which its caller is told."""
+    if caller:
+        caller.stopped = why
+    return CancelledState(message=str(why))
 
 
 def settings_of_run(config: str | None, corpus: str | None) -> Settings:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
-from prefect.exceptions import CancelledRun
-from prefect.states import Cancelled as CancelledState
 
 from flows.composition import Observer, Request, reindex_request, run_refresh
-from flows.flow_run import begin, settings_of_run, tag
+from flows.flow_run import Caller, begin, calling, cancelled, settings_of_run, tag
 from flows.overlap import one_run_at_a_time
 from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
@@ -25,19 +22,7 @@ from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
 from tasks.run import Cancelled
 
-
-@dataclass
-class _Caller:
-    """A program that runs a flow in its own process: what it asks for, who watches, what came of it."""
-
-    request: Request
-    observer: Observer
-    alone: bool
-    """whether the API serves this run only, so that there is nobody to wait for"""
-    report: RunReport | None = None
-    stopped: Cancelled | None = None
-
-
+_Caller = Caller[Request, Observer, RunReport]
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)
 _EVERYTHING = RefreshParameters()
 _EVERY_DOCUMENT = ReindexParameters()
@@ -58,30 +43,22 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
         ParquetryError: nothing was published.
     """
     caller = _Caller(request, observer, alone)
-    token = _caller.set(caller)
     root = request.settings.corpus.root
     try:
-        if request.kind == "reindex":
-            reindex(ReindexParameters(namespace=request.namespace), corpus=root)
-        else:
-            parameters = RefreshParameters(
-                namespace=request.namespace,
-                targets=list(request.targets),
-                allow_removals=request.allow_removals,
-            )
-            refresh(parameters, corpus=root)
+        with calling(_caller, caller):
+            if request.kind == "reindex":
+                reindex(ReindexParameters(namespace=request.namespace), corpus=root)
+            else:
+                parameters = RefreshParameters(
+                    namespace=request.namespace,
+                    targets=list(request.targets),
+                    allow_removals=request.allow_removals,
+                )
+                refresh(parameters, corpus=root)
     except RefusedError:
         if caller.report is None:
             raise
-    except CancelledRun:
-        if caller.stopped is None:
-            raise
-        raise caller.stopped from None
-    finally:
-        _caller.reset(token)
-    if caller.report is None:
-        raise RuntimeError("the flow ended without a report")
-    return caller.report
+    return caller.told()
 
 
 def _run_name() -> str:
@@ -147,9 +124,7 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
         with tasks_log_to_run(), one_run_at_a_time(layout_of(request.settings.corpus.root).root, namespaces):
             report = run_refresh(request, PrefectEngine(), RunLog(caller.observer if caller else None))
     except Cancelled as stopped:
-        if caller:
-            caller.stopped = stopped
-        return CancelledState(message=str(stopped))
+        return cancelled(caller, stopped)
     create_artifacts(report, request.kind, namespaces={scope.namespace for scope in scopes})
     if caller:
         caller.report = report

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
-from flows.indexing import refresh_index
-from knowledge.errors import ParquetryError, SettingsError, StorageError
+from flows.run_frame import check_places, open_run, record, record_failure, refresh_index
+from knowledge.errors import SettingsError
 from knowledge.llm import LanguageModel
-from knowledge.masking import masked
 from knowledge.model import Visibility
-from knowledge.report import failures_by_reason
-from knowledge.rows import failure_of, new_stamp
+from knowledge.rows import failure_of
 from knowledge.sessions.report import SessionsReport, count_decisions
 from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.registry import Scope, open_source, scopes_of
@@ -25,7 +22,6 @@ from storage.current import current_rows
 from storage.lake import Lake
 from tasks.engine import Engine
 from tasks.fetching import Fetching
-from tasks.models import models_of
 from tasks.retries import Retries
 from tasks.run import Run
 from tasks.session_answers import PlannedAnswers
@@ -33,6 +29,9 @@ from tasks.session_batch import LearnedSession, SessionBatch, SessionBatchReport
 from tasks.session_plan import SessionPlan, check_session_budget, known_of, plan_sessions
 from tasks.session_publish import Outcome, Review, publish_learned
 from tasks.session_run import SessionRun, prompts_of
+
+KIND = "sessions"
+"""of run, in the table `runs`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +110,7 @@ def run_sessions(
     prompts = prompts_of(settings)
     # Nothing is made for a run that cannot ask anybody.
     LanguageModel(settings.llm, "distill")
-    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
-    run = Run(
-        settings=settings,
-        stamp=new_stamp(),
-        lake=lake,
-        base=lake.snapshot(),
-        sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
-        scopes={(scope.namespace, scope.name): scope for scope in scopes},
-        models=models_of(settings, (scope.namespace for scope in scopes)),
-    )
+    run = open_run(settings, scopes)
     with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd)) as session_run:
         try:
             plan = engine.step("plan", lambda: _plan(session_run, scopes))
@@ -129,7 +119,7 @@ def run_sessions(
         except BaseException as error:
             # A run that waits for a person has not failed; it begins again when the answer is there.
             if isinstance(error, Exception | KeyboardInterrupt):
-                _record_failure(session_run, error, perf_counter() - started)
+                record_failure(run, KIND, perf_counter() - started, error, _spent(session_run))
             raise
         report = _report(session_run, plan, outcome, perf_counter() - started)
         report = _recorded(session_run, report)
@@ -145,12 +135,9 @@ def check_sessions_request(request: SessionsRequest) -> None:
         ParquetryError: what `run_sessions` would raise at once.
     """
     settings = request.settings
-    for scope in session_scopes(request):
-        open_source(scope, settings.corpus.root)
+    check_places(settings, session_scopes(request))
     prompts_of(settings)
     LanguageModel(settings.llm, "distill")
-    if Lake.exists(settings.corpus.root):
-        Lake(settings.corpus.root)
 
 
 def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
@@ -252,9 +239,9 @@ def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float
         entries=count_decisions(outcome.decisions),
         calls=sum(each.calls for each in usage),
         cached=run.asker.looked_up,
-        tokens=sum(each.input_tokens + each.output_tokens for each in usage),
+        tokens=run.tokens,
         embedding_tokens=run.embedding_tokens,
-        cost_usd=run.ledger.cost_usd + run.embedding_cost_usd,
+        cost_usd=run.cost_usd,
         failures=(*plan.failures, *sorted(failures, key=lambda failure: failure.uri)),
         warnings=(*plan.warnings, *run.run.retries.notes, *run.ledger.warnings),
         decisions=outcome.decisions,
@@ -281,50 +268,19 @@ def _with_index(run: Run, report: SessionsReport) -> SessionsReport:
 
 
 def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
-    """Leave a row that tells what a run did; a run that cannot be recorded has published all the same."""
     counts = report.sessions
-    row = {
-        **_row(run, report.seconds),
-        "status": "completed",
+    told = {
         "version_after": report.version,
         "scanned": counts["scanned"],
         "added": counts["new"],
         "changed": counts["grown"],
         "unchanged": counts["unchanged"],
         "failed": counts["failed"],
-        "tokens": report.tokens,
-        "cost_usd": report.cost_usd,
-        "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
+        **_spent(run),
     }
-    try:
-        run.run.lake.record(row, [failure for failure in report.failures if not failure.known])
-    except StorageError as error:
-        return replace(report, warnings=(*report.warnings, str(error)))
-    return report
+    warnings = record(run.run, KIND, report.seconds, report.failures, told)
+    return replace(report, warnings=(*report.warnings, *warnings))
 
 
-def _record_failure(run: SessionRun, error: BaseException, seconds: float) -> None:
-    """Leave a row that tells why a run published nothing, if the corpus can still be written at all."""
-    row = {
-        **_row(run, seconds),
-        "status": "failed",
-        "version_after": run.run.base.version,
-        "tokens": sum(each.input_tokens + each.output_tokens for each in run.ledger.usage.values()),
-        "cost_usd": run.ledger.cost_usd + run.embedding_cost_usd,
-        "error": masked(f"{type(error).__name__}: {error}")[:2000],
-    }
-    try:
-        run.run.lake.record(row, [])
-    except (ParquetryError, OSError) as unrecorded:
-        error.add_note(f"the failed run could not be recorded either: {unrecorded}")
-
-
-def _row(run: SessionRun, seconds: float) -> dict[str, object]:
-    return {
-        "run_id": run.run.stamp.run_id,
-        "kind": "sessions",
-        "started_at": run.run.stamp.at,
-        "seconds": seconds,
-        "namespaces": sorted({namespace for namespace, _ in run.run.sources}),
-        "version_before": run.run.base.version,
-    }
+def _spent(run: SessionRun) -> dict[str, object]:
+    return {"tokens": run.tokens, "cost_usd": run.cost_usd}

@@ -8,10 +8,8 @@ from typing import Any
 
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
-from prefect.exceptions import CancelledRun
-from prefect.states import Cancelled as CancelledState
 
-from flows.flow_run import begin, settings_of_run, tag
+from flows.flow_run import Caller, begin, calling, cancelled, settings_of_run, tag
 from flows.overlap import one_run_at_a_time
 from flows.parameters import SessionsParameters
 from flows.run_log import tasks_log_to_run
@@ -27,16 +25,9 @@ from tasks.session_publish import Review
 
 
 @dataclass
-class _Caller:
-    """A program that runs the flow in its own process: what it asks for, who watches, what came of it."""
-
-    request: SessionsRequest
-    observer: SessionsObserver
-    review: Review | None
-    alone: bool
-    """whether the API serves this run only, so that there is nobody to wait for"""
-    report: SessionsReport | None = None
-    stopped: Cancelled | None = None
+class _Caller(Caller[SessionsRequest, SessionsObserver, SessionsReport]):
+    review: Review | None = None
+    """asks about merges; None to publish without asking"""
 
 
 _caller: ContextVar[_Caller | None] = ContextVar("sessions_caller", default=None)
@@ -57,22 +48,13 @@ def run_sessions_request(
     Raises:
         ParquetryError: nothing was published.
     """
-    caller = _Caller(request, observer, review, alone)
-    token = _caller.set(caller)
-    try:
-        parameters = SessionsParameters(
-            namespace=request.namespace, targets=list(request.targets), review=review is not None
-        )
+    caller = _Caller(request, observer, alone, review=review)
+    parameters = SessionsParameters(
+        namespace=request.namespace, targets=list(request.targets), review=review is not None
+    )
+    with calling(_caller, caller):
         sessions(parameters, corpus=request.settings.corpus.root)
-    except CancelledRun:
-        if caller.stopped is None:
-            raise
-        raise caller.stopped from None
-    finally:
-        _caller.reset(token)
-    if caller.report is None:
-        raise RuntimeError("the flow ended without a report")
-    return caller.report
+    return caller.told()
 
 
 def _run_name() -> str:
@@ -110,9 +92,7 @@ def sessions(
             log = SessionsLog(caller.observer if caller else None)
             report = run_sessions(request, PrefectEngine(), log, review)
     except Cancelled as stopped:
-        if caller:
-            caller.stopped = stopped
-        return CancelledState(message=str(stopped))
+        return cancelled(caller, stopped)
     create_session_artifacts(report, namespaces)
     if caller:
         caller.report = report

@@ -102,6 +102,16 @@ class SessionRun:
                 self.embedding_tokens += tokens
                 self.embedding_cost_usd += tokens * model.open().price_per_million_tokens / 1e6
 
+    @property
+    def tokens(self) -> int:
+        """Read and written by language models so far."""
+        return sum(each.input_tokens + each.output_tokens for each in self.ledger.usage.values())
+
+    @property
+    def cost_usd(self) -> float:
+        """US dollars, of language models and of the embedder so far."""
+        return self.ledger.cost_usd + self.embedding_cost_usd
+
     def lost(self) -> None:
         """Tell that the language model could not be asked, after all tries."""
         with self._lock:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from servers import session_model
+from servers.chat_server import ChatServer
 
 
 class Records:
@@ -46,6 +48,13 @@ class Records:
             "POST", "/artifacts/filter", json={"artifacts": {"flow_run_id": {"any_": [str(run.id)]}}}
         ).json()
         return {each["key"]: each["data"] for each in answer}
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """A language model that answers by rule."""
+    with ChatServer(session_model.answer) as server:
+        yield server
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import session_model
 from servers.chat_server import ChatServer
 from sessions_shelf import Shelf
 
@@ -48,12 +47,6 @@ def children() -> Iterator[Children]:
     process.stdin.close()
     process.stdout.close()
     assert process.wait(30) == 0
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(session_model.answer) as server:
-        yield server
 
 
 def filled(root: Path, server: ChatServer) -> Shelf:

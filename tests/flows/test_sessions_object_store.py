@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer
 from sessions_shelf import Shelf
 
 from knowledge.rows import Stamp
@@ -19,15 +17,14 @@ BELT = "Saw: its belt is checked on Mondays."
 
 
 @pytest.fixture
-def shelf(s3_server, monkeypatch, tmp_path):
+def shelf(s3_server, server, monkeypatch, tmp_path):
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with ChatServer(session_model.answer) as server:
-        shelf = Shelf(tmp_path, server.url)
-        shelf.source["uri"] = f"s3://{s3_server.bucket('chats')}"
-        shelf.sections["corpus"] = {"root": f"s3://{s3_server.bucket('knowledge')}/kb"}
-        yield shelf
+    shelf = Shelf(tmp_path, server.url)
+    shelf.source["uri"] = f"s3://{s3_server.bucket('chats')}"
+    shelf.sections["corpus"] = {"root": f"s3://{s3_server.bucket('knowledge')}/kb"}
+    return shelf
 
 
 def put(server, shelf, name, said):

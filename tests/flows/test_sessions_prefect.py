@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from prefect.exceptions import Pause
 from prefect.types.entrypoint import EntrypointType
-from servers import session_model
-from servers.chat_server import ChatServer
 from sessions_shelf import Shelf
 
 from flows import session_review
@@ -25,12 +23,6 @@ from serving.progress import Silent
 DRY = "Glue bench: it needs 12 hours to dry."
 CLOSED = "Glue bench: it is closed on Fridays."
 TEA = "Tea: I drink green tea in the morning."
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(session_model.answer) as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from servers import session_model
@@ -26,12 +25,6 @@ CLOSED = "Glue bench: it is closed on Fridays."
 OPEN = "Glue bench: it is not closed on Fridays."
 SAW = "Saw: the saw of hall 3 runs at 4200 rpm."
 TEA = "Tea: I drink green tea in the morning."
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer(session_model.answer) as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.servers.small_s3 import small_s3
+from tests.storage.notebook import Notebook
 from tests.storage.shelf import Shelf
 
 
@@ -10,6 +11,12 @@ from tests.storage.shelf import Shelf
 def shelf(tmp_path):
     """An empty corpus."""
     return Shelf(tmp_path / "corpus")
+
+
+@pytest.fixture
+def notebook(shelf):
+    """No entries yet, in an empty corpus."""
+    return Notebook(shelf)
 
 
 @pytest.fixture(scope="session")

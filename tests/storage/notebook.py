@@ -25,6 +25,10 @@ def entry(text, access=PUBLIC, namespace="default", kind="fact", **fields):
     return replace(base, **fields)
 
 
+ADA = Access("individual", user_id="ada")
+OAK, ELM, ASH = entry("The oak is old."), entry("The elm is young."), entry("The ash is tall.")
+
+
 def decision(number, kind="new", entry=None, *, session="s-1", run="run", **fields):
     """A verdict about a draft that says what the entry says."""
     said_at = fields.pop("said_at", THEN)

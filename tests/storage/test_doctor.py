@@ -15,9 +15,7 @@ from storage.ledger import write_decisions
 from storage.rewrite import restore_version
 from storage.undoing import undo_decision
 from tests.records import NOW, failed, skipped
-from tests.storage.notebook import Notebook, decision, entry
-
-OAK, ELM, ASH = entry("The oak is old."), entry("The elm is young."), entry("The ash is tall.")
+from tests.storage.notebook import ASH, ELM, OAK, Notebook, decision, entry
 
 
 @pytest.fixture
