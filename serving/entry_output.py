@@ -32,6 +32,7 @@ def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | Non
         level(entry),
         f"{sessions} session{'s' * (sessions != 1)}",
         f"last said {entry['last_said']:%Y-%m-%d}",
+        *([f"opposed since {entry['valid_until']:%Y-%m-%d}"] if entry["valid_until"] else []),
         f"{entry['confidence']:.2f} sure",
         *([", ".join(entry["tags"])] if entry["tags"] else []),
     ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from knowledge.model import SESSION_TYPE
 from knowledge.rank import VECTOR_WEIGHT
 from storage.codes import code_columns
-from storage.knowledge_views import ENTRY_COLUMNS, IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS
+from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS, entries_of
 from storage.ranking import (
     best,
     candidates,
@@ -41,11 +41,11 @@ class Space:
     """there are vectors of entries among them"""
 
 
+_ENTRIES = f"(SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)"
 _DOCUMENTS = (
     "CREATE OR REPLACE VIEW published AS SELECT * EXCLUDE (doc) FROM parts.documents",
     f"CREATE OR REPLACE VIEW documents AS SELECT * EXCLUDE (doc) FROM parts.documents WHERE {IS_DOCUMENT}",
-    f"""CREATE OR REPLACE VIEW entries AS SELECT {ENTRY_COLUMNS}
-    FROM (SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)""",
+    f"CREATE OR REPLACE VIEW entries AS {entries_of(_ENTRIES)}",
     f"""CREATE OR REPLACE VIEW sessions AS SELECT {SESSION_COLUMNS} FROM parts.documents
     WHERE media_type = '{SESSION_TYPE}'""",
 )

@@ -27,16 +27,34 @@ ENTRY_COLUMNS = f"""p.document_id AS entry_id, p.namespace, {_TOLD.format("kind"
     coalesce(string_split({_TOLD.format("contradicts")}, ' '), []::VARCHAR[]) AS contradicts, p.created_at,
     p.modified_at AS last_said"""
 """of the views about entries; from `p`, a row of `documents`, and `t`, which holds the text"""
+
+
+def entries_of(relation: str) -> str:
+    """SQL of the live entries, with how long each was true before one that says the opposite.
+
+    Args:
+        relation: of what `ENTRY_COLUMNS` are taken from.
+    """
+    return f"""WITH live AS (SELECT {ENTRY_COLUMNS} FROM {relation}), opposed AS (
+        SELECT o.namespace, o.entry_id, min(later.valid_from) AS valid_until
+        FROM (SELECT namespace, entry_id, valid_from, unnest(contradicts) AS other FROM live) AS o
+        JOIN live AS later ON later.namespace = o.namespace AND later.entry_id = o.other
+            AND later.valid_from > o.valid_from
+        GROUP BY o.namespace, o.entry_id
+    ) SELECT live.*, opposed.valid_until FROM live LEFT JOIN opposed USING (namespace, entry_id)"""
+
+
 SESSION_COLUMNS = """document_id AS session_id, namespace, source, uri, path, title, visibility, org_id, user_id,
     status, error, metadata, modified_at, created_at, indexed_at, run_id"""
 
 ENTRY_TEXTS = """(SELECT namespace, entry_id, any_value(text) AS text FROM all_entries GROUP BY namespace, entry_id)"""
 
+_LIVE = f"""(SELECT * FROM published WHERE {IS_ENTRY}) AS p
+    JOIN {ENTRY_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id"""
+
 DOCUMENT_VIEWS = (
     f"CREATE VIEW documents AS SELECT * FROM published WHERE {IS_DOCUMENT}",
-    f"""CREATE VIEW entries AS SELECT {ENTRY_COLUMNS}
-    FROM (SELECT * FROM published WHERE {IS_ENTRY}) AS p
-    JOIN {ENTRY_TEXTS} AS t ON t.namespace = p.namespace AND t.entry_id = p.document_id""",
+    f"CREATE VIEW entries AS {entries_of(_LIVE)}",
     f"CREATE VIEW sessions AS SELECT {SESSION_COLUMNS} FROM published WHERE media_type = '{SESSION_TYPE}'",
 )
 """over `published`: every current row"""

@@ -1,6 +1,7 @@
 """What was learned is published whole or not at all."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -78,6 +79,21 @@ def test_contradiction_is_linked_on_both_sides(notebook):
     with notebook.shelf.connect() as connection:
         told = dict(connection.execute("SELECT entry_id, contradicts FROM entries").fetchall())
     assert told == {OAK.entry_id: [ELM.entry_id], ELM.entry_id: [OAK.entry_id]}
+
+
+@pytest.mark.parametrize("reading", ["files", "index"])
+def test_contradicted_entry_is_valid_until_the_later_one_is_said(notebook, reading):
+    """Both stay, so that whoever reads them can tell which of them held when."""
+    later = replace(ELM, valid_from=OAK.valid_from + timedelta(days=3))
+    notebook.learn(OAK, ASH)
+    notebook.decide([decision(0, "contradicts", later, session="s-2", links=(OAK.entry_id,))], [later])
+    with notebook.shelf.connect() if reading == "files" else notebook.shelf.index() as connection:
+        found = connection.execute("SELECT text, valid_from, valid_until FROM entries").fetchall()
+    assert {text: times for text, *times in found} == {
+        OAK.text: [OAK.valid_from, later.valid_from],
+        ELM.text: [later.valid_from, None],
+        ASH.text: [ASH.valid_from, None],
+    }
 
 
 def opposed(notebook):
