@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
 
 from knowledge.errors import TransientError
 from knowledge.ids import answer_key
 from knowledge.llm import Answer, LanguageModel
-from knowledge.sessions.model import Owner
+from knowledge.sessions.replies import Question
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger, Purpose
 from storage.answers import Answers
@@ -54,22 +53,8 @@ class KeptAnswers:
         """Questions whose answer was kept."""
         return self._looked_up
 
-    def ask(
-        self,
-        purpose: Purpose,
-        owner: Owner,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any],
-        form: str,
-    ) -> Answer:
+    def ask(self, question: Question) -> Answer:
         """The answer to a question; it is kept before it is returned.
-
-        Args:
-            purpose: under which its cost is counted.
-            owner: of the session that it is about.
-            messages: of the conversation.
-            schema: of the reply.
-            form: name of what is asked for and version of the prompt.
 
         Raises:
             BrokenDocument: the service will never take this question.
@@ -79,7 +64,7 @@ class KeptAnswers:
             StorageError: answers cannot be read or kept.
         """
         self._check_cancelled()
-        key = (owner.user_id, answer_key(self.model, messages, form))
+        key = key_of(question, self.model)
         with self._lock:
             other = self._in_work.get(key)
             mine: Future[Answer] = Future()
@@ -88,7 +73,7 @@ class KeptAnswers:
         if other is not None:
             return self._awaited(other)
         try:
-            answer = self._kept(key) or self._bought(purpose, key, messages, schema, form)
+            answer = self._kept(key) or self._bought(question, key)
             mine.set_result(answer)
             return answer
         finally:
@@ -114,16 +99,9 @@ class KeptAnswers:
         with self._lock:
             self._looked_up += 1
 
-    def _bought(
-        self,
-        purpose: Purpose,
-        key: Key,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any],
-        form: str,
-    ) -> Answer:
-        answer = self._model(purpose).ask(messages, schema)
-        about = {"purpose": purpose, "form": form, "at": datetime.now(UTC).isoformat()}
+    def _bought(self, question: Question, key: Key) -> Answer:
+        answer = self._model(question.purpose).ask(question.messages, question.schema)
+        about = {"purpose": question.purpose, "form": question.form, "at": datetime.now(UTC).isoformat()}
         self._answers.put(*key, {**asdict(answer), **about})
         return answer
 
@@ -146,24 +124,22 @@ class PlannedAnswers:
         self.model = model
         self._answers = answers
 
-    def ask(
-        self,
-        purpose: Purpose,  # noqa: ARG002 - the Protocol's
-        owner: Owner,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any],  # noqa: ARG002 - the Protocol's
-        form: str,
-    ) -> Answer:
+    def ask(self, question: Question) -> Answer:
         """The answer to a question.
 
         Raises:
             Unanswered: nobody has asked it.
         """
-        key = (owner.user_id, answer_key(self.model, messages, form))
+        key = key_of(question, self.model)
         answer = kept_answer(self._answers, key) if self._answers else None
         if answer is None:
             raise Unanswered
         return answer
+
+
+def key_of(question: Question, model: str) -> Key:
+    """Under which the answer of a model to a question is kept."""
+    return (question.owner.user_id, answer_key(model, question.messages, question.form))
 
 
 def kept_answer(answers: Answers, key: Key) -> Answer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -27,6 +27,22 @@ _SCHEMA_WORDS = {
 """that every service with structured outputs knows; what else a field has to be is checked afterwards"""
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a language model is asked about a session."""
+
+    purpose: Purpose
+    """under which its cost counts"""
+    owner: Owner
+    """whose words are in it"""
+    messages: tuple[Mapping[str, Any], ...]
+    """of the conversation"""
+    schema: Mapping[str, Any]
+    """JSON schema of the reply"""
+    form: str
+    """name of what is asked for, and version of the prompt"""
+
+
 class Asker(Protocol):
     """Whoever brings a question to the language model, or remembers its answer."""
 
@@ -34,22 +50,8 @@ class Asker(Protocol):
     def model(self) -> str:
         """Name of the language model."""
 
-    def ask(
-        self,
-        purpose: Purpose,
-        owner: Owner,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any],
-        form: str,
-    ) -> Answer:
+    def ask(self, question: Question) -> Answer:
         """What the model says.
-
-        Args:
-            purpose: under which the cost counts.
-            owner: whose words are in the messages.
-            messages: of the conversation.
-            schema: JSON schema of the reply.
-            form: name of what is asked for, and version of the prompt.
 
         Raises:
             ParquetryError: as `LanguageModel.ask`.
@@ -104,7 +106,7 @@ def request(
     wrong, raw = "", ""
     for _ in range(2):
         try:
-            answer = asker.ask(purpose, owner, messages, schema, name)
+            answer = asker.ask(Question(purpose, owner, tuple(messages), schema, name))
         except BrokenDocument as error:
             return Useless(error.reason, error.detail, kept(raw)), spent
         except TransientError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from servers.chat_server import ChatServer, error, said
 
 from knowledge.errors import TransientError
 from knowledge.sessions.model import Owner
+from knowledge.sessions.replies import Question
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger
 from storage.answers import Answers
@@ -18,7 +20,7 @@ from tasks.session_answers import KeptAnswers, PlannedAnswers, Unanswered
 
 ADA = Owner("default", None, "ada", "individual")
 BOB = Owner("default", None, "bob", "individual")
-QUESTION = [{"role": "user", "content": "What was said?"}]
+QUESTION = Question("distill", ADA, ({"role": "user", "content": "What was said?"},), {}, "distill 1")
 
 
 def asker(root, url, check_cancelled=lambda: None) -> KeptAnswers:
@@ -29,7 +31,7 @@ def asker(root, url, check_cancelled=lambda: None) -> KeptAnswers:
 def test_answer_that_is_kept_is_not_asked_for_again(tmp_path):
     with ChatServer([said("It rained.")]) as server:
         first, second = asker(tmp_path, server.url), asker(tmp_path, server.url)
-        answers = [each.ask("distill", ADA, QUESTION, {}, "distill 1") for each in (first, first, second)]
+        answers = [each.ask(QUESTION) for each in (first, first, second)]
     assert {answer.text for answer in answers} == {"It rained."}
     assert {answer.input_tokens for answer in answers} == {120}
     assert (first.looked_up, second.looked_up) == (1, 1)
@@ -39,10 +41,10 @@ def test_other_user_other_form_and_other_words_are_other_questions(tmp_path):
     with ChatServer([said("one"), said("two"), said("three"), said("four")]) as server:
         model = asker(tmp_path, server.url)
         told = [
-            model.ask("distill", ADA, QUESTION, {}, "distill 1").text,
-            model.ask("distill", BOB, QUESTION, {}, "distill 1").text,
-            model.ask("distill", ADA, QUESTION, {}, "distill 2").text,
-            model.ask("distill", ADA, [*QUESTION, *QUESTION], {}, "distill 1").text,
+            model.ask(QUESTION).text,
+            model.ask(replace(QUESTION, owner=BOB)).text,
+            model.ask(replace(QUESTION, form="distill 2")).text,
+            model.ask(replace(QUESTION, messages=QUESTION.messages * 2)).text,
         ]
     assert told == ["one", "two", "three", "four"]
 
@@ -57,9 +59,9 @@ def test_equal_questions_at_the_same_time_are_asked_once(tmp_path):
 
     with ChatServer(slow) as server, ThreadPoolExecutor(4) as threads:
         model = asker(tmp_path, server.url)
-        first = threads.submit(model.ask, "distill", ADA, QUESTION, {}, "distill 1")
+        first = threads.submit(model.ask, QUESTION)
         assert entered.wait(30)
-        others = [threads.submit(model.ask, "distill", ADA, QUESTION, {}, "distill 1") for _ in range(3)]
+        others = [threads.submit(model.ask, QUESTION) for _ in range(3)]
         release.set()
         assert {each.result(30).text for each in (first, *others)} == {"It rained."}
         assert len(server.bodies) == 1
@@ -69,8 +71,8 @@ def test_failed_question_keeps_nothing_and_may_be_asked_again(tmp_path):
     with ChatServer([error(500, "down"), said("It rained.")]) as server:
         model = asker(tmp_path, server.url)
         with pytest.raises(TransientError):
-            model.ask("distill", ADA, QUESTION, {}, "distill 1")
-        assert model.ask("distill", ADA, QUESTION, {}, "distill 1").text == "It rained."
+            model.ask(QUESTION)
+        assert model.ask(QUESTION).text == "It rained."
     assert model.looked_up == 0
 
 
@@ -82,13 +84,13 @@ def test_cancelled_run_pays_for_nothing_more(tmp_path):
         raise Stopped
 
     with ChatServer([]) as server, pytest.raises(Stopped):
-        asker(tmp_path, server.url, stop).ask("distill", ADA, QUESTION, {}, "distill 1")
+        asker(tmp_path, server.url, stop).ask(QUESTION)
 
 
 def test_plan_knows_an_answer_and_asks_for_none(tmp_path):
     with ChatServer([said("It rained.")]) as server:
         planned = PlannedAnswers("m", Answers(layout_of(str(tmp_path))))
         with pytest.raises(Unanswered):
-            planned.ask("distill", ADA, QUESTION, {}, "distill 1")
-        asker(tmp_path, server.url).ask("distill", ADA, QUESTION, {}, "distill 1")
-        assert planned.ask("distill", ADA, QUESTION, {}, "distill 1").text == "It rained."
+            planned.ask(QUESTION)
+        asker(tmp_path, server.url).ask(QUESTION)
+        assert planned.ask(QUESTION).text == "It rained."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,8 +13,9 @@ from knowledge.sessions.distill import Distilled, distill
 from knowledge.sessions.model import Message, Owner, SessionRef, Window
 from knowledge.sessions.prompts import Prompt, load_prompt
 from knowledge.sessions.recalled import Recalled
+from knowledge.sessions.replies import Question
 from knowledge.settings_llm import LlmSettings, SessionsSettings
-from knowledge.spending import Ledger, Purpose
+from knowledge.spending import Ledger
 from tests.servers.chat_server import ChatServer
 
 DAY = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -32,22 +33,15 @@ class DirectAsker:
         )
         patience = Patience(attempts, lambda _: None, lambda: 0.0, lambda: 0.0)
         self._model = LanguageModel(chosen, "distill", self.ledger, patience)
-        self.asked: list[tuple[Purpose, Owner, str]] = []
+        self.asked: list[Question] = []
 
     @property
     def model(self) -> str:
         return self._model.model
 
-    def ask(
-        self,
-        purpose: Purpose,
-        owner: Owner,
-        messages: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any],
-        form: str,
-    ) -> Answer:
-        self.asked.append((purpose, owner, form))
-        return self._model.ask(messages, schema)
+    def ask(self, question: Question) -> Answer:
+        self.asked.append(question)
+        return self._model.ask(question.messages, question.schema)
 
 
 def message(id: str, text: str, role: str = "user", kind: str = "speech", minute: int | None = None) -> Message:

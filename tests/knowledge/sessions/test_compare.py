@@ -77,8 +77,12 @@ def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
     assert form["strict"] is True
     assert form["schema"] == strict_schema(Judgement)
     assert form["schema"]["additionalProperties"] is False
-    ((purpose, whose, named),) = asker.asked
-    assert (purpose, whose, named) == ("compare", NEW.session.owner, f"compare {PROMPT.version}")
+    (question,) = asker.asked
+    assert (question.purpose, question.owner, question.form) == (
+        "compare",
+        NEW.session.owner,
+        f"compare {PROMPT.version}",
+    )
     assert (compared.spent.model, compared.spent.prompt, compared.spent.input_tokens) == ("m", PROMPT.version, 120)
 
 

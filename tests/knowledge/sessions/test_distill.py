@@ -52,8 +52,8 @@ def test_a_session_is_asked_about_once_and_a_draft_tells_where_it_comes_from():
     assert (found.spent.model, found.spent.prompt) == ("m", PROMPT.version)
     assert (found.spent.input_tokens, found.spent.output_tokens) == (120, 9)
     assert found.spent.cost_usd == pytest.approx(0.21)
-    ((purpose, whose, form),) = asker.asked
-    assert (purpose, whose.user_id, form) == ("distill", "ada", f"distill {PROMPT.version}")
+    (question,) = asker.asked
+    assert (question.purpose, question.owner.user_id, question.form) == ("distill", "ada", f"distill {PROMPT.version}")
 
 
 def test_the_prompt_is_the_system_message_and_the_session_is_data():
