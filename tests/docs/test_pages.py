@@ -122,7 +122,8 @@ def test_views_of_entries_have_the_columns_that_their_page_describes(original):
     for view, section in re.findall(r"^### `(\w+)`\n(.*?)(?=^#|^Why|\Z)", page, re.MULTILINE | re.DOTALL):
         rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
         described[view] = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    described["entry_history"] += described["entries"]
+    (current_only,) = re.findall(r"all columns of `entries` but `(\w+)`", page)
+    described["entry_history"] += [name for name in described["entries"] if name != current_only]
     assert set(described) == {"entries", "entry_history", "decisions", "sessions"}
     for view, columns in described.items():
         assert sorted(columns) == sorted(corpus.sql(f"FROM {view}").columns), view
