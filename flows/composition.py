@@ -18,7 +18,7 @@ from knowledge.rows import failure_of, rows_without_work
 from knowledge.select import is_named
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
-from storage.current import current_rows
+from storage.current import CurrentRows, current_rows
 from storage.lake import Lake
 from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
@@ -81,12 +81,12 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     scopes = request.scopes or scopes_of(settings, request.targets, request.namespace)
     run = open_run(settings, scopes, reuse_vectors=not request.compute_vectors_anew)
     with run:
-        current = current_rows(run.base, {scope.namespace for scope in scopes})
+        current = CurrentRows(run.base, {scope.namespace for scope in scopes})
         try:
             plan = engine.step("plan", lambda: _plan(request, run, scopes, current))
             collected = _process(plan, run, engine, observer)
             shards = [shard for report in collected.reports for shard in report.shards]
-            version, published = engine.step("publish", lambda: publish(run, current, collected.rows, shards))
+            version, published = engine.step("publish", lambda: publish(run, plan.known, collected.rows, shards))
         except BaseException as error:
             record_failure(run, request.kind, perf_counter() - started, error, {})
             raise
@@ -119,15 +119,13 @@ def plan_only(request: Request) -> RefreshPlan:
     scopes = scopes_of(settings, request.targets, request.namespace)
     namespaces = {scope.namespace for scope in scopes}
     models = models_of(settings, namespaces)
-    current = []
-    if Lake.exists(settings.corpus.root):
-        snapshot = Lake(settings.corpus.root).snapshot()
-        current = current_rows(snapshot, namespaces)
+    snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
+    current = CurrentRows(snapshot, namespaces)
     sources = [(scope, open_source(scope, settings.corpus.root)) for scope in scopes]
     return plan_refresh(settings, sources, current, models, allow_removals=request.allow_removals, force=request.force)
 
 
-def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: Sequence[DocumentRow]) -> RefreshPlan:
+def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: CurrentRows) -> RefreshPlan:
     plan = plan_refresh(
         request.settings,
         [(scope, run.sources[scope.namespace, scope.name]) for scope in scopes],

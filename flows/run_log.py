@@ -36,7 +36,7 @@ class RunLog:
         self._total = sum(len(batch.changes) for batch in batches)
         for source in plan.sources:
             to_do = sum(change.effort != "nothing" for change in source.changes)
-            self._log.info("%s: %d documents, %d to do", source.source, len(source.changes), to_do)
+            self._log.info("%s: %d documents, %d to do", source.source, source.listed, to_do)
         if self._total:
             self._log.info(
                 "%d documents in %d batches, at most about %d chunks", self._total, len(batches), plan.estimate.chunks

@@ -48,12 +48,24 @@ class SourcePlan:
     source: str
     namespace: str
     changes: tuple[Change, ...]
-    """in the order of the listing, removals last; documents that need nothing are among them"""
+    """in the order of the listing, removals last; documents that need nothing may be among them"""
     unlisted: tuple[Unlisted, ...] = ()
     refused: str | None = None
     """why a guard holds this source back; None if it may go on"""
     broken: BrokenOff | None = None
     """why its listing is not complete"""
+    settled: int = 0
+    """documents besides these that were listed and need nothing"""
+
+    @property
+    def listed(self) -> int:
+        """Documents that the source holds, as far as was seen, and those that are gone from it."""
+        return self.settled + len(self.changes)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the source holds nothing, for all that was seen, and nothing of it is published."""
+        return not self.listed and not self.unlisted and self.broken is None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -79,6 +91,7 @@ def plan_source(
     hash_of: Callable[[str], str | None],
     settings: RefreshSettings,
     *,
+    elsewhere: Iterable[DocumentRow] = (),
     allow_removals: bool = False,
     force: Force | None = None,
 ) -> SourcePlan:
@@ -86,14 +99,16 @@ def plan_source(
 
     Args:
         listing: the source's items, complete or not.
-        current: the current rows of the listing's namespace (of all its sources: content may have come from another).
+        current: the current rows of the listing's source, but for those that it counts as settled; of other sources,
+            only the content counts.
         fingerprints: of the present settings.
         hash_of: path -> content hash, or None where reading it now costs too much; asked only when it can save work.
         settings: the guard's limits.
+        elsewhere: other current rows of the namespace, settled ones too, whose content a new document may have.
         allow_removals: the operator has agreed to any number of removals.
         force: documents to redo.
     """
-    planner = _Planner(listing, current, fingerprints, hash_of, force)
+    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force)
     return planner.plan(settings, allow_removals)
 
 
@@ -102,6 +117,7 @@ class _Planner:
         self,
         listing: Listing,
         current: Iterable[DocumentRow],
+        elsewhere: Iterable[DocumentRow],
         fingerprints: Fingerprints,
         hash_of: Callable[[str], str | None],
         force: Force | None,
@@ -110,11 +126,11 @@ class _Planner:
         self.fingerprints = fingerprints
         self.hash_of = hash_of
         self.force = force
-        self.known: dict[str, DocumentRow] = {}
+        rows = list(current)
+        ours = (row for row in rows if row.source == listing.source and within(row.path, listing.prefix))
+        self.known = {row.path: row for row in ours}
         self.by_size: dict[int, list[DocumentRow]] = defaultdict(list)
-        for row in current:
-            if row.source == listing.source and within(row.path, listing.prefix):
-                self.known[row.path] = row
+        for row in (*rows, *elsewhere):
             if row.status == "indexed":
                 self.by_size[row.size].append(row)
         listed = {item.path for item in listing.items}
@@ -129,8 +145,9 @@ class _Planner:
 
     def _refusal(self, settings: RefreshSettings) -> str | None:
         """Why the removals have to be agreed to, if they have to."""
-        removed, total, source = len(self.gone), len(self.known), self.listing.source
-        if removed and not self.listing.items:
+        listing, removed = self.listing, len(self.gone)
+        source, total = listing.source, len(self.known) + listing.settled
+        if removed and not listing.items and not listing.settled:
             # What an empty mount, a wrong prefix or credentials that see nothing look like, too.
             return (
                 f"source {source} would lose {removed} of {total} documents, because it lists nothing; nothing of it "
@@ -145,7 +162,14 @@ class _Planner:
 
     def _planned(self, changes: Iterable[Change]) -> SourcePlan:
         listing = self.listing
-        return SourcePlan(listing.source, listing.namespace, tuple(changes), listing.unlisted, broken=listing.broken)
+        return SourcePlan(
+            listing.source,
+            listing.namespace,
+            tuple(changes),
+            listing.unlisted,
+            broken=listing.broken,
+            settled=listing.settled,
+        )
 
     def _forced(self, force: Force) -> SourcePlan:
         changes = []
@@ -175,17 +199,18 @@ class _Planner:
         same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row.path, item.path)]
         if not same:
             return self._make("added", "extract", "new", item, None)
+        same.sort(key=lambda row: (row.source, row.path))
         gone = next((row for row in same if row.path in self.gone and row.source == self.listing.source), None)
         origin = gone or same[0]
         if gone is not None:
             del self.gone[gone.path]
-        effort, reason = self._stale(origin)
+        effort, reason = stale(origin, self.fingerprints)
         action: Action = "moved" if gone is not None else "added"
         reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
         return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
 
     def _same_bytes(self, item: Item, known: DocumentRow) -> Change:
-        effort, reason = self._stale(known)
+        effort, reason = stale(known, self.fingerprints)
         if effort != "nothing":
             return self._make("changed", effort, reason, item, known)
         if item.uri != known.uri:
@@ -193,20 +218,6 @@ class _Planner:
         if item.access != known.access:
             return self._make("permissions", "row", "permissions changed", item, known)
         return self._make("unchanged", "nothing", "unchanged", item, known)
-
-    def _stale(self, row: DocumentRow) -> tuple[Effort, str]:
-        """What has to be redone for a document whose bytes are the same, and why."""
-        then, now = Fingerprint.parse(row.fingerprint), self.fingerprints.of(row.media_type)
-        if then.extraction != now.extraction:
-            return "extract", "extraction settings changed"
-        # A failed document has its last good revision, which has to go along: one search takes one embedder.
-        if row.revision and then.chunking != now.chunking:
-            return "rechunk", "chunking settings changed"
-        if row.revision and then.embedding != now.embedding:
-            return "rechunk", "embedding settings changed"
-        if row.status == "failed" and row.transient:
-            return "extract", f"tried again after: {row.error}"
-        return "nothing", ""
 
     def _removal(self, row: DocumentRow) -> Change:
         return self._make("removed", "row", "gone from its source", None, row)
@@ -223,6 +234,21 @@ class _Planner:
         namespace, source = self.listing.namespace, self.listing.source
         identity = known.document_id if known else ids.document_id(namespace, source, item.path if item else "")
         return Change(action, effort, reason, identity, namespace, source, item, known, origin)
+
+
+def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
+    """What has to be redone for a document whose bytes are the same, and why."""
+    then, now = Fingerprint.parse(row.fingerprint), fingerprints.of(row.media_type)
+    if then.extraction != now.extraction:
+        return "extract", "extraction settings changed"
+    # A failed document has its last good revision, which has to go along: one search takes one embedder.
+    if row.revision and then.chunking != now.chunking:
+        return "rechunk", "chunking settings changed"
+    if row.revision and then.embedding != now.embedding:
+        return "rechunk", "embedding settings changed"
+    if row.status == "failed" and row.transient:
+        return "extract", f"tried again after: {row.error}"
+    return "nothing", ""
 
 
 def within(path: str, prefix: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -29,9 +29,29 @@ class Estimate:
     """through the service's batch interface"""
 
 
+class Ratios:
+    """How many characters a byte of a file gave, by extension: learned from published documents."""
+
+    def __init__(self) -> None:
+        self._characters: dict[str, int] = defaultdict(int)
+        self._sizes: dict[str, int] = defaultdict(int)
+
+    def learn(self, row: DocumentRow) -> None:
+        if row.status == "indexed":
+            extension = _extension(row.path)
+            self._characters[extension] += row.characters
+            self._sizes[extension] += row.size
+
+    def of(self, path: str) -> float:
+        extension = _extension(path)
+        if size := self._sizes.get(extension):
+            return self._characters[extension] / size
+        return _CHARACTERS_PER_BYTE.get(extension, 1.0)
+
+
 def estimate(
     changes: Iterable[Change],
-    current: Sequence[DocumentRow],
+    ratios: Ratios,
     chunking: ChunkingSettings,
     price: Callable[[str], float],
 ) -> Estimate:
@@ -39,34 +59,23 @@ def estimate(
 
     Args:
         changes: planned.
-        current: published documents, to learn ratios from.
+        ratios: characters per byte.
         chunking: chunk size.
         price: namespace -> US dollars per million tokens; asked only if there is something to embed.
     """
-    ratios = _characters_per_byte(current)
     by_namespace: dict[str, float] = defaultdict(float)
     for change in changes:
         base = change.base
         if change.effort == "rechunk" and base is not None:
             by_namespace[change.namespace] += base.characters
         elif change.effort == "extract" and change.item is not None:
-            by_namespace[change.namespace] += change.item.size * ratios.get(_extension(change.item.path), 1.0)
+            by_namespace[change.namespace] += change.item.size * ratios.of(change.item.path)
     size, overlap = _chunk_characters(chunking)
     characters, step = sum(by_namespace.values()), max(1, size - overlap)
     chunks = -(-characters // step)
     tokens = {namespace: share * size / step / CHARACTERS_PER_TOKEN for namespace, share in by_namespace.items()}
     cost = sum((share * price(namespace) / 1e6 for namespace, share in tokens.items() if share), 0.0)
     return Estimate(int(chunks), int(sum(tokens.values())), round(cost, 6), round(cost * BATCH_API_SHARE, 6))
-
-
-def _characters_per_byte(current: Sequence[DocumentRow]) -> dict[str, float]:
-    characters: dict[str, int] = defaultdict(int)
-    sizes: dict[str, int] = defaultdict(int)
-    for row in current:
-        if row.status == "indexed":
-            characters[_extension(row.path)] += row.characters
-            sizes[_extension(row.path)] += row.size
-    return {**_CHARACTERS_PER_BYTE, **{key: characters[key] / size for key, size in sizes.items() if size}}
 
 
 def _chunk_characters(chunking: ChunkingSettings) -> tuple[float, float]:

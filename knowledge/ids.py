@@ -81,6 +81,17 @@ def owner_folder(user_id: str | None) -> str:
     return hashlib.blake2b(user_id.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
+def digest(*parts: str, size: int) -> bytes:
+    """BLAKE2b of several texts, to tell in memory whether they are the same as others; it is stored nowhere.
+
+    Args:
+        parts: in order; a part is not mistaken for the end of the one before.
+        size: bytes of the digest.
+    """
+    told = "\x00".join((*(str(len(part)) for part in parts), *parts)) if len(parts) > 1 else parts[0]
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
 def content_hash(content: bytes) -> str:
     """BLAKE2b-128 of a document's bytes, in hex."""
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()

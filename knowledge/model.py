@@ -91,6 +91,8 @@ class Listing:
     """what could not be seen; while there is any, nothing of this source may be removed"""
     broken: BrokenOff | None = None
     """set if the listing broke off; then nothing of this source may be removed either"""
+    settled: int = 0
+    """documents besides `items` that were listed as they are published and need nothing"""
 
     @property
     def complete(self) -> bool:

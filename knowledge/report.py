@@ -117,6 +117,7 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] 
     published = None if written is None else {(row.namespace, row.document_id): row for row in written}
     counts: Counter[str] = Counter()
     for plan in plans:
+        counts.update(scanned=plan.settled, unchanged=plan.settled)
         for change in plan.changes:
             key = (change.namespace, change.document_id)
             row = published.get(key) if published is not None else None

@@ -86,7 +86,7 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
     """What a refresh would do."""
     for source in plan.sources:
         changes = [change for change in source.changes if change.effort != "nothing"]
-        typer.echo(f"Source {source.source}: {len(source.changes)} documents, {len(changes)} to do.")
+        typer.echo(f"Source {source.source}: {source.listed} documents, {len(changes)} to do.")
         shown = changes if verbose else changes[:SHOWN_FAILURES]
         for change in shown:
             path = change.item.path if change.item else change.known.path if change.known else change.document_id

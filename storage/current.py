@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +27,7 @@ Content = Literal["documents", "knowledge", "all"]
 """documents; entries, sessions and files of sessions; or all rows"""
 _CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
 
-_CURRENT = """WITH history AS NOT MATERIALIZED ({history})
+_CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {of})
 SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
     SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
 )"""
@@ -36,27 +36,69 @@ SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id
 def current_rows(
     snapshot: Snapshot, namespaces: Iterable[str] | None = None, what: Content = "documents"
 ) -> list[DocumentRow]:
-    """The current, not removed rows of `documents`.
+    """The current, not removed rows of `documents`, by namespace, source and path.
 
     Args:
         snapshot: which version.
         namespaces: only these; None for all.
         what: rows of what.
     """
-    if not snapshot.files["documents"]:
-        return []
-    wanted = _CONTENT[what]
-    if namespaces is not None:
-        wanted += f" AND list_contains({sql_list(namespaces)}, namespace)"
-    with open_duckdb() as connection:
-        files_at(snapshot.layout.root).lend(connection)
-        # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
-        connection.execute("SET threads = 1")
-        made = schema.DocumentRows()
-        history = scan("documents", snapshot.files["documents"])
-        current = [made.row(values) for values in each_row(connection, _CURRENT.format(history=history, wanted=wanted))]
-    current.sort(key=lambda row: (row.namespace, row.source, row.path))
-    return current
+    return CurrentRows(snapshot, namespaces, what).all()
+
+
+class CurrentRows:
+    """The current, not removed rows of `documents`, read from the shards anew each time.
+
+    Args:
+        snapshot: which version; None for that of a corpus that does not exist yet.
+        namespaces: only these; None for all.
+        what: rows of what.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot | None, namespaces: Iterable[str] | None = None, what: Content = "documents"
+    ) -> None:
+        self._snapshot = snapshot
+        self._of = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
+        self._what = _CONTENT[what]
+
+    def each(self) -> Iterator[DocumentRow]:
+        """All of them in no particular order, few at a time in memory."""
+        return self._read(self._of, self._what)
+
+    def all(self) -> list[DocumentRow]:
+        """All of them, by namespace, source and path."""
+        return _in_order(self.each())
+
+    def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
+        """Those of some documents, by namespace, source and path."""
+        return self._chosen(document_ids, f"{self._of} AND document_id IN (FROM chosen)", self._what)
+
+    def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
+        """Those of documents with some contents, by namespace, source and path."""
+        return self._chosen(content_hashes, self._of, f"{self._what} AND content_hash IN (FROM chosen)")
+
+    def _chosen(self, values: Iterable[str], of: str, wanted: str) -> list[DocumentRow]:
+        chosen = pa.table({"value": pa.array(sorted(set(values)), pa.string())})
+        return _in_order(self._read(of, wanted, chosen)) if chosen.num_rows else []
+
+    def _read(self, of: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
+        if self._snapshot is None or not self._snapshot.files["documents"]:
+            return
+        history = scan("documents", self._snapshot.files["documents"])
+        with open_duckdb() as connection:
+            files_at(self._snapshot.layout.root).lend(connection)
+            if chosen is not None:
+                connection.register("chosen", chosen)
+            # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
+            connection.execute("SET threads = 1")
+            made = schema.DocumentRows()
+            for values in each_row(connection, _CURRENT.format(history=history, of=of, wanted=wanted)):
+                yield made.row(values)
+
+
+def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
+    return sorted(rows, key=lambda row: (row.namespace, row.source, row.path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from knowledge.errors import classify
 from knowledge.masking import masked
 from knowledge.model import BrokenOff, Item, Listing, Unlisted
+from knowledge.settled import Settled, Sighting
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
 from knowledge.threads import threads_of
@@ -19,12 +20,15 @@ AT_A_TIME = 16
 """sources listed at once: they mostly wait for services"""
 
 
-def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> list[Listing]:
+def list_scopes(
+    scopes: Sequence[tuple[Scope, Source]], retries: Retries, sightings: Sequence[Sighting] | None = None
+) -> list[Listing]:
     """List every source as far as a refresh concerns it.
 
     Args:
         scopes: what to refresh, with the sources to list.
         retries: of the run.
+        sightings: for each, what is not worth an item because it is settled; None if everything is.
 
     Returns:
         One listing for each, in their order; one that broke off has what was seen, and says so.
@@ -33,10 +37,14 @@ def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> lis
         SettingsError: a source's place does not exist.
     """
     stop = threading.Event()
+    sightings = sightings or [Sighting(Settled()) for _ in scopes]
     if len(scopes) == 1:
-        return [_list(*scopes[0], retries, stop)]
+        return [_list(*scopes[0], sightings[0], retries, stop)]
     with threads_of(min(len(scopes), AT_A_TIME), "list") as threads:
-        listings = [threads.submit(_list, scope, source, retries, stop) for scope, source in scopes]
+        listings = [
+            threads.submit(_list, scope, source, sighting, retries, stop)
+            for (scope, source), sighting in zip(scopes, sightings, strict=True)
+        ]
         try:
             done, _ = wait(listings, return_when=FIRST_EXCEPTION)
             for listing in done:
@@ -47,33 +55,37 @@ def list_scopes(scopes: Sequence[tuple[Scope, Source]], retries: Retries) -> lis
             stop.set()
 
 
-def _list(scope: Scope, source: Source, retries: Retries, stop: threading.Event) -> Listing:
+def _list(scope: Scope, source: Source, sighting: Sighting, retries: Retries, stop: threading.Event) -> Listing:
     seen: dict[str, Item] = {}
     """by all tries together; a document that changes while it is listed may come twice"""
+    broken = None
     try:
-        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, seen, stop))
+        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, stop))
     except Exception as error:
         verdict = classify(error)
         if verdict.fate == "stop":
             raise
-        broken = BrokenOff(verdict.reason, verdict.detail)
-        return Listing(scope.name, scope.namespace, scope.prefix, tuple(seen.values()), broken=broken)
-    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted)
+        sighting.give_up()
+        items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
+    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted, broken, sighting.count)
 
 
 def _one_try(
-    scope: Scope, source: Source, seen: dict[str, Item], stop: threading.Event
+    scope: Scope, source: Source, sighting: Sighting, seen: dict[str, Item], stop: threading.Event
 ) -> tuple[tuple[Item, ...], tuple[Unlisted, ...]]:
     items: dict[str, Item] = {}
     unlisted: list[Unlisted] = []
+    sighting.begin()
     try:
         for found in source.scan(scope.prefix):
             if stop.is_set():
                 raise Cancelled("the listing of another source stopped the run; nothing was published")
-            if isinstance(found, Item):
-                items[found.path] = found
-            else:
+            if not isinstance(found, Item):
                 unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
+            elif sighting.meets(found):
+                items.pop(found.path, None)
+            else:
+                items[found.path] = found
     finally:
         seen.update(items)
     return tuple(items.values()), tuple(unlisted)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge.changes import Change, Force, SourcePlan, plan_source
+from knowledge.changes import Change, Force, SourcePlan, plan_source, stale, within
 from knowledge.errors import RefusedError
-from knowledge.estimate import Estimate, estimate
-from knowledge.model import DocumentRow
+from knowledge.estimate import Estimate, Ratios, estimate
+from knowledge.fingerprint import Fingerprints
+from knowledge.model import DocumentRow, Listing
 from knowledge.settings import Settings
+from knowledge.settled import Settled, Sighting
 from knowledge.sources.base import Hashing, Remembering, Source
 from knowledge.sources.local import is_local
 from knowledge.sources.registry import Scope
+from storage.current import CurrentRows
 from tasks.listing import list_scopes
 from tasks.models import Model
 from tasks.retries import Retries
@@ -28,6 +31,8 @@ class RefreshPlan:
     estimate: Estimate
     empty: tuple[str, ...] = ()
     """of sources that hold nothing and of which nothing is published: where nothing was found, and what to check"""
+    known: tuple[DocumentRow, ...] = ()
+    """the current rows of all documents with which something has to be done"""
 
     @property
     def changes(self) -> Iterable[Change]:
@@ -47,7 +52,7 @@ class RefreshPlan:
 def plan_refresh(
     settings: Settings,
     scopes: Sequence[tuple[Scope, Source]],
-    current: Sequence[DocumentRow],
+    current: CurrentRows,
     models: Mapping[str, Model],
     *,
     allow_removals: bool = False,
@@ -55,6 +60,9 @@ def plan_refresh(
     retries: Retries | None = None,
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
+
+    Rows and items are in memory only of documents with which something has to be done, or of which the source itself
+    wants to know.
 
     Args:
         settings: limits and chunk sizes.
@@ -68,37 +76,102 @@ def plan_refresh(
     Raises:
         SettingsError: a source's place does not exist.
     """
-    by_namespace: dict[str, list[DocumentRow]] = defaultdict(list)
-    for row in current:
-        by_namespace[row.namespace].append(row)
-    for scope, source in scopes:
-        if isinstance(source, Remembering):
-            known = by_namespace[scope.namespace]
-            source.remember({row.path: row for row in known if row.source == scope.name})
-    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
+    sides = [_Side(scope, source, models[scope.namespace].fingerprints, force) for scope, source in scopes]
+    ratios, sizes = _survey(sides, current)
+    for side in sides:
+        if isinstance(side.source, Remembering):
+            side.source.remember({row.path: row for row in side.rows})
+    retries = retries or Retries(settings.refresh.attempts, time.sleep)
+    sightings = [Sighting(side.settled) for side in sides]
+    listings = list_scopes(scopes, retries, sightings)
+    for side, sighting, listing in zip(sides, sightings, listings, strict=True):
+        side.rows.extend(current.named(sighting.open(complete=listing.complete)))
+        side.hash_new(listing, sizes[listing.namespace])
+    twins = current.holding(each for side in sides for each in side.hashes.values() if each)
     plans = [
         plan_source(
             listing,
-            by_namespace[scope.namespace],
-            models[scope.namespace].fingerprints,
-            _hasher(source),
+            side.rows,
+            side.fingerprints,
+            side.hash_of,
             settings.refresh,
+            elsewhere=side.others(twins),
             allow_removals=allow_removals,
             force=force,
         )
-        for (scope, source), listing in zip(scopes, listings, strict=True)
+        for side, listing in zip(sides, listings, strict=True)
     ]
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
 
     def price(namespace: str) -> float:
         return models[namespace].open().price_per_million_tokens
 
-    empty = tuple(
-        nothing_found(scope)
-        for (scope, _), listing, plan in zip(scopes, listings, plans, strict=True)
-        if listing.complete and not listing.items and not plan.changes
-    )
-    return RefreshPlan(tuple(plans), estimate(changes, current, settings.chunking, price), empty)
+    empty = tuple(nothing_found(side.scope) for side, plan in zip(sides, plans, strict=True) if plan.found_nothing)
+    known = tuple(row for side in sides for row in side.rows)
+    return RefreshPlan(tuple(plans), estimate(changes, ratios, settings.chunking, price), empty, known)
+
+
+def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
+    """Let every source take its rows; what files of each kind give, and by namespace which sizes there are."""
+    ratios = Ratios()
+    sizes: dict[str, set[int]] = defaultdict(set)
+    by_source: dict[tuple[str, str], list[_Side]] = defaultdict(list)
+    for side in sides:
+        by_source[side.scope.namespace, side.scope.name].append(side)
+    hashing = {side.scope.namespace for side in sides if isinstance(side.source, Hashing)}
+    for row in current.each():
+        ratios.learn(row)
+        if row.status == "indexed" and row.namespace in hashing:
+            sizes[row.namespace].add(row.size)
+        for side in by_source.get((row.namespace, row.source), ()):
+            side.take(row)
+    return ratios, sizes
+
+
+class _Side:
+    """What is published of one source, as far as a refresh of it has to know."""
+
+    def __init__(self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None) -> None:
+        self.scope = scope
+        self.source = source
+        self.fingerprints = fingerprints
+        self._knows_all = force is not None or isinstance(source, Remembering)
+        self.rows: list[DocumentRow] = []
+        """of documents with which something may have to be done"""
+        self.settled = Settled()
+        """the others"""
+        self.hashes: dict[str, str | None] = {}
+        """content hashes of new documents by path; None where it could not be read"""
+
+    def take(self, row: DocumentRow) -> None:
+        """Look at a row of this source."""
+        if self._knows_all or row.status != "indexed" or stale(row, self.fingerprints)[0] != "nothing":
+            self.rows.append(row)
+        elif within(row.path, self.scope.prefix):
+            self.settled.add(row)
+
+    def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
+        """Hash the new documents that have the size of a published one: they may have its content."""
+        known = {row.path for row in self.rows}
+        for item in listing.items:
+            if item.size and item.size in sizes and item.path not in known:
+                self.hashes[item.path] = self.hash_of(item.path)
+
+    def hash_of(self, path: str) -> str | None:
+        if path in self.hashes:
+            return self.hashes[path]
+        if not isinstance(self.source, Hashing):
+            return None
+        try:
+            return self.source.hash(path)
+        except OSError:
+            # It is read again, with its error contained, when it is fetched.
+            return None
+
+    def others(self, rows: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
+        """Those of some rows of any namespace that are in this one and not at hand here."""
+        ours = {row.document_id for row in self.rows}
+        return (row for row in rows if row.namespace == self.scope.namespace and row.document_id not in ours)
 
 
 def nothing_found(scope: Scope) -> str:
@@ -122,16 +195,3 @@ def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
             f"this refresh would cost about ${plan.estimate.cost_usd:.2f} for {plan.estimate.tokens} tokens, more than "
             f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
         )
-
-
-def _hasher(source: Source) -> Callable[[str], str | None]:
-    def hash_of(path: str) -> str | None:
-        if not isinstance(source, Hashing):
-            return None
-        try:
-            return source.hash(path)
-        except OSError:
-            # It is read again, with its error contained, when it is fetched.
-            return None
-
-    return hash_of

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from knowledge.errors import PublishConflict
 from knowledge.model import DocumentRow
 from knowledge.rebase import by_key, rebase
-from storage.current import current_rows
+from storage.current import CurrentRows
 from storage.lake import Snapshot
 from storage.shards import Shard
 from tasks.run import Run
@@ -19,13 +19,13 @@ ATTEMPTS = 8
 
 
 def publish(
-    run: Run, current: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
+    run: Run, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
 ) -> tuple[int, tuple[DocumentRow, ...]]:
     """Make a run's work visible, all of it in one commit.
 
     Args:
         run: in progress.
-        current: the rows that the run was planned from.
+        known: the rows that the published ones take the place of, as the run was planned from them; may be more.
         rows: to publish.
         shards: that hold the rows' texts and chunks.
 
@@ -39,7 +39,7 @@ def publish(
     run.check_cancelled()
     run.lake.register(shards, run.stamp.run_id)
     base: Snapshot = run.base
-    before = by_key(current)
+    before = by_key(known)
     wanted = list(rows)
     for _ in range(ATTEMPTS):
         try:
@@ -47,8 +47,8 @@ def publish(
         except PublishConflict as conflict:
             log.info("%s; planning again what it changed", conflict)
             base = run.lake.snapshot()
-            namespaces = {row.namespace for row in rows}
-            wanted = rebase(rows, before, by_key(current_rows(base, namespaces)))
+            now = CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)
+            wanted = rebase(rows, before, by_key(now))
     raise PublishConflict(
         f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
         "its vectors are kept: run it again"

@@ -126,8 +126,9 @@ def test_extraction_setting_changed_concerns_only_formats_that_use_it(published)
     published.write("page.html", "<html><body><h1>Visit</h1><p>Visitors report at the gate.</p></body></html>")
     published.refresh()
     published.sections["extraction"] = {"workers": 1, "main_content_only": False}
-    plan = {change.item.path: change.effort for change in published.plan().changes}
-    assert plan == {"leave.md": "nothing", "tools.md": "nothing", "page.html": "extract"}
+    (plan,) = published.plan().sources
+    assert {change.item.path: change.effort for change in plan.changes} == {"page.html": "extract"}
+    assert plan.settled == 2
 
 
 def test_permissions_changed_republishes_rows_alone(published):
@@ -151,7 +152,7 @@ def test_reindex_of_embeddings_computes_every_vector_anew(published):
 
 def test_plan_of_a_refreshed_corpus_is_empty(published):
     plan = published.plan()
-    assert [change.effort for change in plan.changes] == ["nothing", "nothing"]
+    assert [(source.changes, source.settled) for source in plan.sources] == [((), 2)]
     assert plan.estimate.tokens == 0
 
 

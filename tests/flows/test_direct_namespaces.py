@@ -145,7 +145,7 @@ def test_incremental_refresh_equals_a_rebuild(annex):
         return annex.chunks(), answers
 
     incremental = state()
-    assert {change.effort for change in annex.plan().changes} == {"nothing"}
+    assert list(annex.plan().changes) == []
     annex.sections["corpus"] = {"root": str(annex.root / "rebuilt")}
     annex.refresh()
     assert state() == incremental
@@ -157,7 +157,7 @@ def test_changed_embedder_of_a_namespace_embeds_its_chunks_again_and_no_others(a
     zoo = {"name": "zoo", "embedder": annex.model("other", seed=1)}
     first, annex.zoo = annex.zoo, zoo
     efforts = {(change.namespace, change.effort) for change in annex.plan().changes}
-    assert efforts == {("default", "nothing"), ("zoo", "rechunk")}
+    assert efforts == {("zoo", "rechunk")}
     report = annex.refresh()
     assert (report.documents.changed, report.documents.unchanged) == (3, 2)
     assert report.work.chunks_embedded == report.work.chunks_written == 4

@@ -3,7 +3,7 @@
 import pytest
 
 from knowledge.changes import Change
-from knowledge.estimate import estimate
+from knowledge.estimate import Ratios, estimate
 from knowledge.settings import ChunkingSettings
 from tests.records import item, row, skipped
 
@@ -16,14 +16,21 @@ def change(path, size=0, effort="extract", known=None, namespace="default"):
 
 
 def of(changes, current=(), chunking=CHARACTERS, price=1.0):
-    return estimate(changes, current, chunking, lambda namespace: price)
+    return estimate(changes, learned(current), chunking, lambda namespace: price)
+
+
+def learned(rows):
+    ratios = Ratios()
+    for each in rows:
+        ratios.learn(each)
+    return ratios
 
 
 def test_nothing_to_do_costs_nothing_and_asks_no_price():
     def unknown(namespace):
         raise AssertionError(f"asked for a price of {namespace}")
 
-    found = estimate([change("a.md", 100, "nothing"), change("b.md", 100, "row")], [], CHARACTERS, unknown)
+    found = estimate([change("a.md", 100, "nothing"), change("b.md", 100, "row")], Ratios(), CHARACTERS, unknown)
     assert (found.chunks, found.tokens, found.cost_usd, found.cost_usd_batch) == (0, 0, 0.0, 0.0)
 
 
@@ -42,7 +49,7 @@ def test_every_namespace_has_its_own_price_and_only_what_is_embedded_is_asked_fo
         change("2.md", 80_000, namespace="b"),
         change("3.md", 9, "row", namespace="c"),
     ]
-    found = estimate(changes, [], CHARACTERS, prices.__getitem__)
+    found = estimate(changes, Ratios(), CHARACTERS, prices.__getitem__)
     assert (found.chunks, found.tokens) == (110, 27_500)
     assert found.cost_usd == pytest.approx(2500 * 2.0 / 1e6)
 

@@ -10,7 +10,7 @@ from knowledge.errors import RefusedError, SettingsError, StorageError, Transien
 from knowledge.ids import document_id
 from knowledge.rows import new_stamp
 from knowledge.sources.registry import open_source, scopes_of
-from storage.current import current_rows
+from storage.current import CurrentRows, current_rows
 from storage.lake import Lake
 from tasks.batch import document_batches, failed_batch, process_batch
 from tasks.engine import ATTEMPTS, DirectEngine
@@ -45,7 +45,7 @@ def bench(workshop):
         run = ScriptedRun(settings, new_stamp(), lake, lake.snapshot(), sources, models)
         run.model, run.pauses = scripted, []
         opened.append(run)
-        current = current_rows(run.base)
+        current = CurrentRows(run.base)
         planned = plan_refresh(
             settings, [(scope, sources[scope.namespace, scope.name]) for scope in scopes], current, models
         )
@@ -246,7 +246,7 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
     settings = bench.settings
     run, _ = bench.start()
     (scope,) = scopes_of(settings, ())
-    planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], [], run.models)
+    planned = plan_refresh(settings, [(scope, run.sources["default", "docs"])], CurrentRows(None), run.models)
     planned = replace(planned, estimate=replace(planned.estimate, cost_usd=0.01))
     if refused:
         with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):

@@ -1,0 +1,188 @@
+"""A plan holds little of a corpus in memory, and is the one that it would be with all of it there."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowledge import ids
+from knowledge.changes import Force, plan_source
+from knowledge.errors import TransientError
+from knowledge.model import Access, Unlisted
+from knowledge.report import count_documents
+from knowledge.settings import RefreshSettings, Settings, SourceSettings
+from knowledge.sources.registry import Scope
+from storage.current import CurrentRows
+from storage.lake import Lake
+from tasks.listing import list_scopes
+from tasks.models import Model
+from tasks.plan import plan_refresh
+from tasks.retries import Retries
+from tests.records import content_hash, failed, fingerprints, item, row, skipped
+
+PATHS = [f"{folder}{name}{extension}" for folder in ("", "sub/") for name in "abc" for extension in (".md", ".txt")]
+CONTENTS = ["one", "two", "the third"]
+
+
+class Place:
+    """A source that lists what a test says, and knows the contents of it."""
+
+    def __init__(self, items, unlisted=(), breaks_off=False):
+        self.items, self.unlisted, self.breaks_off = items, unlisted, breaks_off
+        self.hashed = []
+
+    def scan(self, prefix):
+        yield from (each for each in self.items if each.path.startswith(prefix))
+        yield from self.unlisted
+        if self.breaks_off:
+            raise TransientError("unreachable", "no answer")
+
+    def hash(self, path):
+        self.hashed.append(path)
+        (content,) = {
+            each.etag.removeprefix("touched-").removeprefix("etag-") for each in self.items if each.path == path
+        }
+        return content_hash(content)
+
+
+def scope(name="docs", prefix=""):
+    return Scope(SourceSettings(name=name, uri=f"shelf://{name}"), "default", prefix)
+
+
+class Rows:
+    """Current rows as storage gives them."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def each(self):
+        return iter(self._rows)
+
+    def named(self, document_ids):
+        wanted = set(document_ids)
+        return [each for each in self._rows if each.document_id in wanted]
+
+    def holding(self, content_hashes):
+        wanted = set(content_hashes)
+        return [each for each in self._rows if each.content_hash in wanted]
+
+
+def planned(current, scopes, prints, force=None):
+    models = {"default": Model("model@4", prints, Free)}
+    given = Settings(refresh=RefreshSettings(max_removed_documents=2))
+    return plan_refresh(given, scopes, current, models, force=force, retries=Retries(1, lambda _: None))
+
+
+class Free:
+    price_per_million_tokens = 0.0
+
+
+def told(change):
+    origin = change.origin.document_id if change.origin else None
+    return change.document_id, change.action, change.effort, change.reason, change.item, change.known, origin
+
+
+contents = st.sampled_from(CONTENTS)
+listed = st.builds(
+    lambda path, content, touched, access, elsewhere: item(
+        path,
+        content,
+        access=access,
+        etag=f"touched-etag-{content}" if touched else f"etag-{content}",
+        uri=f"file:///elsewhere/{path}" if elsewhere else f"file:///docs/{path}",
+    ),
+    st.sampled_from(PATHS),
+    contents,
+    st.integers(0, 4).map(lambda number: not number),
+    st.sampled_from([Access(), Access(), Access(), Access("organization", "acme")]),
+    st.integers(0, 6).map(lambda number: not number),
+)
+published = st.builds(
+    lambda path, content, made, source, print_: made(path, content, source=source, fingerprint=print_),
+    st.sampled_from(PATHS),
+    contents,
+    st.sampled_from([row, row, row, row, failed, skipped]),
+    st.sampled_from(["docs", "docs", "archive"]),
+    st.sampled_from(["ex1-ch1-em1"] * 4 + ["ex1-ch2-em1", "ex0-ch1-em1"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(listed, unique_by=lambda each: each.path, max_size=10),
+    st.lists(published, unique_by=lambda each: each.document_id, max_size=12),
+    st.sampled_from(["", "", "sub/"]),
+    st.sampled_from(["complete", "complete", "complete", "unlisted", "broken"]),
+)
+def test_plan_is_the_one_that_all_rows_in_memory_give(items, rows, prefix, end):
+    place = Place(items, [Unlisted("x", "denied")] if end == "unlisted" else [], end == "broken")
+    found = planned(Rows(rows), [(scope(prefix=prefix), place)], fingerprints())
+    (plan,) = found.sources
+    (listing,) = list_scopes([(scope(prefix=prefix), place)], Retries(1, lambda _: None))
+    whole = plan_source(listing, rows, fingerprints(), place.hash, RefreshSettings(max_removed_documents=2))
+    assert sorted(map(told, work(plan)), key=repr) == sorted(map(told, work(whole)), key=repr)
+    assert count_documents([plan]) == count_documents([whole])
+    assert (plan.refused, plan.warnings) == (whole.refused, whole.warnings)
+    touched = {each.known.document_id for each in work(plan) if each.known}
+    assert touched <= {each.document_id for each in found.known}
+
+
+def work(plan):
+    return [change for change in plan.changes if change.effort != "nothing"]
+
+
+def published_in(lake):
+    return CurrentRows(lake.snapshot(), {"default"})
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return Lake(str(tmp_path / "corpus"), create=True)
+
+
+def test_unchanged_documents_are_counted_and_take_no_row_and_no_item(lake):
+    lake.publish(lake.snapshot(), [row(path, path) for path in PATHS], "run-1")
+    place = Place([item(path, path) for path in PATHS[1:]] + [item("new.md", "new")])
+    found = planned(published_in(lake), [(scope(), place)], fingerprints())
+    (plan,) = found.sources
+    assert [told(change)[:2] for change in plan.changes] == [
+        (ids.document_id("default", "docs", "new.md"), "added"),
+        (ids.document_id("default", "docs", PATHS[0]), "removed"),
+    ]
+    assert (plan.settled, [each.path for each in found.known]) == (len(PATHS) - 1, [PATHS[0]])
+    assert place.hashed == []
+
+
+def test_document_of_two_scopes_that_changes_between_their_listings_is_not_taken_for_gone(lake):
+    """One scope holds the other, and the document is settled for the one only."""
+    lake.publish(lake.snapshot(), [row("sub/a.md"), row("b.md", "b")], "run-1")
+    before, after = Place([item("sub/a.md"), item("b.md", "b")]), Place([item("sub/a.md", "edited")])
+    found = planned(published_in(lake), [(scope(), before), (scope(prefix="sub/"), after)], fingerprints())
+    assert [[change.action for change in plan.changes] for plan in found.sources] == [[], ["changed"]]
+
+
+def test_new_document_takes_over_the_content_of_a_settled_one_of_another_source(lake):
+    lake.publish(lake.snapshot(), [row("x.md", "one", source="archive"), row("a.md", "two")], "run-1")
+    place = Place([item("a.md", "two"), item("copy.md", "one"), item("again.md", "two")])
+    (plan,) = planned(published_in(lake), [(scope(), place)], fingerprints()).sources
+    assert [(change.effort, change.reason) for change in plan.changes] == [
+        ("row", "same content as x.md"),
+        ("row", "same content as a.md"),
+    ]
+    assert place.hashed == ["copy.md", "again.md"]
+
+
+def test_reindex_looks_at_the_documents_that_it_is_for(lake):
+    lake.publish(lake.snapshot(), [row("a.md"), row("b.md", "b")], "run-1")
+    force = Force("extract", lambda each: each.path == "b.md")
+    (plan,) = planned(
+        published_in(lake), [(scope(), Place([item("a.md"), item("b.md", "b")]))], fingerprints(), force
+    ).sources
+    assert [(change.known.path, change.reason) for change in plan.changes] == [("b.md", "reindex asked for")]
+    assert count_documents([plan]).scanned == 1
+
+
+def test_plan_of_a_corpus_that_does_not_exist_yet(tmp_path):
+    models = {"default": Model("model@4", fingerprints(), Free)}
+    place = Place([item("a.md")])
+    (plan,) = plan_refresh(Settings(), [(scope(), place)], CurrentRows(None), models).sources
+    assert [change.action for change in plan.changes] == ["added"]
