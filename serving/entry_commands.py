@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ from serving.entry_reading import decisions as read_decisions
 from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VersionOption, settings_for
 from serving.output import print_json
-from storage.filters import restrict
-from storage.lake import Lake
+from storage.database import Connection
+from storage.filters import Caller, restrict
+from storage.lake import Lake, Snapshot
 from storage.snapshot_views import connect_snapshot
 
 
@@ -36,9 +38,7 @@ def entries(
 ) -> None:
     """List what is known from chat sessions."""
     snapshot = Lake(settings_for(config, corpus).corpus.root).snapshot(version)
-    with closing(connect_snapshot(snapshot)) as connection:
-        if (caller := caller_of(user, org)) is not None:
-            restrict(connection, caller)
+    with _views(snapshot, caller_of(user, org)) as connection:
         found = live_entries(connection, namespace, kind, contains)
         told = stories(connection, found) if history else {}
         if as_json:
@@ -50,6 +50,15 @@ def entries(
     for row in found:
         print_entry(row, opposite, told.get((row["namespace"], row["entry_id"])), texts)
     typer.echo("No entries." if not found else "1 entry." if len(found) == 1 else f"{len(found)} entries.")
+
+
+@contextmanager
+def _views(snapshot: Snapshot, caller: Caller | None) -> Iterator[Connection]:
+    """The views of a version, with nothing in them that the caller may not see."""
+    with closing(connect_snapshot(snapshot)) as connection:
+        if caller is not None:
+            restrict(connection, caller)
+        yield connection
 
 
 def _entry_json(entry: Row, story: EntryStory | None) -> dict[str, Any]:
@@ -76,9 +85,7 @@ def decisions(
 ) -> None:
     """List what was decided about entries, newest first."""
     snapshot = Lake(settings_for(config, corpus).corpus.root).snapshot(version)
-    with closing(connect_snapshot(snapshot)) as connection:
-        if (caller := caller_of(user, org)) is not None:
-            restrict(connection, caller)
+    with _views(snapshot, caller_of(user, org)) as connection:
         wanted = entry.removeprefix("entry:") if entry is not None else None
         found = read_decisions(connection, namespace, run, session, kind, wanted, limit)
         if as_json:

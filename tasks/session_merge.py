@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from knowledge.errors import TransientError, Verdict, classify
 from knowledge.model import Visibility
 from knowledge.sessions.candidates import fold
 from knowledge.sessions.compare import compare
+from knowledge.sessions.decisions import blank_decision
 from knowledge.sessions.effects import (
     Effects,
     Proposal,
@@ -27,7 +28,18 @@ from knowledge.sessions.effects import (
     rejected,
 )
 from knowledge.sessions.entry_rows import EntryScope, scope_of
-from knowledge.sessions.model import Candidate, Comparison, Decision, Draft, Entry, Refusal, Spent
+from knowledge.sessions.model import (
+    Candidate,
+    Comparison,
+    Decision,
+    DecisionKind,
+    Draft,
+    Entry,
+    Judge,
+    Refusal,
+    SessionRef,
+    Spent,
+)
 from knowledge.sessions.thresholds import candidate_threshold
 from storage.current import StoredVector
 from storage.entries import EntryText
@@ -254,18 +266,9 @@ def _decision(
     run: SessionRun,
     spent: Spent,
 ) -> Decision:
-    draft, stamp = given.draft, run.run.stamp
-    session = draft.session
-    return Decision(
-        decision_id=ids.decision_id(stamp.run_id, session.session_id, given.number),
-        namespace=session.owner.namespace,
-        kind=comparison.verdict,
-        judge=comparison.judge,
-        at=stamp.at,
-        run_id=stamp.run_id,
-        session_id=session.session_id,
-        session_uri=session.uri,
-        user_id=session.owner.user_id,
+    draft = given.draft
+    return replace(
+        _about(draft.session, given.number, comparison.verdict, comparison.judge, run),
         said_at=draft.said_at,
         evidence=draft.evidence,
         text=draft.text,
@@ -279,7 +282,6 @@ def _decision(
         candidates=tuple((each.entry.entry_id, each.score) for each in candidates),
         reasoning=_told(comparison.reasoning, draft.lowered),
         reason=comparison.reason,
-        undoes=None,
         spent=spent,
     )
 
@@ -289,30 +291,20 @@ def _told(reasoning: str, lowered: str | None) -> str:
 
 
 def _refused(refusal: Refusal, number: int, run: SessionRun, spent: Spent) -> Decision:
-    stamp, session = run.run.stamp, refusal.session
-    return Decision(
-        decision_id=ids.decision_id(stamp.run_id, session.session_id, number),
-        namespace=session.owner.namespace,
-        kind="quarantined" if refusal.quarantined else "refused",
-        judge="guard",
-        at=stamp.at,
-        run_id=stamp.run_id,
+    return replace(
+        _about(refusal.session, number, "quarantined" if refusal.quarantined else "refused", "guard", run),
+        text=refusal.text,
+        reasoning=refusal.detail,
+        reason=refusal.reason,
+        spent=spent,
+    )
+
+
+def _about(session: SessionRef, number: int, kind: DecisionKind, judge: Judge, run: SessionRun) -> Decision:
+    """A decision about something that a session said."""
+    return replace(
+        blank_decision(run.run.stamp, session.owner.namespace, session.session_id, number, kind, judge),
         session_id=session.session_id,
         session_uri=session.uri,
         user_id=session.owner.user_id,
-        said_at=None,
-        evidence=(),
-        text=refusal.text,
-        entry_kind=None,
-        access=None,
-        confidence=None,
-        entry_id=None,
-        adds=(),
-        retires=(),
-        links=(),
-        candidates=(),
-        reasoning=refusal.detail,
-        reason=refusal.reason,
-        undoes=None,
-        spent=spent,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knowledge import ids
 from knowledge.errors import SettingsError
 from knowledge.rows import Stamp
-from knowledge.sessions.model import Decision, Spent
+from knowledge.sessions.decisions import blank_decision
+from knowledge.sessions.model import Decision
 from knowledge.sessions.standing import in_force, standings
 
 
@@ -77,32 +77,7 @@ def rewritten(namespace: str, adds: tuple[str, ...], retires: tuple[str, ...], r
 
 
 def _by_operator(namespace: str, stamp: Stamp, subject: str) -> Decision:
-    return Decision(
-        decision_id=ids.decision_id(stamp.run_id, subject, 0),
-        namespace=namespace,
-        kind="undone",
-        judge="operator",
-        at=stamp.at,
-        run_id=stamp.run_id,
-        session_id=None,
-        session_uri=None,
-        user_id=None,
-        said_at=None,
-        evidence=(),
-        text="",
-        entry_kind=None,
-        access=None,
-        confidence=None,
-        entry_id=None,
-        adds=(),
-        retires=(),
-        links=(),
-        candidates=(),
-        reasoning="",
-        reason=None,
-        undoes=None,
-        spent=Spent(None, None),
-    )
+    return blank_decision(stamp, namespace, subject, 0, "undone", "operator")
 
 
 def _building_on(target: Decision, history: Sequence[Decision]) -> list[Decision]:
