@@ -46,6 +46,11 @@ class Answer:
     cost_usd: float = 0.0
     model: str = ""
 
+    @property
+    def usage(self) -> Usage:
+        """What it took, however often it was tried, as one call."""
+        return Usage(1, self.input_tokens, self.output_tokens, self.cost_usd)
+
 
 class LanguageModel:
     """A chat model behind OpenAI's API or a service that speaks it. May be used from several threads.

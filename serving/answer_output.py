@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 import typer
 
@@ -148,12 +149,22 @@ def _print_explanation(answer: Answer, width: int) -> None:
         lines.append(
             f"Fused: {how['fusion']}, {how['vector_weight']:g} on vectors, the best {how['depth']} of each side."
         )
+    if "rerank" in how:
+        lines.append(_reranked(how["rerank"], cached=how["cached"]))
     if "half_life_days" in how:
         lines.append(f"Recency: a score counts half after {how['half_life_days']:g} days, a quarter after twice that.")
     seconds = ", ".join(f"{stage} {value:.3f}" for stage, value in how["seconds"].items())
     lines.append("From the cache." if how["cached"] else f"Seconds: {seconds}.")
     for line in lines:
         typer.echo(_filled(line, width))
+
+
+def _reranked(judged: dict[str, Any], *, cached: bool) -> str:
+    told = f"Reranked: {judged['candidates']} candidates by {judged['by']}"
+    if cached or not judged["calls"]:
+        return f"{told}."
+    calls = "1 call" if judged["calls"] == 1 else f"{judged['calls']} calls"
+    return f"{told}, {calls}, {judged['tokens']} tokens, ${judged['cost_usd']:.6f}."
 
 
 def _counted(terms: dict[str, int]) -> str:

@@ -14,6 +14,7 @@ from knowledge.rank import aged, diversify
 from knowledge.rerank.base import CANDIDATES_PER_HIT
 from knowledge.rerank.registry import open_reranker
 from knowledge.settings import Settings
+from knowledge.spending import Usage
 from storage.database import Connection, tuples
 from storage.search import Hit
 
@@ -26,6 +27,26 @@ class Recency:
     """days after which a score counts half"""
     now: datetime
     """that ages count to; UTC"""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a reranker was asked."""
+
+    by: str
+    """id of the reranker"""
+    candidates: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a second look came to."""
+
+    hits: tuple[Hit, ...]
+    """best first"""
+    judged: Judged | None
+    """None if nothing was reranked"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +64,8 @@ class SecondLook:
         """Hits to search for when `k` are wanted."""
         return k if self == SecondLook() else k * CANDIDATES_PER_HIT
 
-    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> list[Hit]:
-        """The `k` best of the candidates.
+    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> Looked:
+        """Take the `k` best of the candidates.
 
         Args:
             hits: the candidates, best first.
@@ -57,28 +78,30 @@ class SecondLook:
             SettingsError: no reranker is configured, or it lacks something.
             TransientError: the language model did not answer usefully.
         """
+        judged = None
         if self.rerank:
-            hits = _reranked(hits, query, settings)
+            hits, judged = _reranked(hits, query, settings)
         if self.recency is not None:
             hits = _by_age(hits, self.recency)
         if self.diversify:
             hits = _diverse(hits, k, session)
-        return list(hits[:k])
+        return Looked(tuple(hits[:k]), judged)
 
 
-def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> list[Hit]:
+def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], Judged]:
     name = settings.search.rerank
     if name is None:
         raise SettingsError(
             'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, '
             'or to "llm" for the [llm] model'
         )
-    scores = open_reranker(name, settings.llm).scores(query, [_read(hit) for hit in hits]).tolist()
+    reranker = open_reranker(name, settings.llm)
+    judgement = reranker.judge(query, [_read(hit) for hit in hits])
     scored = [
         replace(hit, score=score, scores={**hit.scores, "rerank": score})
-        for hit, score in zip(hits, scores, strict=True)
+        for hit, score in zip(hits, judgement.scores.tolist(), strict=True)
     ]
-    return sorted(scored, key=lambda hit: -hit.score)
+    return sorted(scored, key=lambda hit: -hit.score), Judged(reranker.id, len(hits), judgement.usage)
 
 
 def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:

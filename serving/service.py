@@ -19,7 +19,7 @@ from serving.answer_cache import AnswerCache
 from serving.query_vectors import query_vectors
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.searchers import Searchers
-from serving.second_look import SecondLook
+from serving.second_look import Judged, SecondLook
 from storage.connect import open_index
 from storage.database import Connection, rows, tuples
 from storage.filters import Filters
@@ -257,7 +257,10 @@ class Reader:
         explanation["seconds"] = {**before, **explanation["seconds"]}
         watch = _Watch()
         if request.look != SecondLook():
-            hits = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
+            looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
+            hits = list(looked.hits)
+            if looked.judged is not None:
+                explanation["rerank"] = _told(looked.judged)
             watch.stage("second look")
         if request.min_score is not None:
             hits = [hit for hit in hits if hit.score >= request.min_score]
@@ -348,6 +351,17 @@ class Reader:
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         return self._lake.history(limit)
+
+
+def _told(judged: Judged) -> dict[str, Any]:
+    usage = judged.usage
+    return {
+        "by": judged.by,
+        "candidates": judged.candidates,
+        "calls": usage.calls,
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "cost_usd": round(usage.cost_usd, 6),
+    }
 
 
 class _Watch:

@@ -13,7 +13,7 @@ from knowledge.calls import Patience
 from knowledge.errors import TransientError
 from knowledge.json_reply import complaint, json_object
 from knowledge.llm import LanguageModel
-from knowledge.rerank.base import Scores
+from knowledge.rerank.base import Judgement, Scores
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger
 
@@ -56,33 +56,33 @@ class LlmReranker:
         self._model = LanguageModel(settings, "rerank", ledger, patience)
         self.id = f"llm:{self._model.model}"
 
-    def scores(self, query: str, texts: Sequence[str]) -> Scores:
+    def judge(self, query: str, texts: Sequence[str]) -> Judgement:
         """The model's judgement of each text.
 
         Raises:
             TransientError: `bad-reply`, the model did not rank the passages when it was asked again, either.
         """
         if not texts:
-            return np.zeros(0, np.float32)
+            return Judgement(np.zeros(0, np.float32))
         passages = [{"n": n, "text": text[:PASSAGE_CHARACTERS]} for n, text in enumerate(texts, start=1)]
         # In JSON a passage cannot end early and go on as something else.
         question = json.dumps({"question": query, "passages": passages}, ensure_ascii=False)
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": question}]
-        reply = self._model.ask(messages).text
+        first = self._model.ask(messages)
         try:
-            return _read(reply, len(texts))
+            return Judgement(_read(first.text, len(texts)), first.usage)
         except ValueError as error:
             again = f"This reply cannot be used: {complaint(error)}. Send the corrected JSON alone."
-            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": again}]
-        reply = self._model.ask(messages).text
+            messages += [{"role": "assistant", "content": first.text}, {"role": "user", "content": again}]
+        second = self._model.ask(messages)
         try:
-            return _read(reply, len(texts))
+            return Judgement(_read(second.text, len(texts)), first.usage + second.usage)
         except ValueError as error:
             raise TransientError(
                 "bad-reply",
                 f"the language model {self._model.model} was asked twice and did not rank the passages: "
-                f"{complaint(error)} (it said {reply[:_SHOWN]!r}); search without --rerank, or set another model in "
-                "[llm]",
+                f"{complaint(error)} (it said {second.text[:_SHOWN]!r}); search without --rerank, or set another model "
+                "in [llm]",
             ) from error
 
 

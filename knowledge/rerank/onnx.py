@@ -21,7 +21,7 @@ from knowledge.onnx_model import (
     read_json,
     tokenizer_file,
 )
-from knowledge.rerank.base import Scores
+from knowledge.rerank.base import Judgement, Scores
 
 
 class CrossEncoder:
@@ -57,9 +57,9 @@ class CrossEncoder:
         self._tokenizer = load_tokenizer(plain_tokenizer(tokenizer), tokenizer)
         self._tokenizer.enable_truncation(max_tokens({}, read_json(root / "tokenizer_config.json"), config))
         # Whatever is wrong with the model shows before the first search.
-        self.scores("a", ["b"])
+        self.judge("a", ["b"])
 
-    def scores(self, query: str, texts: Sequence[str]) -> Scores:
+    def judge(self, query: str, texts: Sequence[str]) -> Judgement:
         """Probability that each text answers the query."""
         pairs = self._tokenizer.encode_batch_fast([(query, text) for text in texts])
         found = np.zeros(len(texts), np.float32)
@@ -68,7 +68,7 @@ class CrossEncoder:
             feed = {name: given[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
             (output,) = self._session.run([self._output], feed)
             found[batch] = self._probabilities(np.asarray(output, np.float32), len(batch))
-        return found
+        return Judgement(found)
 
     def _probabilities(self, output: npt.NDArray[np.float32], pairs: int) -> Scores:
         rows = output.reshape(pairs, -1) if output.ndim in {1, 2} and len(output) == pairs else None

@@ -13,7 +13,7 @@ import pytest
 from knowledge.errors import SettingsError
 from knowledge.settings import SearchSettings, Settings
 from knowledge.settings_llm import LlmSettings
-from serving.second_look import SecondLook
+from serving.second_look import Looked, SecondLook
 from storage.filters import Filters
 from storage.search import Hit, Searcher
 from tests.knowledge.rerank.tiny_cross_encoder import build_folder, probability
@@ -36,7 +36,12 @@ class Found:
         searcher = Searcher(self.session, Filters(), self._shelf.settings)
         return searcher.search("walnut", {EMBEDDER: QUERY}, "vector", k)
 
-    def look(self, k: int = 3, hits: Sequence[Hit] | None = None, settings: Settings | None = None, **what: bool):
+    def look(self, *given: Any, **what: bool) -> list[Hit]:
+        return list(self.looked(*given, **what).hits)
+
+    def looked(
+        self, k: int = 3, hits: Sequence[Hit] | None = None, settings: Settings | None = None, **what: bool
+    ) -> Looked:
         hits = self.candidates() if hits is None else hits
         return SecondLook(**what).apply(hits, "walnut", k, self.session, settings or Settings())
 
@@ -150,7 +155,7 @@ def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
         }
         scores = {"walnut lunch": 1.0, "walnut kiln": 0.99, "walnut menu": 0.98, "walnut kiln dry": 0.0}
         hits = [Hit(score, {}, rows[text]) for text, score in scores.items()]
-        chosen = SecondLook(diversify=True).apply(hits, "walnut", 3, connection, Settings())
+        chosen = SecondLook(diversify=True).apply(hits, "walnut", 3, connection, Settings()).hits
     assert texts(chosen) == ["walnut lunch", "walnut menu", "walnut kiln"]
 
 

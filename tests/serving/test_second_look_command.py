@@ -86,6 +86,31 @@ def test_the_language_model_is_asked_once_for_a_search(kilns):
     assert len(json.loads(server.bodies[0]["messages"][1]["content"])["passages"]) == 6
 
 
+def test_explanation_tells_what_reranking_took(kilns):
+    judged = [{"n": n, "score": 0.5} for n in range(1, 7)]
+    said_so = said(json.dumps({"ranking": judged}), tokens=(800, 20))
+    with ChatServer([said_so, said_so]) as server:
+        model = [f'base_url = "{server.url}"', "price_per_million_input_tokens = 10"]
+        configure(kilns, "llm", "[llm]", 'model = "m"', *model, "price_per_million_output_tokens = 100")
+        told = kilns("search", "walnut", "-k", 2, "--rerank", "--explain", "--json").json
+        shown = kilns("search", "walnut", "-k", 2, "--rerank", "--explain").stdout
+    assert told["explanation"]["rerank"] == {
+        "by": "llm:m",
+        "candidates": 6,
+        "calls": 1,
+        "tokens": 820,
+        "cost_usd": 0.01,
+    }
+    assert "Reranked: 6 candidates by llm:m, 1 call, 820 tokens, $0.010000." in shown.splitlines()
+
+
+def test_reranking_on_this_machine_tells_no_cost(kilns):
+    build_folder(kilns.folder / "models" / "tiny")
+    configure(kilns, "onnx:models/tiny")
+    shown = kilns("search", "walnut", "-k", 2, "--rerank", "--explain").stdout
+    assert "Reranked: 6 candidates by onnx:tiny." in shown.splitlines()
+
+
 @pytest.mark.parametrize(
     ("rerank", "message"),
     [

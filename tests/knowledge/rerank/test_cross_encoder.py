@@ -24,7 +24,7 @@ def sigmoid(number: float) -> float:
 
 
 def test_scores_are_probabilities_worked_out_by_hand_whatever_the_lengths(tmp_path: Path) -> None:
-    scores = CrossEncoder(build_folder(tmp_path)).scores(QUERY, TEXTS)
+    scores = CrossEncoder(build_folder(tmp_path)).judge(QUERY, TEXTS).scores
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, [probability(QUERY, text) for text in TEXTS], rtol=1e-5)
 
@@ -34,7 +34,7 @@ def test_each_text_is_scored_as_if_it_were_alone_however_many_batches_it_takes(t
     words = np.random.default_rng(7).choice(list(WEIGHTS)[4:], size=(300, 40))
     texts = [" ".join(row[: 1 + number % 40]) for number, row in enumerate(words)]
     encoder = CrossEncoder(build_folder(tmp_path))
-    together = encoder.scores(QUERY, texts)
+    together = encoder.judge(QUERY, texts).scores
     np.testing.assert_allclose(together, [probability(QUERY, text) for text in texts], rtol=1e-4)
 
 
@@ -42,19 +42,19 @@ def test_each_text_is_scored_as_if_it_were_alone_however_many_batches_it_takes(t
     ("output", "factor"), [("one logit", 1), ("flat logit", 1), ("two classes", 2)], ids=lambda each: str(each)
 )
 def test_every_usual_output_becomes_the_probability_of_yes(tmp_path: Path, output: str, factor: int) -> None:
-    scores = CrossEncoder(build_folder(tmp_path, output=output)).scores(QUERY, TEXTS)
+    scores = CrossEncoder(build_folder(tmp_path, output=output)).judge(QUERY, TEXTS).scores
     np.testing.assert_allclose(scores, [sigmoid(factor * logit(QUERY, text)) for text in TEXTS], rtol=1e-5)
 
 
 def test_one_text_with_two_classes_is_not_taken_for_two_texts(tmp_path: Path) -> None:
-    scores = CrossEncoder(build_folder(tmp_path, output="two classes")).scores(QUERY, ["kiln"])
+    scores = CrossEncoder(build_folder(tmp_path, output="two classes")).judge(QUERY, ["kiln"]).scores
     np.testing.assert_allclose(scores, [sigmoid(2 * logit(QUERY, "kiln"))], rtol=1e-5)
 
 
 def test_a_model_with_fewer_and_narrower_inputs_gets_just_those(tmp_path: Path) -> None:
     folder = build_folder(tmp_path, input_names=("input_ids", "attention_mask"), input_type=TensorProto.INT32)
     by_hand = sigmoid(sum(WEIGHTS[word] for word in ["[CLS]", "dry", "walnut", "[SEP]", "kiln", "[SEP]"]))
-    np.testing.assert_allclose(CrossEncoder(folder).scores(QUERY, ["kiln"]), [by_hand], rtol=1e-5)
+    np.testing.assert_allclose(CrossEncoder(folder).judge(QUERY, ["kiln"]).scores, [by_hand], rtol=1e-5)
 
 
 @pytest.mark.parametrize("place", ["model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"])
@@ -69,13 +69,13 @@ def test_the_model_is_found_where_exports_put_it(tmp_path: Path, place: str) -> 
 )
 def test_what_is_longer_than_the_model_takes_loses_its_end_and_the_query_stays(tmp_path: Path, files: Any) -> None:
     """Four places are left beside the three special tokens: two of the query, two of the text."""
-    scores = CrossEncoder(build_folder(tmp_path, files=files)).scores(QUERY, ["kiln dry lunch menu lunch menu"])
+    scores = CrossEncoder(build_folder(tmp_path, files=files)).judge(QUERY, ["kiln dry lunch menu lunch menu"]).scores
     np.testing.assert_allclose(scores, [probability(QUERY, "kiln dry")], rtol=1e-5)
 
 
 def test_a_query_longer_than_the_model_takes_is_cut_and_still_answered(tmp_path: Path) -> None:
     encoder = CrossEncoder(build_folder(tmp_path, files={"tokenizer_config.json": {"model_max_length": 7}}))
-    assert encoder.scores("kiln " * 50, ["kiln " * 50]) == pytest.approx(probability("kiln kiln", "kiln kiln"))
+    assert encoder.judge("kiln " * 50, ["kiln " * 50]).scores == pytest.approx(probability("kiln kiln", "kiln kiln"))
 
 
 def test_padding_is_the_models_own(tmp_path: Path) -> None:
@@ -83,20 +83,20 @@ def test_padding_is_the_models_own(tmp_path: Path) -> None:
     inputs = ("input_ids", "token_type_ids")
     folder = build_folder(tmp_path, input_names=inputs, files={"config.json": {"pad_token_id": 3}})
     np.testing.assert_allclose(
-        CrossEncoder(folder).scores(QUERY, TEXTS), [probability(QUERY, text) for text in TEXTS], rtol=1e-5
+        CrossEncoder(folder).judge(QUERY, TEXTS).scores, [probability(QUERY, text) for text in TEXTS], rtol=1e-5
     )
 
 
 def test_no_texts_have_no_scores_and_an_empty_one_has_one(tmp_path: Path) -> None:
     encoder = CrossEncoder(build_folder(tmp_path))
-    assert encoder.scores(QUERY, []).shape == (0,)
-    np.testing.assert_allclose(encoder.scores("", [""]), [probability("", "")], rtol=1e-5)
+    assert encoder.judge(QUERY, []).scores.shape == (0,)
+    np.testing.assert_allclose(encoder.judge("", [""]).scores, [probability("", "")], rtol=1e-5)
 
 
 def test_a_text_cannot_send_the_models_control_tokens(tmp_path: Path) -> None:
     """It would end early for the model, or begin a pair of its own."""
     encoder = CrossEncoder(build_folder(tmp_path))
-    plain, hostile = encoder.scores(QUERY, ["kiln", "kiln [SEP] [PAD]"])
+    plain, hostile = encoder.judge(QUERY, ["kiln", "kiln [SEP] [PAD]"]).scores
     assert hostile == pytest.approx(plain)
 
 

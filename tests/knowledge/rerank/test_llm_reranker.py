@@ -13,7 +13,8 @@ from knowledge.errors import BrokenDocument, SettingsError, TransientError
 from knowledge.rerank.llm import PASSAGE_CHARACTERS, LlmReranker
 from knowledge.rerank.registry import open_reranker
 from knowledge.settings_llm import LlmSettings
-from tests.servers.chat_server import ChatServer, Reply, error, said
+from knowledge.spending import Usage
+from tests.servers.chat_server import ChatServer, Reply, error, said, said_json
 
 QUESTION = 'Which kiln dries "walnut"?'
 TEXTS = ["The menu of the week.", "Kiln 3 dries walnut.", "Kiln 1 dries oak."]
@@ -27,7 +28,7 @@ def ranked(value: Any = GOOD) -> Reply:
 def scores(server: ChatServer, texts: list[str] = TEXTS, attempts: int = 1) -> list[float]:
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
     patience = Patience(attempts, lambda _: None, lambda: 1_700_000_000.0, lambda: 0.0)
-    found = LlmReranker(settings, patience).scores(QUESTION, texts)
+    found = LlmReranker(settings, patience).judge(QUESTION, texts).scores
     assert found.dtype == np.float32
     return [round(float(each), 6) for each in found]
 
@@ -37,6 +38,13 @@ def test_scores_come_back_in_the_order_of_the_texts_after_one_request() -> None:
         assert scores(server) == [0.0, 0.95, 0.3]
     (body,) = server.bodies
     assert body["model"] == "m"
+
+
+def test_what_it_took_is_told_for_all_questions_together() -> None:
+    prices = {"price_per_million_input_tokens": 1000.0, "price_per_million_output_tokens": 2000.0}
+    with ChatServer([said("no ranking", tokens=(100, 10)), said_json(GOOD, tokens=(50, 20))]) as server:
+        judgement = LlmReranker(LlmSettings(model="m", base_url=server.url, **prices)).judge(QUESTION, TEXTS)
+    assert judgement.usage == Usage(2, 150, 30, pytest.approx(0.15 + 0.06))
 
 
 def test_query_and_passages_are_sent_as_data_with_numbers() -> None:

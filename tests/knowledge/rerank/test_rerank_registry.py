@@ -30,11 +30,11 @@ def reranker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reranke
 
 
 def test_every_reranker_gives_one_score_from_zero_to_one_per_text(reranker: Reranker) -> None:
-    scores = reranker.scores("dry", TEXTS)
+    scores = reranker.judge("dry", TEXTS).scores
     assert (scores.shape, scores.dtype) == ((3,), np.float32)
     assert ((scores >= 0) & (scores <= 1)).all()
     assert scores.argmin() == 1
-    assert reranker.scores("dry", []).shape == (0,)
+    assert reranker.judge("dry", []).scores.shape == (0,)
     kind, _, model = reranker.id.partition(":")
     assert kind in {"onnx", "llm"}
     assert model
