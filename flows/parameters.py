@@ -59,6 +59,9 @@ class SessionsParameters(Parameters):
     review: bool = Field(
         False, title="Review", description="Wait for a person's answer about merges before anything is published."
     )
+    again: bool = Field(
+        False, title="Again", description="Ask again about parts of sessions that were quarantined before."
+    )
 
     def subject(self) -> str:
         names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]

@@ -55,6 +55,8 @@ class SessionsRequest:
     targets: tuple[str, ...] = ()
     namespace: str | None = None
     owner: AdHoc = field(default_factory=AdHoc)
+    again: bool = False
+    """ask again about what was quarantined"""
 
 
 class SessionsObserver(Protocol):
@@ -111,7 +113,7 @@ def run_sessions(
     # Nothing is made for a run that cannot ask anybody.
     LanguageModel(settings.llm, "distill")
     run = open_run(settings, scopes)
-    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd)) as session_run:
+    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.again) as session_run:
         try:
             plan = engine.step("plan", lambda: _plan(session_run, scopes))
             learned = _learn(plan, session_run, engine, observer)
@@ -165,7 +167,8 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
             prompts_of(settings).distill,
             fetching,
             "plan",
-            asker=PlannedAnswers(settings.llm.model or "", answers),
+            again=request.again,
+            asker=PlannedAnswers(settings.llm.model or "", answers, again=request.again),
             retries=retries,
         )
     finally:
@@ -194,6 +197,7 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
     base, settings = run.run, run.run.settings
     rows = current_rows(base.base, {scope.namespace for scope in scopes}, what="knowledge")
     budget = settings.sessions.budget_usd
+    answers = Answers(base.lake.layout)
     plan = plan_sessions(
         settings,
         [(scope, base.sources[scope.namespace, scope.name]) for scope in scopes],
@@ -201,7 +205,8 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
         run.prompts.distill,
         base.fetching,
         base.stamp.run_id,
-        asker=PlannedAnswers(run.asker.model, Answers(base.lake.layout)) if budget is not None else None,
+        again=run.again,
+        asker=None if budget is None else PlannedAnswers(run.asker.model, answers, again=run.again),
         keep=run.spool.keep,
         retries=base.retries,
         check_cancelled=base.check_cancelled,
@@ -254,10 +259,10 @@ def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
     failed = {row.document_id for row in outcome.rows if row.status == "failed"}
     for found in plan.sessions:
         if found.ref.session_id in failed:
-            counts["grown" if found.grown else "new"] -= 1
+            counts[found.change] -= 1
             counts["failed"] += 1
         elif found.ref.session_id in outcome.taken:
-            counts["grown" if found.grown else "new"] -= 1
+            counts[found.change] -= 1
             counts["unchanged"] += 1
     return counts
 
@@ -273,7 +278,7 @@ def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
         "version_after": report.version,
         "scanned": counts["scanned"],
         "added": counts["new"],
-        "changed": counts["grown"],
+        "changed": counts["grown"] + counts["again"],
         "unchanged": counts["unchanged"],
         "failed": counts["failed"],
         **_spent(run),

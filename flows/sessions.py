@@ -50,7 +50,7 @@ def run_sessions_request(
     """
     caller = _Caller(request, observer, alone, review=review)
     parameters = SessionsParameters(
-        namespace=request.namespace, targets=list(request.targets), review=review is not None
+        namespace=request.namespace, targets=list(request.targets), review=review is not None, again=request.again
     )
     with calling(_caller, caller):
         sessions(parameters, corpus=request.settings.corpus.root)
@@ -80,7 +80,8 @@ def sessions(
     if caller:
         request, review = caller.request, caller.review
     else:
-        request = SessionsRequest(settings_of_run(config, corpus), tuple(parameters.targets), parameters.namespace)
+        settings, targets = settings_of_run(config, corpus), tuple(parameters.targets)
+        request = SessionsRequest(settings, targets, parameters.namespace, again=parameters.again)
         review = wait_for_review if parameters.review else None
     scopes = session_scopes(request)
     tag(scopes)

@@ -58,6 +58,8 @@ def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
         typer.echo(f"  ... and {len(told) - len(shown)} more; -v shows all, `parquetry decisions` lists them")
     for reason, count in reasons(report.decisions).items():
         typer.echo(f"  {count} x {reason}")
+    if report.entries["quarantined"]:
+        typer.echo("  what is quarantined is asked about again with: parquetry sessions refresh --retry-quarantined")
 
 
 def _scope(decision: Decision) -> str:
@@ -79,7 +81,7 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     typer.echo(f"{counted(counts['scanned'], 'session')}: {', '.join(parts) or 'nothing to do'}.")
     shown = plan.sessions if verbose else plan.sessions[:SHOWN_ENTRIES]
     for found in shown:
-        typer.echo(f"  {'grown' if found.grown else 'new'} {found.ref.uri}")
+        typer.echo(f"  {found.change} {found.ref.uri}")
     if len(shown) < len(plan.sessions):
         typer.echo(f"  ... and {len(plan.sessions) - len(shown)} more; -v shows all")
     for failure in plan.failures[:SHOWN_FAILURES]:

@@ -33,15 +33,23 @@ class KeptAnswers:
         answers: of the corpus.
         ledger: of the run.
         check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
+        again: ask once more where a kept answer is not what was asked for.
     """
 
     def __init__(
-        self, settings: LlmSettings, answers: Answers, ledger: Ledger, check_cancelled: Callable[[], None]
+        self,
+        settings: LlmSettings,
+        answers: Answers,
+        ledger: Ledger,
+        check_cancelled: Callable[[], None],
+        *,
+        again: bool = False,
     ) -> None:
         self._settings = settings
         self._answers = answers
         self._ledger = ledger
         self._check_cancelled = check_cancelled
+        self._again = again
         self._lock = threading.Lock()
         self._models: dict[Purpose, LanguageModel] = {}
         self._in_work: dict[Key, Future[Answer]] = {}
@@ -73,7 +81,7 @@ class KeptAnswers:
         if other is not None:
             return self._awaited(other)
         try:
-            answer = self._kept(key) or self._bought(question, key)
+            answer = self._kept(question, key) or self._bought(question, key)
             mine.set_result(answer)
             return answer
         finally:
@@ -89,10 +97,11 @@ class KeptAnswers:
         self._count()
         return answer
 
-    def _kept(self, key: Key) -> Answer | None:
+    def _kept(self, question: Question, key: Key) -> Answer | None:
         answer = kept_answer(self._answers, key)
-        if answer is not None:
-            self._count()
+        if answer is None or (self._again and not question.is_answered_by(answer.text)):
+            return None
+        self._count()
         return answer
 
     def _count(self) -> None:
@@ -118,21 +127,23 @@ class PlannedAnswers:
     Args:
         model: name of the language model.
         answers: of the corpus; None if there is no corpus yet.
+        again: the run will ask once more where a kept answer is not what was asked for.
     """
 
-    def __init__(self, model: str, answers: Answers | None) -> None:
+    def __init__(self, model: str, answers: Answers | None, *, again: bool = False) -> None:
         self.model = model
         self._answers = answers
+        self._again = again
 
     def ask(self, question: Question) -> Answer:
         """The answer to a question.
 
         Raises:
-            Unanswered: nobody has asked it.
+            Unanswered: nobody has asked it, or it has to be asked again.
         """
         key = key_of(question, self.model)
         answer = kept_answer(self._answers, key) if self._answers else None
-        if answer is None:
+        if answer is None or (self._again and not question.is_answered_by(answer.text)):
             raise Unanswered
         return answer
 

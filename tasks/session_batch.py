@@ -10,7 +10,7 @@ from knowledge.errors import Verdict, classify
 from knowledge.sessions.distill import distill
 from knowledge.sessions.model import Draft, Refusal, Spent
 from knowledge.sessions.recalled import recalled_texts
-from knowledge.sessions.windows import windows
+from knowledge.sessions.windows import Stretch, stretch_of, windows_to_read
 from tasks.engine import Shell
 from tasks.session_reading import FoundSession
 from tasks.session_run import SessionRun
@@ -40,6 +40,8 @@ class LearnedSession:
     spent: Spent
     failed: Verdict | None
     """why nothing came of it; then there are no drafts"""
+    quarantined: tuple[Stretch, ...] = ()
+    """messages of which nothing was learned because the replies were of no use"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +129,18 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     drafts: list[Draft] = []
     refusals: list[Refusal] = []
     spent: list[Spent] = []
-    for window in windows(transcript, found.first_new, settings):
+    quarantined: list[Stretch] = []
+    for window in windows_to_read(transcript, found.first_new, found.again, settings):
         run.run.check_cancelled()
         got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
         drafts.extend(got.drafts)
         refusals.extend(got.refusals)
         spent.append(got.spent)
+        if any(refusal.quarantined for refusal in got.refusals):
+            quarantined.append(stretch_of(transcript, window))
     model, version = run.asker.model, run.prompts.distill.version
-    return LearnedSession(found, tuple(drafts), tuple(refusals), total(spent, model, version), None)
+    cost = total(spent, model, version)
+    return LearnedSession(found, tuple(drafts), tuple(refusals), cost, None, tuple(quarantined))
 
 
 def _failed(found: FoundSession, verdict: Verdict) -> LearnedSession:

@@ -16,9 +16,17 @@ from knowledge.sessions.distill import distill, estimated_tokens
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.prompts import Prompt
 from knowledge.sessions.recalled import recalled_texts
-from knowledge.sessions.report import failure_json
-from knowledge.sessions.session_rows import SessionFile, file_id, owner_of, reason_to_read
-from knowledge.sessions.windows import windows
+from knowledge.sessions.report import SESSION_COUNTS, failure_json
+from knowledge.sessions.session_rows import (
+    FileKey,
+    SessionFile,
+    file_id,
+    file_key_of,
+    owner_of,
+    quarantined_of,
+    reason_to_read,
+)
+from knowledge.sessions.windows import windows_to_read
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
@@ -65,7 +73,7 @@ class SessionPlan:
     sessions: tuple[FoundSession, ...]
     """of which something is to be learned, the oldest first"""
     counts: Mapping[str, int]
-    """scanned, new, grown, unchanged, failed"""
+    """by name: SESSION_COUNTS"""
     failures: tuple[Failure, ...]
     """what could not be listed, and sessions that failed before and are not tried again"""
     warnings: tuple[str, ...]
@@ -84,7 +92,7 @@ class SessionPlan:
                 "cost_usd": round(estimate.cost_usd, 6) if estimate.priced else None,
             },
             "to_read": [
-                {"uri": found.ref.uri, "change": "grown" if found.grown else "new", "messages": found.mark.messages}
+                {"uri": found.ref.uri, "change": found.change, "messages": found.mark.messages}
                 for found in self.sessions
             ],
             "failures": [failure_json(failure) for failure in self.failures],
@@ -107,7 +115,7 @@ class Estimator:
         """Add a session."""
         chosen = self.settings.sessions
         recalled = recalled_texts(transcript.messages)
-        for window in windows(transcript, found.first_new, chosen):
+        for window in windows_to_read(transcript, found.first_new, found.again, chosen):
             try:
                 distill(window, found.ref, found.at, recalled, self.asker, self.prompt, chosen)
                 self.kept += 1
@@ -134,12 +142,16 @@ class Known:
     sessions: Mapping[str, DocumentRow]
     """by id"""
 
-    def of_file(self) -> Mapping[tuple[str, str, str], list[DocumentRow]]:
-        """The sessions of each file: (namespace, source, path) -> rows."""
-        found: dict[tuple[str, str, str], list[DocumentRow]] = defaultdict(list)
+    def of_file(self) -> Mapping[FileKey, list[DocumentRow]]:
+        """The sessions of each file."""
+        found: dict[FileKey, list[DocumentRow]] = defaultdict(list)
         for row in self.sessions.values():
-            found[row.namespace, row.source, str(row.metadata.get("file"))].append(row)
+            found[file_key_of(row)].append(row)
         return found
+
+    def quarantined(self) -> frozenset[FileKey]:
+        """The files with a session of which something was quarantined."""
+        return frozenset(file_key_of(row) for row in self.sessions.values() if quarantined_of(row))
 
 
 def known_of(rows: Sequence[DocumentRow]) -> Known:
@@ -158,6 +170,7 @@ def plan_sessions(
     fetching: Fetching,
     run_id: str,
     *,
+    again: bool = False,
     asker: PlannedAnswers | None = None,
     keep: Callable[[Transcript], Kept] | None = None,
     retries: Retries | None = None,
@@ -172,6 +185,7 @@ def plan_sessions(
         prompt: for learning.
         fetching: reads the files.
         run_id: for failures.
+        again: read again what was quarantined.
         asker: knows which answers are kept; None if nobody asks for the cost.
         keep: puts a session aside; None for a plan that is only looked at.
         retries: of the run, if it is one.
@@ -186,7 +200,8 @@ def plan_sessions(
     def fingerprint(file: SessionFile) -> str:
         return session_fingerprint(settings, prompt, file.owner)
 
-    to_read = [file for file in files if reason_to_read(file, fingerprint(file))]
+    quarantined = known.quarantined() if again else frozenset()
+    to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
     estimator = Estimator(settings, prompt, asker) if asker else None
     reader = Reader(
         fetching,
@@ -196,8 +211,9 @@ def plan_sessions(
         keep,
         estimator.look if estimator else None,
         check_cancelled,
+        quarantined,
     )
-    read = sorted(reader.read(to_read), key=lambda each: (each.file.namespace, each.file.source, each.file.item.path))
+    read = sorted(reader.read(to_read), key=lambda each: each.file.key)
     sessions = sorted((found for each in read for found in each.found), key=attrgetter("at", "ref.session_id"))
     unread_rows = _rows_of_unread(files, to_read, known)
     before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
@@ -242,14 +258,13 @@ def _files(scopes: Sequence[Scope], listings: Sequence[Listing], known: Known) -
 
 def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile], known: Known) -> list[DocumentRow]:
     """The sessions of the files that need not be read again, and those of these files that failed."""
-    reading = {(file.namespace, file.source, file.item.path) for file in to_read}
+    reading = {file.key for file in to_read}
     of_file = known.of_file()
     found: list[DocumentRow] = []
     for file in files:
-        key = (file.namespace, file.source, file.item.path)
-        if key in reading:
+        if file.key in reading:
             continue
-        rows = of_file.get(key, [])
+        rows = of_file.get(file.key, [])
         found.extend(rows)
         if file.known is not None and file.known.status == "failed" and not any(row.status == "failed" for row in rows):
             found.append(file.known)
@@ -274,16 +289,14 @@ def _warnings(
 def _counts(
     read: Sequence[ReadFile], sessions: Sequence[FoundSession], unread_rows: Sequence[DocumentRow]
 ) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    counts["grown"] = sum(found.grown for found in sessions)
-    counts["new"] = len(sessions) - counts["grown"]
+    counts: Counter[str] = Counter(found.change for found in sessions)
     counts["failed"] = sum(row.status == "failed" for row in unread_rows)
     counts["unchanged"] = sum(row.status == "indexed" for row in unread_rows)
     for each in read:
         counts["failed"] += len(each.failed) + (each.refused is not None and each.refused[1].fate != "skip")
         counts["unchanged"] += each.sessions - len(each.found) - len(each.failed)
     counts["scanned"] = counts.total()
-    return {name: counts[name] for name in ("scanned", "new", "grown", "unchanged", "failed")}
+    return {name: counts[name] for name in SESSION_COUNTS}
 
 
 def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> list[Failure]:

@@ -11,7 +11,8 @@ from knowledge.errors import PublishConflict, Verdict
 from knowledge.model import DocumentRow
 from knowledge.sessions.effects import Proposal
 from knowledge.sessions.model import Decision
-from knowledge.sessions.session_rows import failed_row, file_row, session_row
+from knowledge.sessions.session_rows import FileKey, failed_row, file_row, session_row
+from knowledge.sessions.windows import Stretch
 from storage.current import current_rows
 from storage.entries import EntryWriter, Learned
 from storage.lake import Snapshot
@@ -76,13 +77,14 @@ def publish_learned(
     """
     writer = EntryWriter(run.run.lake, run.run.stamp)
     failed = {each.found.ref.session_id: each.failed for each in learned if each.failed is not None}
+    quarantined = {each.found.ref.session_id: each.quarantined for each in learned}
     reviewed = _Reviewed(review)
     base, taken, others = run.run.base, frozenset[str](), Known({}, {})
     for _ in range(ATTEMPTS):
         run.run.check_cancelled()
         good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
         merged = _merged(run, base, good, failed, reviewed)
-        rows = _rows(run, plan, failed, taken, others)
+        rows = _rows(run, plan, failed, quarantined, taken, others)
         try:
             version = base.version
             if rows:
@@ -130,21 +132,24 @@ def _taken(plan: SessionPlan, others: Known) -> frozenset[str]:
 
 
 def _rows(
-    run: SessionRun, plan: SessionPlan, failed: Mapping[str, Verdict], taken: Collection[str], others: Known
+    run: SessionRun,
+    plan: SessionPlan,
+    failed: Mapping[str, Verdict],
+    quarantined: Mapping[str, Sequence[Stretch]],
+    taken: Collection[str],
+    others: Known,
 ) -> tuple[DocumentRow, ...]:
     """The rows of the sessions and of the files that were read."""
     rows: list[DocumentRow] = []
-    verdicts: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
+    verdicts: dict[FileKey, list[Verdict]] = defaultdict(list)
     for found in plan.sessions:
         verdict = failed.get(found.ref.session_id)
         if verdict is not None:
-            file = found.file
-            verdicts[file.namespace, file.source, file.item.path].append(verdict)
+            verdicts[found.file.key].append(verdict)
         if found.ref.session_id not in taken:
-            rows.append(_session_row(run, found, verdict))
+            rows.append(_session_row(run, found, verdict, quarantined.get(found.ref.session_id, ())))
     for read in plan.files:
-        file = read.file
-        row = _file_row(run, read, verdicts[file.namespace, file.source, file.item.path])
+        row = _file_row(run, read, verdicts[read.file.key])
         now = others.files.get(row.document_id)
         if now is None or (now.content_hash, now.fingerprint, now.status) != (
             row.content_hash,
@@ -155,10 +160,20 @@ def _rows(
     return tuple(rows)
 
 
-def _session_row(run: SessionRun, found: FoundSession, verdict: Verdict | None) -> DocumentRow:
+def _session_row(
+    run: SessionRun, found: FoundSession, verdict: Verdict | None, quarantined: Sequence[Stretch]
+) -> DocumentRow:
     fingerprint = session_fingerprint(run.run.settings, run.prompts.distill, found.file.owner)
     row = session_row(
-        found.file, found.known, found.name, found.title, found.mark, found.at, fingerprint, run.run.stamp
+        found.file,
+        found.known,
+        found.name,
+        found.title,
+        found.mark,
+        found.at,
+        fingerprint,
+        run.run.stamp,
+        (*found.left, *quarantined),
     )
     return row if verdict is None else failed_row(row, found.known, "distill", verdict)
 

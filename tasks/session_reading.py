@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
 from knowledge import ids
 from knowledge.errors import SkippedDocument, Verdict, classify
 from knowledge.model import DocumentRow, RawDocument
 from knowledge.sessions.model import SessionRef, Transcript
-from knowledge.sessions.session_rows import SessionFile, mark_of, session_id, session_uri
+from knowledge.sessions.session_rows import (
+    FileKey,
+    SessionFile,
+    mark_of,
+    quarantined_of,
+    session_id,
+    session_uri,
+)
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.registry import read_transcripts
-from knowledge.sessions.windows import Mark, first_new, processed_mark
+from knowledge.sessions.windows import Mark, Stretch, first_new, processed_mark
 from tasks.fetching import AT_A_TIME, Fetching
 from tasks.session_spool import Kept
 
@@ -41,11 +49,17 @@ class FoundSession:
     """UTC, of its last message"""
     kept: Kept | None
     """where it waits; None in a plan"""
+    again: tuple[Stretch, ...] = ()
+    """what of it is read again because it was quarantined"""
+    left: tuple[Stretch, ...] = ()
+    """what of it was quarantined and is left so"""
 
     @property
-    def grown(self) -> bool:
-        """Whether its beginning was read before."""
-        return self.first_new > 0
+    def change(self) -> Literal["new", "grown", "again"]:
+        """Why something is to be learned of it: it is new, it has grown, or only what was quarantined is read again."""
+        if not self.first_new:
+            return "new"
+        return "grown" if self.first_new < self.mark.messages else "again"
 
 
 @dataclass
@@ -80,6 +94,8 @@ class Reader:
     look: Callable[[FoundSession, Transcript], None] | None
     """is shown every session of which something is to be learned"""
     check_cancelled: Callable[[], None]
+    again: Collection[FileKey] = ()
+    """files of which what was quarantined is read again"""
 
     def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
         """Read files, those of services several at a time, and yield what each holds, in any order.
@@ -153,7 +169,7 @@ class Reader:
     def _is_known(self, file: SessionFile, content_hash: str) -> bool:
         """Whether a file that looks changed is not."""
         known = file.known
-        if known is None or known.status != "indexed":
+        if known is None or known.status != "indexed" or file.key in self.again:
             return False
         return (known.content_hash, known.fingerprint) == (content_hash, self.fingerprint(file))
 
@@ -171,12 +187,16 @@ class Reader:
                 return
             before = mark_of(known)
         new = first_new(transcript.messages, before)
-        if new == len(transcript.messages):
+        quarantined = quarantined_of(known) if known is not None and new else ()
+        # One that failed while it was read again is brought to its end.
+        retried = file.key in self.again or (known is not None and known.status == "failed")
+        again, left = (quarantined, ()) if retried else ((), quarantined)
+        if new == len(transcript.messages) and not again:
             return
         last = next((message.at for message in reversed(transcript.messages) if message.at), item.modified_at)
         ref = SessionRef(identity, session_uri(item.uri, transcript.name), file.owner)
         kept = self.keep(transcript) if self.keep else None
-        found = FoundSession(file, known, ref, transcript.name, transcript.title, new, mark, last, kept)
+        found = FoundSession(file, known, ref, transcript.name, transcript.title, new, mark, last, kept, again, left)
         read.found.append(found)
         if self.look:
             self.look(found, transcript)

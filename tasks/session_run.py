@@ -67,6 +67,8 @@ class SessionRun:
     run: Run
     prompts: Prompts
     ledger: Ledger
+    again: bool = False
+    """ask again about what was quarantined"""
     spool: Spool = field(default_factory=Spool)
     asker: KeptAnswers = field(init=False)
     embedding_tokens: int = 0
@@ -81,7 +83,8 @@ class SessionRun:
 
     def __post_init__(self) -> None:
         answers = Answers(self.run.lake.layout)
-        self.asker = KeptAnswers(self.run.settings.llm, answers, self.ledger, self.run.check_cancelled)
+        llm, check_cancelled = self.run.settings.llm, self.run.check_cancelled
+        self.asker = KeptAnswers(llm, answers, self.ledger, check_cancelled, again=self.again)
         base = self.run.base
         # What was embedded for documents is not looked through for every entry.
         chunks = tuple(file for file in base.files["chunks"] if holds_entries(file))

@@ -27,6 +27,12 @@ _SCHEMA_WORDS = {
 """that every service with structured outputs knows; what else a field has to be is checked afterwards"""
 
 
+class Reply(BaseModel):
+    """Base of what a model may reply. Every field is required; what else it says is left aside."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", allow_inf_nan=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a language model is asked about a session."""
@@ -37,10 +43,23 @@ class Question:
     """whose words are in it"""
     messages: tuple[Mapping[str, Any], ...]
     """of the conversation"""
-    schema: Mapping[str, Any]
-    """JSON schema of the reply"""
+    reply: type[Reply]
+    """what the answer has to be"""
     form: str
     """name of what is asked for, and version of the prompt"""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON schema of the reply."""
+        return strict_schema(self.reply)
+
+    def is_answered_by(self, text: str) -> bool:
+        """Whether a text is what was asked for."""
+        try:
+            parsed(text, self.reply)
+        except ValueError:
+            return False
+        return True
 
 
 class Asker(Protocol):
@@ -56,12 +75,6 @@ class Asker(Protocol):
         Raises:
             ParquetryError: as `LanguageModel.ask`.
         """
-
-
-class Reply(BaseModel):
-    """Base of what a model may reply. Every field is required; what else it says is left aside."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 R = TypeVar("R", bound=Reply)
@@ -101,12 +114,12 @@ def request(
         RefusedError: the budget does not allow the call.
     """
     messages = [{"role": "system", "content": prompt.text}, {"role": "user", "content": content}]
-    schema, name = strict_schema(form), f"{prompt.name} {prompt.version}"
+    name = f"{prompt.name} {prompt.version}"
     spent = Spent(asker.model, prompt.version)
     wrong, raw = "", ""
     for _ in range(2):
         try:
-            answer = asker.ask(Question(purpose, owner, tuple(messages), schema, name))
+            answer = asker.ask(Question(purpose, owner, tuple(messages), form, name))
         except BrokenDocument as error:
             return Useless(error.reason, error.detail, kept(raw)), spent
         except TransientError as error:
@@ -121,12 +134,21 @@ def request(
         )
         raw = answer.text
         try:
-            return form.model_validate(json_object(raw)), spent
+            return parsed(raw, form), spent
         except ValueError as error:
             wrong = complaint(error)
         again = f"This reply cannot be used: {wrong}. Send the corrected JSON alone."
         messages += [{"role": "assistant", "content": raw[:_SHOWN_AGAIN]}, {"role": "user", "content": again}]
     return Useless(BAD_REPLY, f"the reply was not what was asked for, twice: {wrong}", kept(raw)), spent
+
+
+def parsed(text: str, form: type[R]) -> R:
+    """A reply of a form.
+
+    Raises:
+        ValueError: the text is none.
+    """
+    return form.model_validate(json_object(text))
 
 
 def kept(raw: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from knowledge.model import Failure
 from knowledge.sessions.model import Decision, DecisionKind
 
+SESSION_COUNTS = ("scanned", "new", "grown", "again", "unchanged", "failed")
+"""again: nothing is new, and what was quarantined is read again"""
 KINDS: tuple[DecisionKind, ...] = ("new", "existing", "merged", "contradicts", "refused", "quarantined")
 """of decisions that a run makes"""
 
@@ -24,7 +26,7 @@ class SessionsReport:
     version_before: int
     seconds: float
     sessions: Mapping[str, int]
-    """scanned, new, grown, unchanged, failed; the first is the sum of the others"""
+    """by name: SESSION_COUNTS; the first is the sum of the others"""
     entries: Mapping[str, int]
     """decisions by kind"""
     calls: int

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
 from knowledge import ids
 from knowledge.errors import Verdict
-from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, DocumentRow, Item, Visibility
+from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, DocumentRow, Item, Scalar, Visibility
 from knowledge.rows import Stamp, blank_row
 from knowledge.sessions.model import Owner
-from knowledge.sessions.windows import Mark
+from knowledge.sessions.windows import Mark, Stretch
 from knowledge.settings import SourceSettings
 
 MEMBER = "!/"
 """between the path of a file and the name of a session in it"""
+
+
+FileKey = tuple[str, str, str]
+"""of a file of sessions: namespace, source, path"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,10 @@ class SessionFile:
     owner: Owner
     known: DocumentRow | None
     """its current row; None if it was never read"""
+
+    @property
+    def key(self) -> FileKey:
+        return self.namespace, self.source, self.item.path
 
 
 def owner_of(settings: SourceSettings, namespace: str, access: Access) -> Owner:
@@ -82,6 +91,18 @@ def mark_of(row: DocumentRow) -> Mark | None:
     return Mark(messages, digest) if isinstance(messages, int) and isinstance(digest, str) and messages else None
 
 
+def quarantined_of(row: DocumentRow) -> tuple[Stretch, ...]:
+    """The messages of a session of which nothing was learned because the replies were of no use."""
+    told = str(row.metadata.get("quarantined") or "")
+    stretches = (part.split("-") for part in told.split())
+    return tuple((int(start), int(end)) for start, end in stretches)
+
+
+def file_key_of(row: DocumentRow) -> FileKey:
+    """The file of a session."""
+    return row.namespace, row.source, str(row.metadata.get("file"))
+
+
 def file_row(file: SessionFile, fingerprint: str, content_hash: str, sessions: int, stamp: Stamp) -> DocumentRow:
     """The row of a file whose sessions were read."""
     draft = _draft(file, stamp)
@@ -105,6 +126,7 @@ def session_row(
     at: datetime,
     fingerprint: str,
     stamp: Stamp,
+    quarantined: Iterable[Stretch] = (),
 ) -> DocumentRow:
     """The row of a session that was read to its end.
 
@@ -117,7 +139,11 @@ def session_row(
         at: UTC, of its last message.
         fingerprint: of what it was read with.
         stamp: of the run.
+        quarantined: messages of which nothing was learned because the replies were of no use.
     """
+    told: dict[str, Scalar] = {"messages": mark.messages, "hash": mark.hash, "file": file.item.path}
+    if left := " ".join(f"{start}-{end}" for start, end in sorted(set(quarantined))):
+        told["quarantined"] = left
     path = session_path(file.item.path, name)
     return replace(
         _draft(file, stamp),
@@ -130,7 +156,7 @@ def session_row(
         modified_at=at,
         content_hash=mark.hash,
         fingerprint=fingerprint,
-        metadata={"messages": mark.messages, "hash": mark.hash, "file": file.item.path},
+        metadata=told,
         created_at=known.created_at if known else stamp.at,
     )
 

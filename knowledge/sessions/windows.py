@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge.ids import messages_hash
@@ -17,6 +17,10 @@ _CONTEXT_SHARE = 4
 """Messages that were read before take at most one in so many characters of a window."""
 _CONTEXT_CHARACTERS = 100
 """A message of the context of which less could be shown is not shown."""
+
+
+Stretch = tuple[int, int]
+"""of the messages of a session: 0-based index of the first, and one past the last"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,22 @@ def windows(transcript: Transcript, first_new: int, settings: SessionsSettings) 
         found.append(Window(len(found), _context(before, settings.overlap_messages, context_room), tuple(group)))
         before = [*before[-settings.overlap_messages :], *group] if settings.overlap_messages else []
     return found
+
+
+def windows_to_read(
+    transcript: Transcript, first_new: int, again: Iterable[Stretch], settings: SessionsSettings
+) -> Iterator[Window]:
+    """The windows of stretches that are read again, then those of what is new, as `windows` cuts them."""
+    for start, end in again:
+        yield from windows(replace(transcript, messages=transcript.messages[:end]), start, settings)
+    yield from windows(transcript, first_new, settings)
+
+
+def stretch_of(transcript: Transcript, window: Window) -> Stretch:
+    """Where the messages of a window stand in their session; a message of which it holds a part counts whole."""
+    places = {message.id: index for index, message in enumerate(transcript.messages)}
+    held = [places[message.id] for message in window.messages]
+    return min(held), max(held) + 1
 
 
 def _identity(message: Message) -> tuple[str, ...]:

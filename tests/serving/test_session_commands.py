@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 from servers import session_model
-from servers.chat_server import ChatServer
+from servers.chat_server import ChatServer, said
 from sessions_shelf import Shelf
 from typer.testing import CliRunner
 
@@ -56,6 +56,21 @@ def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
     assert "published version 1." in done.stdout
     again = json.loads(run("refresh", str(shelf.folder), *options, "--json").stdout)
     assert (again["version"], again["sessions"]["unchanged"], again["calls"]) == (1, 1, 0)
+
+
+def test_quarantined_part_is_told_with_how_to_ask_again_and_learned_from_then(tmp_path, shelf):
+    config = tmp_path / "parquetry.toml"
+    place = [str(shelf.folder), "--direct", "--user", "ada"]
+    with ChatServer(lambda _: said("I would rather not.")) as useless:
+        config.write_text(f'[llm]\nmodel = "m"\nbase_url = "{useless.url}"\n')
+        told = run("refresh", *place).stdout.splitlines()
+    assert "  1 x bad-reply" in told
+    assert "  what is quarantined is asked about again with: parquetry sessions refresh --retry-quarantined" in told
+    config.write_text(f'[llm]\nmodel = "m"\nbase_url = "{shelf.url}"\n')
+    plan = run("plan", str(shelf.folder), "--user", "ada", "--retry-quarantined").stdout.splitlines()
+    assert plan[:2] == ["1 session: 1 again.", f"  again {(shelf.folder / 'a.json').as_uri()}"]
+    assert "1 new" in run("refresh", *place, "--retry-quarantined").stdout
+    assert shelf.live() == [FACT]
 
 
 @pytest.mark.parametrize(

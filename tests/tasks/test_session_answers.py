@@ -11,7 +11,7 @@ from servers.chat_server import ChatServer, error, said
 
 from knowledge.errors import TransientError
 from knowledge.sessions.model import Owner
-from knowledge.sessions.replies import Question
+from knowledge.sessions.replies import Question, Reply
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger
 from storage.answers import Answers
@@ -20,12 +20,20 @@ from tasks.session_answers import KeptAnswers, PlannedAnswers, Unanswered
 
 ADA = Owner("default", None, "ada", "individual")
 BOB = Owner("default", None, "bob", "individual")
-QUESTION = Question("distill", ADA, ({"role": "user", "content": "What was said?"},), {}, "distill 1")
 
 
-def asker(root, url, check_cancelled=lambda: None) -> KeptAnswers:
+class Weather(Reply):
+    """What is asked for."""
+
+    rained: bool
+
+
+QUESTION = Question("distill", ADA, ({"role": "user", "content": "What was said?"},), Weather, "distill 1")
+
+
+def asker(root, url, check_cancelled=lambda: None, **options) -> KeptAnswers:
     settings = LlmSettings(model="m", base_url=url, attempts=1)
-    return KeptAnswers(settings, Answers(layout_of(str(root))), Ledger(), check_cancelled)
+    return KeptAnswers(settings, Answers(layout_of(str(root))), Ledger(), check_cancelled, **options)
 
 
 def test_answer_that_is_kept_is_not_asked_for_again(tmp_path):
@@ -94,3 +102,19 @@ def test_plan_knows_an_answer_and_asks_for_none(tmp_path):
             planned.ask(QUESTION)
         asker(tmp_path, server.url).ask(QUESTION)
         assert planned.ask(QUESTION).text == "It rained."
+
+
+def test_kept_answer_that_is_not_what_was_asked_for_is_asked_for_again_if_it_is_to_be(tmp_path):
+    with ChatServer([said("It rained."), said('{"rained": true}')]) as server:
+        assert asker(tmp_path, server.url).ask(QUESTION).text == "It rained."
+        assert asker(tmp_path, server.url).ask(QUESTION).text == "It rained."
+        again = asker(tmp_path, server.url, again=True)
+        assert [again.ask(QUESTION).text, again.ask(QUESTION).text] == ['{"rained": true}'] * 2
+        assert again.looked_up == 1
+
+
+def test_plan_knows_which_answers_will_be_asked_for_again(tmp_path):
+    with ChatServer([said("It rained.")]) as server:
+        asker(tmp_path, server.url).ask(QUESTION)
+    with pytest.raises(Unanswered):
+        PlannedAnswers("m", Answers(layout_of(str(tmp_path))), again=True).ask(QUESTION)

@@ -1,0 +1,152 @@
+"""What was quarantined is asked about again when somebody says so, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from servers import session_model
+from servers.chat_server import ChatServer, Reply, error, said
+from sessions_shelf import Shelf
+
+from knowledge.model import SESSION_TYPE
+from storage.current import current_rows
+
+DRY = "Glue bench: it needs 12 hours to dry."
+SAW = "Saw: the saw of hall 3 runs at 4200 rpm."
+KILN = "Kiln: it is fired on Mondays."
+LONG = "We spoke of nothing in particular. " * 40
+
+
+class Moody:
+    """A model that makes no sense while it is told certain words."""
+
+    def __init__(self) -> None:
+        self.dislikes: set[str] = set()
+        self.down = False
+
+    def __call__(self, body: Any) -> Reply:
+        if self.down:
+            return error(503, "down")
+        told = json.dumps(session_model.asked(body).get("messages", []))
+        if any(word in told for word in self.dislikes):
+            return said("I would rather not.")
+        return session_model.answer(body)
+
+
+@pytest.fixture
+def model() -> Moody:
+    return Moody()
+
+
+@pytest.fixture
+def server(model) -> Iterator[ChatServer]:
+    with ChatServer(model) as running:
+        yield running
+
+
+@pytest.fixture
+def shelf(tmp_path, server) -> Shelf:
+    shelf = Shelf(tmp_path, server.url)
+    shelf.sections["sessions"] = {"window_characters": 2000, "workers": 1}
+    return shelf
+
+
+def quarantined(shelf: Shelf) -> dict[str, object]:
+    rows = current_rows(shelf.lake.snapshot(), what="knowledge")
+    return {row.path: row.metadata.get("quarantined") for row in rows if row.media_type == SESSION_TYPE}
+
+
+def test_only_the_part_that_was_quarantined_is_asked_about_again(shelf, server, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {DRY}", LONG, f"public/fact: {SAW}", LONG])
+    shelf.write("b.json", [f"public/fact: {KILN}"])
+    report = shelf.learn()
+    assert (report.entries["new"], report.entries["quarantined"]) == (2, 1)
+    assert list(quarantined(shelf)) == ["a.json!/", "b.json!/"]
+    assert quarantined(shelf)["b.json!/"] is None
+    model.dislikes = set()
+    asked = len(server.bodies)
+    assert shelf.learn().calls == 0
+
+    report = shelf.learn(again=True)
+    assert report.sessions == {"scanned": 2, "new": 0, "grown": 0, "again": 1, "unchanged": 1, "failed": 0}
+    assert (report.calls, report.entries["new"], report.entries["existing"]) == (1, 1, 0)
+    assert shelf.live() == sorted([DRY, SAW, KILN])
+    (body,) = server.bodies[asked:]
+    shown = session_model.asked(body)
+    assert f"public/fact: {SAW}" in [message["text"] for message in shown["messages"]]
+    assert f"public/fact: {DRY}" not in [message["text"] for message in shown["messages"]]
+    assert set(quarantined(shelf).values()) == {None}
+
+    report = shelf.learn(again=True)
+    assert (report.calls, report.version, report.sessions["unchanged"]) == (0, report.version_before, 2)
+
+
+def test_plan_tells_what_asking_again_would_cost(shelf, server, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {DRY}", LONG, f"public/fact: {SAW}", LONG])
+    shelf.learn()
+    assert shelf.plan().as_json()["to_read"] == []
+    plan = shelf.plan(again=True)
+    assert [each["change"] for each in plan.as_json()["to_read"]] == ["again"]
+    assert (plan.estimate.windows, plan.estimate.kept) == (1, 0)
+    assert plan.counts["again"] == 1
+
+
+def test_what_is_of_no_use_again_stays_quarantined_and_is_asked_about_the_next_time(shelf, server, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {SAW}"])
+    shelf.learn()
+    before = quarantined(shelf)
+    report = shelf.learn(again=True)
+    # Once, and once more with what was wrong.
+    assert (report.calls, report.entries["quarantined"]) == (2, 1)
+    assert quarantined(shelf) == before
+    model.dislikes = set()
+    assert shelf.learn(again=True).entries["new"] == 1
+    assert shelf.live() == [SAW]
+
+
+def test_session_that_grows_keeps_what_was_quarantined_of_it(shelf, server, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {SAW}"])
+    shelf.learn()
+    model.dislikes = set()
+    shelf.write("a.json", [f"public/fact: {SAW}", f"public/fact: {DRY}"])
+    assert shelf.learn().sessions["grown"] == 1
+    assert shelf.live() == [DRY]
+    shelf.write("a.json", [f"public/fact: {SAW}", f"public/fact: {DRY}", f"public/fact: {KILN}"])
+    report = shelf.learn(again=True)
+    assert (report.sessions["grown"], report.entries["new"], report.calls) == (1, 2, 2)
+    assert shelf.live() == sorted([DRY, SAW, KILN])
+    assert set(quarantined(shelf).values()) == {None}
+
+
+def test_session_whose_beginning_changed_is_read_as_a_whole_and_owes_nothing(shelf, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {SAW}"])
+    shelf.learn()
+    shelf.write("a.json", [f"public/fact: {KILN}"])
+    report = shelf.learn(again=True)
+    assert (report.sessions["new"], shelf.live()) == (1, [KILN])
+    assert set(quarantined(shelf).values()) == {None}
+
+
+def test_model_that_cannot_be_reached_leaves_it_quarantined(shelf, server, model):
+    model.dislikes = {"4200"}
+    shelf.write("a.json", [f"public/fact: {SAW}"])
+    shelf.learn()
+    before = quarantined(shelf)
+    model.dislikes, model.down = set(), True
+    report = shelf.learn(again=True)
+    assert (report.sessions["failed"], report.sessions["again"]) == (1, 0)
+    assert quarantined(shelf) == before
+    model.down = False
+    report = shelf.learn()
+    assert (report.sessions["failed"], report.calls) == (0, 0)
+    assert quarantined(shelf) == before
+    assert shelf.learn(again=True).sessions["again"] == 1
+    assert shelf.live() == [SAW]
