@@ -46,18 +46,23 @@ class Settled:
         order = np.argsort(starts)
         return starts[order].astype(np.uint64).data, np.frombuffer(added, _RECORD)[order]
 
-    def find(self, item: Item) -> tuple[int, bool]:
-        """Where a listed document is among these, -1 for nowhere, and whether it is as it was."""
+    def find(self, item: Item) -> list[int]:
+        """Where the document of a listed path is among these; in several places only in a corpus that is damaged."""
         path = ids.digest(item.path, size=_PATH)
         start = int.from_bytes(path[:8], "little")
         starts, records = self._order
+        found = []
         place = bisect_left(starts, start)
         while place < len(starts) and starts[place] == start:
-            record = records[place].tobytes()
-            if record[:_PATH] == path:
-                return place, record[_PATH:_TOKEN] == self._token(item.uri, item.etag, item.access)
+            if records[place].tobytes()[:_PATH] == path:
+                found.append(place)
             place += 1
-        return -1, False
+        return found
+
+    def is_as_listed(self, place: int, item: Item) -> bool:
+        """Whether nothing by which a change shows differs."""
+        record: bytes = self._order[1][place].tobytes()
+        return record[_PATH:_TOKEN] == self._token(item.uri, item.etag, item.access)
 
     def identity(self, place: int) -> str:
         """The id of a document."""
@@ -88,8 +93,9 @@ class Sighting:
 
     def meets(self, item: Item) -> bool:
         """Whether a listed document needs nothing. The last time that it is listed counts."""
-        place, same = self._settled.find(item)
-        if place >= 0:
+        places = self._settled.find(item)
+        same = len(places) == 1 and self._settled.is_as_listed(places[0], item)
+        for place in places:
             self._marks[place] = _SAME if same else _OTHER
         return same
 

@@ -135,7 +135,8 @@ class _Side:
         self.scope = scope
         self.source = source
         self.fingerprints = fingerprints
-        self._knows_all = force is not None or isinstance(source, Remembering)
+        self._chosen = force is not None
+        self._knows_all = self._chosen or isinstance(source, Remembering)
         self.rows: list[DocumentRow] = []
         """of documents with which something may have to be done"""
         self.settled = Settled()
@@ -152,6 +153,8 @@ class _Side:
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
         """Hash the new documents that have the size of a published one: they may have its content."""
+        if self._chosen:
+            return
         known = {row.path for row in self.rows}
         for item in listing.items:
             if item.size and item.size in sizes and item.path not in known:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from prefect.exceptions import Pause
 from prefect.types.entrypoint import EntrypointType
+from servers.chat_server import ChatServer, said
 from sessions_shelf import Shelf
 
 from flows import session_review
@@ -120,6 +121,15 @@ def test_run_that_waits_for_a_person_goes_on_with_the_answer(shelf, config, reco
     assert f"- replaces: {DRY}" in seen
     assert told["entries"]["merged"] == (0 if rejects else 1)
     assert shelf.live() == sorted([TEA, *([DRY, CLOSED] if rejects else [f"{DRY} {CLOSED}"])])
+
+
+def test_run_of_a_deployment_asks_again_about_what_was_quarantined(shelf, server, config):
+    with ChatServer(lambda _: said("I would rather not.")) as useless:
+        shelf.url = useless.url
+        assert shelf.learn().entries["quarantined"] == 2
+    told = sessions(SessionsParameters(again=True), config=config, corpus=root(shelf))
+    assert (told["sessions"]["again"], told["sessions"]["failed"]) == (2, 0)
+    assert shelf.live() == sorted([TEA, f"{DRY} {CLOSED}"])
 
 
 def test_run_of_a_deployment_is_suspended_and_begins_again_with_the_answer(shelf, server, config, records):

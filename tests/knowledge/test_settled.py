@@ -101,6 +101,14 @@ def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was
     assert (seen.count, list(seen.open(complete=False))) == (2, [identity("c.md")])
 
 
+def test_document_that_a_damaged_corpus_has_twice_is_looked_at_and_not_taken_for_gone():
+    """Otherwise the row that was not met would be."""
+    seen = sighting(row("a.md"), row("a.md", sequence=2), row("b.md", "b"))
+    assert not seen.meets(item("a.md"))
+    assert seen.meets(item("b.md", "b"))
+    assert (seen.count, list(seen.open(complete=True))) == (1, [identity("a.md")] * 2)
+
+
 def test_many_documents_are_each_found():
     paths = [f"{number}.md" for number in range(3000)]
     seen = sighting(*(row(path, path) for path in paths))

@@ -181,6 +181,19 @@ def test_reindex_looks_at_the_documents_that_it_is_for(lake):
     assert count_documents([plan]).scanned == 1
 
 
+def test_reindex_reads_no_new_document(lake):
+    lake.publish(lake.snapshot(), [row("a.md", "one")], "run-1")
+    place = Place([item("a.md", "one"), item("new.md", "two")])
+    (plan,) = planned(published_in(lake), [(scope(), place)], fingerprints(), Force("extract", lambda _: True)).sources
+    assert ([change.item.path for change in plan.changes], place.hashed) == (["a.md"], [])
+
+
+def test_document_with_two_current_rows_is_not_removed(lake):
+    lake.publish(lake.snapshot(), [row("a.md"), row("a.md", title="twice")], "run-1")
+    (plan,) = planned(published_in(lake), [(scope(), Place([item("a.md")]))], fingerprints()).sources
+    assert [change.action for change in plan.changes] == ["unchanged"]
+
+
 def test_plan_of_a_corpus_that_does_not_exist_yet(tmp_path):
     models = {"default": Model("model@4", fingerprints(), Free)}
     place = Place([item("a.md")])
