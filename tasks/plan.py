@@ -84,8 +84,13 @@ def plan_refresh(
     retries = retries or Retries(settings.refresh.attempts, time.sleep)
     sightings = [Sighting(side.settled) for side in sides]
     listings = list_scopes(scopes, retries, sightings)
-    for side, sighting, listing in zip(sides, sightings, listings, strict=True):
-        side.rows.extend(current.named(sighting.open(complete=listing.complete)))
+    opened = [
+        frozenset(sighting.open(complete=listing.complete))
+        for sighting, listing in zip(sightings, listings, strict=True)
+    ]
+    rows = current.named(frozenset().union(*opened))
+    for side, listing, ids in zip(sides, listings, opened, strict=True):
+        side.rows.extend(row for row in rows if row.document_id in ids)
         side.hash_new(listing, sizes[listing.namespace])
     twins = current.holding(each for side in sides for each in side.hashes.values() if each)
     plans = [
