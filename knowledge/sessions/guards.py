@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from knowledge.sessions.particulars import Cue, Particulars, particulars
+from knowledge.sessions.quantities import Quantity
 
 KEPT_SHARE = 0.5
 """of the words of each statement of which a merge has to keep more, and of the words of the merge of which more have to
@@ -139,11 +140,13 @@ def _mostly(words: frozenset[str], there: frozenset[str]) -> bool:
 
 def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]:
     known = [quantity for each in there for quantity in each.quantities]
-    return [
-        " ".join(filter(None, (quantity.bound, quantity.value, quantity.unit)))
-        for quantity in one.quantities
-        if not any(other.covers(quantity) for other in known)
-    ]
+
+    def is_there(quantity: Quantity) -> bool:
+        # Two of hall two are not known by the hall alone.
+        return sum(each.covers(quantity) for each in known) >= sum(each.covers(quantity) for each in one.quantities)
+
+    absent = [quantity for quantity in one.quantities if not is_there(quantity)]
+    return list(dict.fromkeys(" ".join(filter(None, (each.bound, each.value, each.unit))) for each in absent))
 
 
 def _absent_moments(one: Particulars, there: Sequence[Particulars]) -> list[str]:

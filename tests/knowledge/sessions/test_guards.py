@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge.sessions.guards import objection_to_existing, objection_to_merge
@@ -212,6 +212,7 @@ def test_what_is_said_already_is_known_and_merges_with_itself(text):
     assert objection_to_merge([text, text], text) is None
 
 
+@example("The kiln dries oak in hall two.", 2, "crates")
 @given(SENTENCES, st.integers(2, 99_999), st.sampled_from(["kg", "days", "%", "crates", "ms"]))
 def test_a_merge_that_loses_a_number_is_refused_for_any_sentence(sentence, number, unit):
     statement = f"{sentence} That takes {number} {unit} each."
