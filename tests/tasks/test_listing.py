@@ -1,6 +1,7 @@
 """Sources are listed side by side, and what cannot be listed breaks nobody else's."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 from shelf_source import ShelfSource
@@ -8,9 +9,11 @@ from shelf_source import ShelfSource
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import BrokenOff
 from knowledge.settings import SourceSettings
+from knowledge.settled import Settled, Sighting
 from knowledge.sources.registry import Scope
 from tasks.listing import list_scopes
 from tasks.retries import Retries
+from tests.records import row
 
 
 def scope(name):
@@ -55,6 +58,33 @@ def test_listing_that_broke_off_is_tried_again_from_the_start():
     source.scan_failures = [(1, TransientError("unreachable", "no answer")), (2, ConnectionResetError(104, "reset"))]
     (listing,) = listed(source, attempts=3)
     assert (paths(listing), listing.complete, source.scans) == (["a", "b", "c"], True, 3)
+
+
+def settled(*rows):
+    known = Settled()
+    for each in rows:
+        known.add(each)
+    return Sighting(known)
+
+
+def test_document_that_is_listed_again_as_it_is_published_needs_nothing_after_all():
+    """It changed back while its folder was listed."""
+    source = ShelfSource(a__md="1")
+    (item,) = source.scan("")
+    known = settled(row("a.md", etag=item.etag, uri=item.uri, access=item.access))
+    twice = ShelfSource()
+    twice.scan = lambda prefix: iter([replace(item, etag="other"), item])
+    (listing,) = list_scopes([(scope("s"), twice)], Retries(1, lambda _: None), [known])
+    assert (listing.items, listing.settled, list(known.open(complete=True))) == ((), 1, [])
+
+
+def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():
+    source = ShelfSource(a="1", b="2", c="3")
+    first, second, _ = source.scan("")
+    source.scan_failures = [(2, TransientError("unreachable", "no answer")), (1, TransientError("unreachable", "none"))]
+    rows = [row(each.path, etag=each.etag, uri=each.uri, access=each.access) for each in (first, second)]
+    (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [settled(*rows)])
+    assert (listing.items, listing.settled, listing.complete) == ((), 2, False)
 
 
 def test_what_all_tries_together_saw_is_used():
