@@ -122,7 +122,12 @@ class ChatServer(LoopbackServer):
             disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                length = int(self.headers.get("Content-Length", 0))
+                content = self.rfile.read(length)
+                if len(content) < length:
+                    # Whoever asked was killed while they did.
+                    self.close_connection = True
+                    return
                 reply = owner._reply_to(self.path, content, self.headers.get("Authorization", ""))
                 if reply.never and reply.sent is None:
                     owner._stopped.wait()

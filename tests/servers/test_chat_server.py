@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Any
 
@@ -65,3 +67,13 @@ def test_a_service_may_know_no_schemas():
     with ChatServer(without_schemas(lambda _: said("a"))) as server:
         assert ask(server, {"response_format": {"type": "json_schema"}}) == 400
         assert ask(server, {"response_format": {"type": "json_object"}}) == 200
+
+
+def test_question_that_was_cut_because_its_program_was_killed_is_no_question():
+    with ChatServer(lambda body: said(body["q"])) as server:
+        where = urllib.parse.urlsplit(server.url)
+        with socket.create_connection((where.hostname, where.port)) as connection:
+            connection.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"q": ')
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
+    assert server.bodies == []

@@ -31,7 +31,7 @@ def main(root):
         opened.close()
         handles.append(len(list(Path(f"/proc/{os.getpid()}/fd").iterdir())) if Path("/proc").is_dir() else 0)
         # Eight that never rest would leave the publishing process no time.
-        time.sleep(1)
+        time.sleep(1.5)
         if last:
             print(json.dumps({"seen": seen, "mixed": mixed, "handles": handles}))
             return
