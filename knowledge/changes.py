@@ -104,7 +104,7 @@ def plan_source(
         fingerprints: of the present settings.
         hash_of: path -> content hash, or None where reading it now costs too much; asked only when it can save work.
         settings: the guard's limits.
-        elsewhere: other current rows of the namespace, settled ones too, whose content a new document may have.
+        elsewhere: current rows of the namespace, settled ones too, whose content a new document may have.
         allow_removals: the operator has agreed to any number of removals.
         force: documents to redo.
     """

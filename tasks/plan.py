@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source, stale, within
@@ -100,7 +100,7 @@ def plan_refresh(
             side.fingerprints,
             side.hash_of,
             settings.refresh,
-            elsewhere=side.others(twins),
+            elsewhere=(row for row in twins if row.namespace == side.scope.namespace),
             allow_removals=allow_removals,
             force=force,
         )
@@ -175,11 +175,6 @@ class _Side:
         except OSError:
             # It is read again, with its error contained, when it is fetched.
             return None
-
-    def others(self, rows: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
-        """Those of some rows of any namespace that are in this one and not at hand here."""
-        ours = {row.document_id for row in self.rows}
-        return (row for row in rows if row.namespace == self.scope.namespace and row.document_id not in ours)
 
 
 def nothing_found(scope: Scope) -> str:

@@ -11,7 +11,7 @@ from servers import session_model
 from servers.chat_server import ChatServer, Reply, error, said
 from sessions_shelf import Shelf
 
-from knowledge.model import SESSION_TYPE
+from knowledge.model import SESSION_TYPE, DocumentRow
 from storage.current import current_rows
 
 DRY = "Glue bench: it needs 12 hours to dry."
@@ -54,9 +54,13 @@ def shelf(tmp_path, server) -> Shelf:
     return shelf
 
 
-def quarantined(shelf: Shelf) -> dict[str, object]:
+def sessions(shelf: Shelf) -> list[DocumentRow]:
     rows = current_rows(shelf.lake.snapshot(), what="knowledge")
-    return {row.path: row.metadata.get("quarantined") for row in rows if row.media_type == SESSION_TYPE}
+    return [row for row in rows if row.media_type == SESSION_TYPE]
+
+
+def quarantined(shelf: Shelf) -> dict[str, object]:
+    return {row.path: row.metadata.get("quarantined") for row in sessions(shelf)}
 
 
 def test_only_the_part_that_was_quarantined_is_asked_about_again(shelf, server, model):
@@ -80,6 +84,8 @@ def test_only_the_part_that_was_quarantined_is_asked_about_again(shelf, server, 
     assert f"public/fact: {SAW}" in [message["text"] for message in shown["messages"]]
     assert f"public/fact: {DRY}" not in [message["text"] for message in shown["messages"]]
     assert set(quarantined(shelf).values()) == {None}
+    run = f"SELECT scanned, added, changed, unchanged FROM runs WHERE run_id = '{report.run_id}'"
+    assert shelf.rows(run) == [(2, 0, 1, 1)]
 
     report = shelf.learn(again=True)
     assert (report.calls, report.version, report.sessions["unchanged"]) == (0, report.version_before, 2)
@@ -125,12 +131,13 @@ def test_session_that_grows_keeps_what_was_quarantined_of_it(shelf, server, mode
     assert set(quarantined(shelf).values()) == {None}
 
 
-def test_session_whose_beginning_changed_is_read_as_a_whole_and_owes_nothing(shelf, model):
+@pytest.mark.parametrize("again", [True, False])
+def test_session_whose_beginning_changed_is_read_as_a_whole_and_owes_nothing(shelf, model, again):
     model.dislikes = {"4200"}
     shelf.write("a.json", [f"public/fact: {SAW}"])
     shelf.learn()
     shelf.write("a.json", [f"public/fact: {KILN}"])
-    report = shelf.learn(again=True)
+    report = shelf.learn(again=again)
     assert (report.sessions["new"], shelf.live()) == (1, [KILN])
     assert set(quarantined(shelf).values()) == {None}
 
@@ -144,9 +151,11 @@ def test_model_that_cannot_be_reached_leaves_it_quarantined(shelf, server, model
     report = shelf.learn(again=True)
     assert (report.sessions["failed"], report.sessions["again"]) == (1, 0)
     assert quarantined(shelf) == before
+    assert [row.status for row in sessions(shelf)] == ["failed"]
     model.down = False
     report = shelf.learn()
     assert (report.sessions["failed"], report.calls) == (0, 0)
     assert quarantined(shelf) == before
+    assert [row.status for row in sessions(shelf)] == ["indexed"]
     assert shelf.learn(again=True).sessions["again"] == 1
     assert shelf.live() == [SAW]

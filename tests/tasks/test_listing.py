@@ -78,6 +78,21 @@ def test_document_that_is_listed_again_as_it_is_published_needs_nothing_after_al
     assert (listing.items, listing.settled, list(known.open(complete=True))) == ((), 1, [])
 
 
+def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_not_list_it():
+    source = ShelfSource(a="1", b="2")
+    rows = [row(each.path, etag=each.etag, uri=each.uri, access=each.access) for each in source.scan("")]
+
+    def fail_later():
+        if source.scans == 3:
+            del source.contents["b"]
+
+    source.scan_failures, source.before_scan = [(2, TransientError("unreachable", "no answer"))], fail_later
+    known = settled(*rows)
+    (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [known])
+    assert (listing.settled, listing.complete) == (1, True)
+    assert list(known.open(complete=True)) == [rows[1].document_id]
+
+
 def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():
     source = ShelfSource(a="1", b="2", c="3")
     first, second, _ = source.scan("")

@@ -160,6 +160,20 @@ def test_document_of_two_scopes_that_changes_between_their_listings_is_not_taken
     assert [[change.action for change in plan.changes] for plan in found.sources] == [[], ["changed"]]
 
 
+def test_plan_of_a_part_of_a_source_holds_no_row_of_the_rest(lake):
+    lake.publish(lake.snapshot(), [row("sub/a.md"), row("b.md", "b")], "run-1")
+    found = planned(published_in(lake), [(scope(prefix="sub/"), Place([]))], fingerprints())
+    assert [each.path for each in found.known] == ["sub/a.md"]
+
+
+def test_content_of_another_namespace_is_not_taken_over(lake):
+    lake.publish(lake.snapshot(), [row("x.md", "one", namespace="hr"), row("y.md", "two")], "run-1")
+    place = Place([item("y.md", "two"), item("copy.md", "one")])
+    current = CurrentRows(lake.snapshot(), {"default", "hr"})
+    (plan,) = planned(current, [(scope(), place)], fingerprints()).sources
+    assert [change.reason for change in plan.changes] == ["new"]
+
+
 def test_new_document_takes_over_the_content_of_a_settled_one_of_another_source(lake):
     lake.publish(lake.snapshot(), [row("x.md", "one", source="archive"), row("a.md", "two")], "run-1")
     place = Place([item("a.md", "two"), item("copy.md", "one"), item("again.md", "two")])
