@@ -38,16 +38,18 @@ def root(shelf: Shelf) -> str:
     return shelf.settings.corpus.root
 
 
-def learn(shelf: Shelf, review: Any = None) -> SessionsReport:
-    return run_sessions_request(shelf.request(), Silent(), review)
+def learn(shelf: Shelf, review: Any = None, **options: Any) -> SessionsReport:
+    return run_sessions_request(shelf.request(**options), Silent(), review)
 
 
 def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
     shelf.sections["sessions"] = {"batch_sessions": 1}
-    report = learn(shelf)
+    report = learn(shelf, again=True)
     assert (report.entries["new"], report.entries["merged"]) == (2, 1)
     run = records.flow_run(root(shelf))
     assert run.state.is_completed()
+    asked = run.parameters["parameters"]
+    assert (asked["again"], asked["review"], asked["targets"]) == (True, False, [])
     assert re.fullmatch(r"sessions-all-\d{8}-\d{6}", run.name)
     assert set(run.tags) == {"parquetry", "namespace:default", "source:chats"}
     assert [each["name"] for each in records.task_runs(run, 2)] == ["batch-0", "batch-1"]

@@ -149,6 +149,7 @@ def test_unchanged_documents_are_counted_and_take_no_row_and_no_item(lake):
         (ids.document_id("default", "docs", PATHS[0]), "removed"),
     ]
     assert (plan.settled, [each.path for each in found.known]) == (len(PATHS) - 1, [PATHS[0]])
+    assert plan.listed == len(PATHS) + 1
     assert place.hashed == []
 
 
@@ -158,6 +159,16 @@ def test_document_of_two_scopes_that_changes_between_their_listings_is_not_taken
     before, after = Place([item("sub/a.md"), item("b.md", "b")]), Place([item("sub/a.md", "edited")])
     found = planned(published_in(lake), [(scope(), before), (scope(prefix="sub/"), after)], fingerprints())
     assert [[change.action for change in plan.changes] for plan in found.sources] == [[], ["changed"]]
+
+
+def test_source_in_which_all_is_settled_is_not_empty(lake):
+    lake.publish(lake.snapshot(), [row("a.md")], "run-1")
+    whole, nothing = (
+        planned(published_in(lake), [(scope(), Place(items))], fingerprints()) for items in ([item()], [])
+    )
+    assert (whole.empty, nothing.empty) == ((), ())
+    other = planned(published_in(lake), [(scope("other"), Place([]))], fingerprints())
+    assert len(other.empty) == 1
 
 
 def test_plan_of_a_part_of_a_source_holds_no_row_of_the_rest(lake):
