@@ -216,6 +216,8 @@ class Reader:
                 if ranking is None:
                     ranking = self._rank(searcher, request, vectors.get(request.query, {}), shared)
                     self._cache.put(self._key(request), ranking)
+                    # The same query once more among these is not worked out, or paid for, again.
+                    known[request] = ranking
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
                 self._tell(response)

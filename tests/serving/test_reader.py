@@ -125,7 +125,8 @@ def test_queries_with_the_same_filters_are_embedded_in_one_request(workshop):
         found = list(workshop.reader().search_all([SearchRequest(query) for query in asked]))
         assert [request.inputs for request in server.requests] == [["red cat", "green dog", "blue bird"]]
     assert [each.request.query for each in found] == asked
-    assert [each.cached for each in found] == [False] * 4
+    assert [each.cached for each in found] == [False, False, True, False]
+    assert found[2].hits == found[0].hits
     assert all(each.hits for each in found)
 
 

@@ -104,6 +104,20 @@ def test_explanation_tells_what_reranking_took(kilns):
     assert "Reranked: 6 candidates by llm:m, 1 call, 820 tokens, $0.010000." in shown.splitlines()
 
 
+def test_answer_from_the_cache_cost_nothing(kilns):
+    """The second of two equal queries is not paid for."""
+    judged = [{"n": n, "score": 0.5} for n in range(1, 7)]
+    (kilns.folder / "queries").write_text("walnut\nwalnut\n")
+    with ChatServer([said(json.dumps({"ranking": judged}), tokens=(800, 20))]) as server:
+        configure(kilns, "llm", "[llm]", 'model = "m"', f'base_url = "{server.url}"')
+        shown = kilns("search", "--queries", "queries", "-k", 2, "--rerank", "--explain").stdout.splitlines()
+    told = [line for line in shown if line.startswith("Reranked")]
+    assert told == [
+        "Reranked: 6 candidates by llm:m, 1 call, 820 tokens, $0.000000.",
+        "Reranked: 6 candidates by llm:m.",
+    ]
+
+
 def test_reranking_on_this_machine_tells_no_cost(kilns):
     build_folder(kilns.folder / "models" / "tiny")
     configure(kilns, "onnx:models/tiny")
