@@ -47,7 +47,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP) $(NODE)
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 4
 
 azurite: $(NODE)
 
