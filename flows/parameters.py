@@ -59,8 +59,8 @@ class SessionsParameters(Parameters):
     review: bool = Field(
         False, title="Review", description="Wait for a person's answer about merges before anything is published."
     )
-    again: bool = Field(
-        False, title="Again", description="Ask again about parts of sessions that were quarantined before."
+    retry_quarantined: bool = Field(
+        False, title="Retry quarantined", description="Ask again about parts of sessions that were quarantined before."
     )
 
     def subject(self) -> str:

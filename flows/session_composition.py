@@ -55,7 +55,7 @@ class SessionsRequest:
     targets: tuple[str, ...] = ()
     namespace: str | None = None
     owner: AdHoc = field(default_factory=AdHoc)
-    again: bool = False
+    retry_quarantined: bool = False
     """ask again about what was quarantined"""
 
 
@@ -113,7 +113,7 @@ def run_sessions(
     # Nothing is made for a run that cannot ask anybody.
     LanguageModel(settings.llm, "distill")
     run = open_run(settings, scopes)
-    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.again) as session_run:
+    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.retry_quarantined) as session_run:
         try:
             plan = engine.step("plan", lambda: _plan(session_run, scopes))
             learned = _learn(plan, session_run, engine, observer)
@@ -167,8 +167,8 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
             prompts_of(settings).distill,
             fetching,
             "plan",
-            again=request.again,
-            asker=PlannedAnswers(settings.llm.model or "", answers, again=request.again),
+            retry_quarantined=request.retry_quarantined,
+            asker=PlannedAnswers(settings.llm.model or "", answers, retry_quarantined=request.retry_quarantined),
             retries=retries,
         )
     finally:
@@ -197,7 +197,7 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
     base, settings = run.run, run.run.settings
     rows = current_rows(base.base, {scope.namespace for scope in scopes}, what="knowledge")
     budget = settings.sessions.budget_usd
-    answers = Answers(base.lake.layout)
+    asker = PlannedAnswers(run.asker.model, Answers(base.lake.layout), retry_quarantined=run.retry_quarantined)
     plan = plan_sessions(
         settings,
         [(scope, base.sources[scope.namespace, scope.name]) for scope in scopes],
@@ -205,8 +205,8 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
         run.prompts.distill,
         base.fetching,
         base.stamp.run_id,
-        again=run.again,
-        asker=None if budget is None else PlannedAnswers(run.asker.model, answers, again=run.again),
+        retry_quarantined=run.retry_quarantined,
+        asker=asker if budget is not None else None,
         keep=run.spool.keep,
         retries=base.retries,
         check_cancelled=base.check_cancelled,
@@ -278,7 +278,7 @@ def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
         "version_after": report.version,
         "scanned": counts["scanned"],
         "added": counts["new"],
-        "changed": counts["grown"] + counts["again"],
+        "changed": counts["grown"] + counts["retried"],
         "unchanged": counts["unchanged"],
         "failed": counts["failed"],
         **_spent(run),

@@ -50,7 +50,10 @@ def run_sessions_request(
     """
     caller = _Caller(request, observer, alone, review=review)
     parameters = SessionsParameters(
-        namespace=request.namespace, targets=list(request.targets), review=review is not None, again=request.again
+        namespace=request.namespace,
+        targets=list(request.targets),
+        review=review is not None,
+        retry_quarantined=request.retry_quarantined,
     )
     with calling(_caller, caller):
         sessions(parameters, corpus=request.settings.corpus.root)
@@ -81,7 +84,9 @@ def sessions(
         request, review = caller.request, caller.review
     else:
         settings, targets = settings_of_run(config, corpus), tuple(parameters.targets)
-        request = SessionsRequest(settings, targets, parameters.namespace, again=parameters.again)
+        request = SessionsRequest(
+            settings, targets, parameters.namespace, retry_quarantined=parameters.retry_quarantined
+        )
         review = wait_for_review if parameters.review else None
     scopes = session_scopes(request)
     tag(scopes)

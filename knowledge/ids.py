@@ -88,7 +88,7 @@ def digest(*parts: str, size: int) -> bytes:
         parts: in order; a part is not mistaken for the end of the one before.
         size: bytes of the digest.
     """
-    told = "\x00".join((*(str(len(part)) for part in parts), *parts)) if len(parts) > 1 else parts[0]
+    told = "\x00".join((*(str(len(part)) for part in parts), *parts))
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 

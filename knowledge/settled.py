@@ -104,7 +104,7 @@ class Sighting:
         """Documents that were met as they were."""
         return self._marks.count(_SAME)
 
-    def open(self, *, complete: bool) -> Iterator[str]:
+    def unsettled(self, *, complete: bool) -> Iterator[str]:
         """Ids of the documents with which something may have to be done.
 
         Args:

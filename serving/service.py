@@ -262,7 +262,7 @@ class Reader:
             looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             hits = list(looked.hits)
             if looked.judged is not None:
-                explanation["rerank"] = _told(looked.judged)
+                explanation["rerank"] = _rerank_json(looked.judged)
             watch.stage("second look")
         if request.min_score is not None:
             hits = [hit for hit in hits if hit.score >= request.min_score]
@@ -355,7 +355,7 @@ class Reader:
         return self._lake.history(limit)
 
 
-def _told(judged: Judged) -> dict[str, Any]:
+def _rerank_json(judged: Judged) -> dict[str, Any]:
     usage = judged.usage
     return {
         "by": judged.by,

@@ -31,7 +31,7 @@ WidestOption = Annotated[
     typer.Option("--widest", help="How widely what is learned may be shown; default: to the owner alone."),
 ]
 
-AgainOption = Annotated[
+RetryQuarantinedOption = Annotated[
     bool,
     typer.Option("--retry-quarantined", help="Ask again about parts of sessions to which the replies were of no use."),
 ]
@@ -43,7 +43,7 @@ def plan(
     user: UserOption = None,
     org: OrgOption = None,
     widest: WidestOption = None,
-    again: AgainOption = False,
+    retry_quarantined: RetryQuarantinedOption = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -54,7 +54,7 @@ def plan(
     from flows.session_composition import AdHoc, SessionsRequest, plan_sessions_only
 
     settings = settings_for(config, corpus)
-    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), again)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
     planned = plan_sessions_only(request)
     if as_json:
         print_json(planned.as_json())
@@ -68,7 +68,7 @@ def refresh(
     user: UserOption = None,
     org: OrgOption = None,
     widest: WidestOption = None,
-    again: AgainOption = False,
+    retry_quarantined: RetryQuarantinedOption = False,
     direct: DirectOption = False,
     review: Annotated[
         bool, typer.Option("--review", help="Show every merge and ask before anything is published.")
@@ -86,7 +86,7 @@ def refresh(
     if review and not sys.stdin.isatty():
         raise RefusedError("--review asks about every merge, and there is no terminal to answer; nothing was done")
     settings = settings_for(config, corpus)
-    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), again)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
     _run(request, direct=direct, review=review, as_json=as_json, strict=strict, verbose=verbose)
 
 

@@ -27,7 +27,7 @@ Content = Literal["documents", "knowledge", "all"]
 """documents; entries, sessions and files of sessions; or all rows"""
 _CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
 
-_CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {of})
+_CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told})
 SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
     SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
 )"""
@@ -59,12 +59,12 @@ class CurrentRows:
         self, snapshot: Snapshot | None, namespaces: Iterable[str] | None = None, what: Content = "documents"
     ) -> None:
         self._snapshot = snapshot
-        self._of = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
-        self._what = _CONTENT[what]
+        self._history = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
+        self._wanted = _CONTENT[what]
 
     def each(self) -> Iterator[DocumentRow]:
         """All of them in no particular order, few at a time in memory."""
-        return self._read(self._of, self._what)
+        return self._read(self._history, self._wanted)
 
     def all(self) -> list[DocumentRow]:
         """All of them, by namespace, source and path."""
@@ -72,20 +72,20 @@ class CurrentRows:
 
     def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
         """Those of some documents, by namespace, source and path."""
-        return self._chosen(document_ids, f"{self._of} AND document_id IN (FROM chosen)", self._what)
+        return self._chosen(document_ids, f"{self._history} AND document_id IN (FROM chosen)", self._wanted)
 
     def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
         """Those of documents with some contents, by namespace, source and path."""
-        return self._chosen(content_hashes, self._of, f"{self._what} AND content_hash IN (FROM chosen)")
+        return self._chosen(content_hashes, self._history, f"{self._wanted} AND content_hash IN (FROM chosen)")
 
-    def _chosen(self, values: Iterable[str], of: str, wanted: str) -> list[DocumentRow]:
+    def _chosen(self, values: Iterable[str], history: str, wanted: str) -> list[DocumentRow]:
         chosen = pa.table({"value": pa.array(sorted(set(values)), pa.string())})
-        return _in_order(self._read(of, wanted, chosen)) if chosen.num_rows else []
+        return _in_order(self._read(history, wanted, chosen)) if chosen.num_rows else []
 
-    def _read(self, of: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
+    def _read(self, history: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
         if self._snapshot is None or not self._snapshot.files["documents"]:
             return
-        history = scan("documents", self._snapshot.files["documents"])
+        shards = scan("documents", self._snapshot.files["documents"])
         with open_duckdb() as connection:
             files_at(self._snapshot.layout.root).lend(connection)
             if chosen is not None:
@@ -93,7 +93,7 @@ class CurrentRows:
             # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
             connection.execute("SET threads = 1")
             made = schema.DocumentRows()
-            for values in each_row(connection, _CURRENT.format(history=history, of=of, wanted=wanted)):
+            for values in each_row(connection, _CURRENT.format(history=shards, told=history, wanted=wanted)):
                 yield made.row(values)
 
 

@@ -84,12 +84,12 @@ def plan_refresh(
     retries = retries or Retries(settings.refresh.attempts, time.sleep)
     sightings = [Sighting(side.settled) for side in sides]
     listings = list_scopes(scopes, retries, sightings)
-    opened = [
-        frozenset(sighting.open(complete=listing.complete))
+    unsettled = [
+        frozenset(sighting.unsettled(complete=listing.complete))
         for sighting, listing in zip(sightings, listings, strict=True)
     ]
-    rows = current.named(frozenset().union(*opened))
-    for side, listing, ids in zip(sides, listings, opened, strict=True):
+    rows = current.named(frozenset().union(*unsettled))
+    for side, listing, ids in zip(sides, listings, unsettled, strict=True):
         side.rows.extend(row for row in rows if row.document_id in ids)
         side.hash_new(listing, sizes[listing.namespace])
     twins = current.holding(each for side in sides for each in side.hashes.values() if each)
@@ -140,8 +140,8 @@ class _Side:
         self.scope = scope
         self.source = source
         self.fingerprints = fingerprints
-        self._chosen = force is not None
-        self._knows_all = self._chosen or isinstance(source, Remembering)
+        self._forced = force is not None
+        self._knows_all = self._forced or isinstance(source, Remembering)
         self.rows: list[DocumentRow] = []
         """of documents with which something may have to be done"""
         self.settled = Settled()
@@ -158,7 +158,7 @@ class _Side:
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
         """Hash the new documents that have the size of a published one: they may have its content."""
-        if self._chosen:
+        if self._forced:
             return
         known = {row.path for row in self.rows}
         for item in listing.items:

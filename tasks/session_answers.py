@@ -33,7 +33,7 @@ class KeptAnswers:
         answers: of the corpus.
         ledger: of the run.
         check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
-        again: ask once more where a kept answer is not what was asked for.
+        retry_quarantined: ask once more where a kept answer is not what was asked for.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class KeptAnswers:
         ledger: Ledger,
         check_cancelled: Callable[[], None],
         *,
-        again: bool = False,
+        retry_quarantined: bool = False,
     ) -> None:
         self._settings = settings
         self._answers = answers
         self._ledger = ledger
         self._check_cancelled = check_cancelled
-        self._again = again
+        self._retry_quarantined = retry_quarantined
         self._lock = threading.Lock()
         self._models: dict[Purpose, LanguageModel] = {}
         self._in_work: dict[Key, Future[Answer]] = {}
@@ -99,7 +99,7 @@ class KeptAnswers:
 
     def _kept(self, question: Question, key: Key) -> Answer | None:
         answer = kept_answer(self._answers, key)
-        if answer is None or (self._again and not question.is_answered_by(answer.text)):
+        if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
             return None
         self._count()
         return answer
@@ -127,13 +127,13 @@ class PlannedAnswers:
     Args:
         model: name of the language model.
         answers: of the corpus; None if there is no corpus yet.
-        again: the run will ask once more where a kept answer is not what was asked for.
+        retry_quarantined: the run will ask once more where a kept answer is not what was asked for.
     """
 
-    def __init__(self, model: str, answers: Answers | None, *, again: bool = False) -> None:
+    def __init__(self, model: str, answers: Answers | None, *, retry_quarantined: bool = False) -> None:
         self.model = model
         self._answers = answers
-        self._again = again
+        self._retry_quarantined = retry_quarantined
 
     def ask(self, question: Question) -> Answer:
         """The answer to a question.
@@ -143,7 +143,7 @@ class PlannedAnswers:
         """
         key = key_of(question, self.model)
         answer = kept_answer(self._answers, key) if self._answers else None
-        if answer is None or (self._again and not question.is_answered_by(answer.text)):
+        if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
             raise Unanswered
         return answer
 

@@ -130,7 +130,7 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     refusals: list[Refusal] = []
     spent: list[Spent] = []
     quarantined: list[Stretch] = []
-    for window in windows_to_read(transcript, found.first_new, found.again, settings):
+    for window in windows_to_read(transcript, found.first_new, found.retried, settings):
         run.run.check_cancelled()
         got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
         drafts.extend(got.drafts)

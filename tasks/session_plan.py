@@ -115,7 +115,7 @@ class Estimator:
         """Add a session."""
         chosen = self.settings.sessions
         recalled = recalled_texts(transcript.messages)
-        for window in windows_to_read(transcript, found.first_new, found.again, chosen):
+        for window in windows_to_read(transcript, found.first_new, found.retried, chosen):
             try:
                 distill(window, found.ref, found.at, recalled, self.asker, self.prompt, chosen)
                 self.kept += 1
@@ -170,7 +170,7 @@ def plan_sessions(
     fetching: Fetching,
     run_id: str,
     *,
-    again: bool = False,
+    retry_quarantined: bool = False,
     asker: PlannedAnswers | None = None,
     keep: Callable[[Transcript], Kept] | None = None,
     retries: Retries | None = None,
@@ -185,7 +185,7 @@ def plan_sessions(
         prompt: for learning.
         fetching: reads the files.
         run_id: for failures.
-        again: read again what was quarantined.
+        retry_quarantined: read again what was quarantined.
         asker: knows which answers are kept; None if nobody asks for the cost.
         keep: puts a session aside; None for a plan that is only looked at.
         retries: of the run, if it is one.
@@ -200,7 +200,7 @@ def plan_sessions(
     def fingerprint(file: SessionFile) -> str:
         return session_fingerprint(settings, prompt, file.owner)
 
-    quarantined = known.quarantined() if again else frozenset()
+    quarantined = known.quarantined() if retry_quarantined else frozenset()
     to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
     estimator = Estimator(settings, prompt, asker) if asker else None
     reader = Reader(

@@ -173,7 +173,7 @@ def _session_row(
         found.at,
         fingerprint,
         run.run.stamp,
-        (*found.left, *quarantined),
+        (*found.still_quarantined, *quarantined),
     )
     return row if verdict is None else failed_row(row, found.known, "distill", verdict)
 

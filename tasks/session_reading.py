@@ -49,17 +49,17 @@ class FoundSession:
     """UTC, of its last message"""
     kept: Kept | None
     """where it waits; None in a plan"""
-    again: tuple[Stretch, ...] = ()
+    retried: tuple[Stretch, ...] = ()
     """what of it is read again because it was quarantined"""
-    left: tuple[Stretch, ...] = ()
-    """what of it was quarantined and is left so"""
+    still_quarantined: tuple[Stretch, ...] = ()
+    """what of it was quarantined and is not read again"""
 
     @property
-    def change(self) -> Literal["new", "grown", "again"]:
+    def change(self) -> Literal["new", "grown", "retried"]:
         """Why something is to be learned of it: it is new, it has grown, or only what was quarantined is read again."""
         if not self.first_new:
             return "new"
-        return "grown" if self.first_new < self.mark.messages else "again"
+        return "grown" if self.first_new < self.mark.messages else "retried"
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Reader:
     look: Callable[[FoundSession, Transcript], None] | None
     """is shown every session of which something is to be learned"""
     check_cancelled: Callable[[], None]
-    again: Collection[FileKey] = ()
+    retry_quarantined: Collection[FileKey] = ()
     """files of which what was quarantined is read again"""
 
     def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
@@ -169,7 +169,7 @@ class Reader:
     def _is_known(self, file: SessionFile, content_hash: str) -> bool:
         """Whether a file that looks changed is not."""
         known = file.known
-        if known is None or known.status != "indexed" or file.key in self.again:
+        if known is None or known.status != "indexed" or file.key in self.retry_quarantined:
             return False
         return (known.content_hash, known.fingerprint) == (content_hash, self.fingerprint(file))
 
@@ -189,14 +189,15 @@ class Reader:
         new = first_new(transcript.messages, before)
         quarantined = quarantined_of(known) if known is not None and new else ()
         # One that failed while it was read again is brought to its end.
-        retried = file.key in self.again or (known is not None and known.status == "failed")
-        again, left = (quarantined, ()) if retried else ((), quarantined)
-        if new == len(transcript.messages) and not again:
+        retry = file.key in self.retry_quarantined or (known is not None and known.status == "failed")
+        retried, left = (quarantined, ()) if retry else ((), quarantined)
+        if new == len(transcript.messages) and not retried:
             return
         last = next((message.at for message in reversed(transcript.messages) if message.at), item.modified_at)
         ref = SessionRef(identity, session_uri(item.uri, transcript.name), file.owner)
         kept = self.keep(transcript) if self.keep else None
-        found = FoundSession(file, known, ref, transcript.name, transcript.title, new, mark, last, kept, again, left)
+        name, title = transcript.name, transcript.title
+        found = FoundSession(file, known, ref, name, title, new, mark, last, kept, retried, left)
         read.found.append(found)
         if self.look:
             self.look(found, transcript)

@@ -67,7 +67,7 @@ class SessionRun:
     run: Run
     prompts: Prompts
     ledger: Ledger
-    again: bool = False
+    retry_quarantined: bool = False
     """ask again about what was quarantined"""
     spool: Spool = field(default_factory=Spool)
     asker: KeptAnswers = field(init=False)
@@ -84,7 +84,7 @@ class SessionRun:
     def __post_init__(self) -> None:
         answers = Answers(self.run.lake.layout)
         llm, check_cancelled = self.run.settings.llm, self.run.check_cancelled
-        self.asker = KeptAnswers(llm, answers, self.ledger, check_cancelled, again=self.again)
+        self.asker = KeptAnswers(llm, answers, self.ledger, check_cancelled, retry_quarantined=self.retry_quarantined)
         base = self.run.base
         # What was embedded for documents is not looked through for every entry.
         chunks = tuple(file for file in base.files["chunks"] if holds_entries(file))

@@ -10,8 +10,8 @@ from typing import Any
 from knowledge.model import Failure
 from knowledge.sessions.model import Decision, DecisionKind
 
-SESSION_COUNTS = ("scanned", "new", "grown", "again", "unchanged", "failed")
-"""again: nothing is new, and what was quarantined is read again"""
+SESSION_COUNTS = ("scanned", "new", "grown", "retried", "unchanged", "failed")
+"""retried: nothing is new, and what was quarantined is read again"""
 KINDS: tuple[DecisionKind, ...] = ("new", "existing", "merged", "contradicts", "refused", "quarantined")
 """of decisions that a run makes"""
 

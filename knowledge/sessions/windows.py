@@ -85,10 +85,10 @@ def windows(transcript: Transcript, first_new: int, settings: SessionsSettings) 
 
 
 def windows_to_read(
-    transcript: Transcript, first_new: int, again: Iterable[Stretch], settings: SessionsSettings
+    transcript: Transcript, first_new: int, retried: Iterable[Stretch], settings: SessionsSettings
 ) -> Iterator[Window]:
     """The windows of stretches that are read again, then those of what is new, as `windows` cuts them."""
-    for start, end in again:
+    for start, end in retried:
         yield from windows(replace(transcript, messages=transcript.messages[:end]), start, settings)
     yield from windows(transcript, first_new, settings)
 

@@ -64,7 +64,7 @@ def test_source_of_sessions_is_learned_from_and_not_refreshed():
     assert learned.entrypoint == "flows.sessions.sessions"
     assert learned.parameters["parameters"] == {"targets": ["handbook"], "namespace": "hr"}
     form = found["sessions/on-demand"]._parameter_openapi_schema.definitions["SessionsParameters"]
-    assert set(form["properties"]) == {"namespace", "targets", "review", "again"}
+    assert set(form["properties"]) == {"namespace", "targets", "review", "retry_quarantined"}
 
 
 def test_runs_of_one_deployment_never_overlap():

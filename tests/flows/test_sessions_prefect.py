@@ -44,12 +44,12 @@ def learn(shelf: Shelf, review: Any = None, **options: Any) -> SessionsReport:
 
 def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
     shelf.sections["sessions"] = {"batch_sessions": 1}
-    report = learn(shelf, again=True)
+    report = learn(shelf, retry_quarantined=True)
     assert (report.entries["new"], report.entries["merged"]) == (2, 1)
     run = records.flow_run(root(shelf))
     assert run.state.is_completed()
     asked = run.parameters["parameters"]
-    assert (asked["again"], asked["review"], asked["targets"]) == (True, False, [])
+    assert (asked["retry_quarantined"], asked["review"], asked["targets"]) == (True, False, [])
     assert re.fullmatch(r"sessions-all-\d{8}-\d{6}", run.name)
     assert set(run.tags) == {"parquetry", "namespace:default", "source:chats"}
     assert [each["name"] for each in records.task_runs(run, 2)] == ["batch-0", "batch-1"]
@@ -129,8 +129,8 @@ def test_run_of_a_deployment_asks_again_about_what_was_quarantined(shelf, server
     with ChatServer(lambda _: said("I would rather not.")) as useless:
         shelf.url = useless.url
         assert shelf.learn().entries["quarantined"] == 2
-    told = sessions(SessionsParameters(again=True), config=config, corpus=root(shelf))
-    assert (told["sessions"]["again"], told["sessions"]["failed"]) == (2, 0)
+    told = sessions(SessionsParameters(retry_quarantined=True), config=config, corpus=root(shelf))
+    assert (told["sessions"]["retried"], told["sessions"]["failed"]) == (2, 0)
     assert shelf.live() == sorted([TEA, f"{DRY} {CLOSED}"])
 
 

@@ -35,7 +35,7 @@ def shelf(tmp_path, server) -> Shelf:
 def test_what_is_learned_is_found_by_search_by_those_who_may_see_it(shelf):
     shelf.write("a.json", [f"public/fact: {SAW}", f"individual/preference: {TEA}", "Good morning."])
     report = shelf.learn()
-    assert report.sessions == {"scanned": 1, "new": 1, "grown": 0, "again": 0, "unchanged": 0, "failed": 0}
+    assert report.sessions == {"scanned": 1, "new": 1, "grown": 0, "retried": 0, "unchanged": 0, "failed": 0}
     assert report.entries == {
         "new": 2,
         "existing": 0,
@@ -159,7 +159,7 @@ def test_plan_tells_what_there_is_to_do_and_writes_nothing(shelf, server):
     shelf.write("a.json", [f"public/fact: {DRY}"])
     shelf.sections["llm"] = {"price_per_million_input_tokens": 10.0}
     plan = shelf.plan().as_json()
-    assert plan["sessions"] == {"scanned": 1, "new": 1, "grown": 0, "again": 0, "unchanged": 0, "failed": 0}
+    assert plan["sessions"] == {"scanned": 1, "new": 1, "grown": 0, "retried": 0, "unchanged": 0, "failed": 0}
     assert plan["estimate"]["windows"] == 1
     assert plan["estimate"]["cost_usd"] > 0
     assert not (shelf.root / "corpus").exists()

@@ -68,7 +68,7 @@ def test_quarantined_part_is_told_with_how_to_ask_again_and_learned_from_then(tm
     assert "  what is quarantined is asked about again with: parquetry sessions refresh --retry-quarantined" in told
     config.write_text(f'[llm]\nmodel = "m"\nbase_url = "{shelf.url}"\n')
     plan = run("plan", str(shelf.folder), "--user", "ada", "--retry-quarantined").stdout.splitlines()
-    assert plan[:2] == ["1 session: 1 again.", f"  again {(shelf.folder / 'a.json').as_uri()}"]
+    assert plan[:2] == ["1 session: 1 retried.", f"  retried {(shelf.folder / 'a.json').as_uri()}"]
     assert "1 new" in run("refresh", *place, "--retry-quarantined").stdout
     assert shelf.live() == [FACT]
 

@@ -75,7 +75,7 @@ def test_document_that_is_listed_again_as_it_is_published_needs_nothing_after_al
     twice = ShelfSource()
     twice.scan = lambda prefix: iter([replace(item, etag="other"), item])
     (listing,) = list_scopes([(scope("s"), twice)], Retries(1, lambda _: None), [known])
-    assert (listing.items, listing.settled, list(known.open(complete=True))) == ((), 1, [])
+    assert (listing.items, listing.settled, list(known.unsettled(complete=True))) == ((), 1, [])
 
 
 def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_not_list_it():
@@ -90,7 +90,7 @@ def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_n
     known = settled(*rows)
     (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [known])
     assert (listing.settled, listing.complete) == (1, True)
-    assert list(known.open(complete=True)) == [rows[1].document_id]
+    assert list(known.unsettled(complete=True)) == [rows[1].document_id]
 
 
 def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():

@@ -108,7 +108,7 @@ def test_kept_answer_that_is_not_what_was_asked_for_is_asked_for_again_if_it_is_
     with ChatServer([said("It rained."), said('{"rained": true}')]) as server:
         assert asker(tmp_path, server.url).ask(QUESTION).text == "It rained."
         assert asker(tmp_path, server.url).ask(QUESTION).text == "It rained."
-        again = asker(tmp_path, server.url, again=True)
+        again = asker(tmp_path, server.url, retry_quarantined=True)
         assert [again.ask(QUESTION).text, again.ask(QUESTION).text] == ['{"rained": true}'] * 2
         assert again.looked_up == 1
 
@@ -117,4 +117,4 @@ def test_plan_knows_which_answers_will_be_asked_for_again(tmp_path):
     with ChatServer([said("It rained.")]) as server:
         asker(tmp_path, server.url).ask(QUESTION)
     with pytest.raises(Unanswered):
-        PlannedAnswers("m", Answers(layout_of(str(tmp_path))), again=True).ask(QUESTION)
+        PlannedAnswers("m", Answers(layout_of(str(tmp_path))), retry_quarantined=True).ask(QUESTION)

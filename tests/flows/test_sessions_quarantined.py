@@ -75,8 +75,8 @@ def test_only_the_part_that_was_quarantined_is_asked_about_again(shelf, server, 
     asked = len(server.bodies)
     assert shelf.learn().calls == 0
 
-    report = shelf.learn(again=True)
-    assert report.sessions == {"scanned": 2, "new": 0, "grown": 0, "again": 1, "unchanged": 1, "failed": 0}
+    report = shelf.learn(retry_quarantined=True)
+    assert report.sessions == {"scanned": 2, "new": 0, "grown": 0, "retried": 1, "unchanged": 1, "failed": 0}
     assert (report.calls, report.entries["new"], report.entries["existing"]) == (1, 1, 0)
     assert shelf.live() == sorted([DRY, SAW, KILN])
     (body,) = server.bodies[asked:]
@@ -87,7 +87,7 @@ def test_only_the_part_that_was_quarantined_is_asked_about_again(shelf, server, 
     run = f"SELECT scanned, added, changed, unchanged FROM runs WHERE run_id = '{report.run_id}'"
     assert shelf.rows(run) == [(2, 0, 1, 1)]
 
-    report = shelf.learn(again=True)
+    report = shelf.learn(retry_quarantined=True)
     assert (report.calls, report.version, report.sessions["unchanged"]) == (0, report.version_before, 2)
 
 
@@ -96,10 +96,10 @@ def test_plan_tells_what_asking_again_would_cost(shelf, server, model):
     shelf.write("a.json", [f"public/fact: {DRY}", LONG, f"public/fact: {SAW}", LONG])
     shelf.learn()
     assert shelf.plan().as_json()["to_read"] == []
-    plan = shelf.plan(again=True)
-    assert [each["change"] for each in plan.as_json()["to_read"]] == ["again"]
+    plan = shelf.plan(retry_quarantined=True)
+    assert [each["change"] for each in plan.as_json()["to_read"]] == ["retried"]
     assert (plan.estimate.windows, plan.estimate.kept) == (1, 0)
-    assert plan.counts["again"] == 1
+    assert plan.counts["retried"] == 1
 
 
 def test_what_is_of_no_use_again_stays_quarantined_and_is_asked_about_the_next_time(shelf, server, model):
@@ -107,12 +107,12 @@ def test_what_is_of_no_use_again_stays_quarantined_and_is_asked_about_the_next_t
     shelf.write("a.json", [f"public/fact: {SAW}"])
     shelf.learn()
     before = quarantined(shelf)
-    report = shelf.learn(again=True)
+    report = shelf.learn(retry_quarantined=True)
     # Once, and once more with what was wrong.
     assert (report.calls, report.entries["quarantined"]) == (2, 1)
     assert quarantined(shelf) == before
     model.dislikes = set()
-    assert shelf.learn(again=True).entries["new"] == 1
+    assert shelf.learn(retry_quarantined=True).entries["new"] == 1
     assert shelf.live() == [SAW]
 
 
@@ -125,19 +125,19 @@ def test_session_that_grows_keeps_what_was_quarantined_of_it(shelf, server, mode
     assert shelf.learn().sessions["grown"] == 1
     assert shelf.live() == [DRY]
     shelf.write("a.json", [f"public/fact: {SAW}", f"public/fact: {DRY}", f"public/fact: {KILN}"])
-    report = shelf.learn(again=True)
+    report = shelf.learn(retry_quarantined=True)
     assert (report.sessions["grown"], report.entries["new"], report.calls) == (1, 2, 2)
     assert shelf.live() == sorted([DRY, SAW, KILN])
     assert set(quarantined(shelf).values()) == {None}
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_session_whose_beginning_changed_is_read_as_a_whole_and_owes_nothing(shelf, model, again):
+@pytest.mark.parametrize("retry", [True, False])
+def test_session_whose_beginning_changed_is_read_as_a_whole_and_owes_nothing(shelf, model, retry):
     model.dislikes = {"4200"}
     shelf.write("a.json", [f"public/fact: {SAW}"])
     shelf.learn()
     shelf.write("a.json", [f"public/fact: {KILN}"])
-    report = shelf.learn(again=again)
+    report = shelf.learn(retry_quarantined=retry)
     assert (report.sessions["new"], shelf.live()) == (1, [KILN])
     assert set(quarantined(shelf).values()) == {None}
 
@@ -148,8 +148,8 @@ def test_model_that_cannot_be_reached_leaves_it_quarantined(shelf, server, model
     shelf.learn()
     before = quarantined(shelf)
     model.dislikes, model.down = set(), True
-    report = shelf.learn(again=True)
-    assert (report.sessions["failed"], report.sessions["again"]) == (1, 0)
+    report = shelf.learn(retry_quarantined=True)
+    assert (report.sessions["failed"], report.sessions["retried"]) == (1, 0)
     assert quarantined(shelf) == before
     assert [row.status for row in sessions(shelf)] == ["failed"]
     model.down = False
@@ -157,5 +157,5 @@ def test_model_that_cannot_be_reached_leaves_it_quarantined(shelf, server, model
     assert (report.sessions["failed"], report.calls) == (0, 0)
     assert quarantined(shelf) == before
     assert [row.status for row in sessions(shelf)] == ["indexed"]
-    assert shelf.learn(again=True).sessions["again"] == 1
+    assert shelf.learn(retry_quarantined=True).sessions["retried"] == 1
     assert shelf.live() == [SAW]
