@@ -164,7 +164,8 @@ def _reranked(judged: dict[str, Any], *, cached: bool) -> str:
     if cached or not judged["calls"]:
         return f"{told}."
     calls = "1 call" if judged["calls"] == 1 else f"{judged['calls']} calls"
-    return f"{told}, {calls}, {judged['tokens']} tokens, ${judged['cost_usd']:.6f}."
+    cost = f", ${judged['cost_usd']:.6f}" if judged["cost_usd"] else ""
+    return f"{told}, {calls}, {judged['tokens']} tokens{cost}."
 
 
 def _counted(terms: dict[str, int]) -> str:

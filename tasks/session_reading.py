@@ -94,7 +94,7 @@ class Reader:
     look: Callable[[FoundSession, Transcript], None] | None
     """is shown every session of which something is to be learned"""
     check_cancelled: Callable[[], None]
-    retry_quarantined: Collection[FileKey] = ()
+    retried_files: Collection[FileKey] = ()
     """files of which what was quarantined is read again"""
 
     def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
@@ -169,7 +169,7 @@ class Reader:
     def _is_known(self, file: SessionFile, content_hash: str) -> bool:
         """Whether a file that looks changed is not."""
         known = file.known
-        if known is None or known.status != "indexed" or file.key in self.retry_quarantined:
+        if known is None or known.status != "indexed" or file.key in self.retried_files:
             return False
         return (known.content_hash, known.fingerprint) == (content_hash, self.fingerprint(file))
 
@@ -189,7 +189,7 @@ class Reader:
         new = first_new(transcript.messages, before)
         quarantined = quarantined_of(known) if known is not None and new else ()
         # One that failed while it was read again is brought to its end.
-        retry = file.key in self.retry_quarantined or (known is not None and known.status == "failed")
+        retry = file.key in self.retried_files or (known is not None and known.status == "failed")
         retried, left = (quarantined, ()) if retry else ((), quarantined)
         if new == len(transcript.messages) and not retried:
             return

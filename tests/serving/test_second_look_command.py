@@ -105,7 +105,7 @@ def test_explanation_tells_what_reranking_took(kilns):
 
 
 def test_answer_from_the_cache_cost_nothing(kilns):
-    """The second of two equal queries is not paid for."""
+    """The second of two equal queries is not paid for. Without a price in the settings no cost is told."""
     judged = [{"n": n, "score": 0.5} for n in range(1, 7)]
     (kilns.folder / "queries").write_text("walnut\nwalnut\n")
     with ChatServer([said(json.dumps({"ranking": judged}), tokens=(800, 20))]) as server:
@@ -113,7 +113,7 @@ def test_answer_from_the_cache_cost_nothing(kilns):
         shown = kilns("search", "--queries", "queries", "-k", 2, "--rerank", "--explain").stdout.splitlines()
     told = [line for line in shown if line.startswith("Reranked")]
     assert told == [
-        "Reranked: 6 candidates by llm:m, 1 call, 820 tokens, $0.000000.",
+        "Reranked: 6 candidates by llm:m, 1 call, 820 tokens.",
         "Reranked: 6 candidates by llm:m.",
     ]
 
