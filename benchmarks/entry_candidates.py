@@ -3,8 +3,9 @@
     python -m benchmarks.entry_candidates CORPORA [--embedder wordllama onnx:FOLDER]
 
 CORPORA holds `perspectrum` and `med-monotonicity`. Of each cluster of equivalent statements one is known; the others
-are asked for. Every known statement is also asked for among the others, where it is new. The threshold is chosen on the
-development half; the test half tells how good it is.
+are asked for. Every known statement is also asked for among the others, where it is new. Thresholds are chosen on the
+development half, of the cosine alone and of the cosine with the words that statements share; the test half tells how
+good they are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ from benchmarks.entry_sets import Pair, clusters, pairs
 
 THRESHOLDS = tuple(round(0.30 + 0.05 * step, 2) for step in range(14))
 LIMIT = 5
+LOOKED_AT = 4 * LIMIT
+"""of which the best with their words are taken"""
+WORDS = (0.0, 0.2, 0.4, 0.8, 1.2)
+"""weights of the share of words in common"""
+BARS = tuple(round(0.34 + 0.02 * step, 2) for step in range(20))
+"""for the cosine and the weighted share together"""
 KEPT = 0.9
 """of the recall without a threshold that the chosen one has to keep"""
 KNOWN = (200, None)
@@ -39,11 +46,23 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     measured: dict[str, Any] = {}
     for name in options.embedder:
         embed = _embedder(name)
-        by_half = {half: _measured(found, embed) for half, found in halves.items()}
+        searched = {half: _searched_all(found, embed) for half, found in halves.items()}
+        by_half = {half: _by_size(found, 0.0, THRESHOLDS) for half, found in searched.items()}
+        with_words = {
+            weight: {half: _by_size(found, weight, BARS) for half, found in searched.items()} for weight in WORDS
+        }
+        chosen = _chosen(by_half["development"])
         label = name if ":" not in name else f"{name.partition(':')[0]}:{Path(name.partition(':')[2]).name}"
         measured[label] = {
             **by_half,
-            "chosen": _chosen(by_half["development"]),
+            "chosen": chosen,
+            "with_words": {
+                str(weight): {
+                    "chosen": (bar := _no_worse(rows["development"], by_half["development"], chosen)),
+                    **{half: {size: _at(each, bar) for size, each in sizes.items()} for half, sizes in rows.items()},
+                }
+                for weight, rows in with_words.items()
+            },
             "minimal_pairs": _alike(embed, minimal),
         }
         _print(label, measured[label])
@@ -52,14 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         for half, found in halves.items()
     }
     result = {"conditions": conditions(PACKAGES), "limit": LIMIT, "kept": KEPT, "sets": sizes, "embedders": measured}
-    print(f"written to {write_result('entry-candidates', result, options.results)}")
+    print(f"written to {write_result(options.name, result, options.results)}")
     return result
 
 
-def _measured(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, list[dict[str, float]]]:
-    """Rows of figures by threshold, for collections of each size."""
+def _searched_all(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, list[_Searched]]:
+    """What is found in collections of each size."""
     order = np.random.default_rng(0).permutation(len(found))
-    vectors = embed([text for at in order for text in found[at]])
+    texts = [text for at in order for text in found[at]]
+    vectors = embed(texts)
     ends = np.cumsum([len(found[at]) for at in order])
     starts = ends - [len(found[at]) for at in order]
     by_size = {}
@@ -67,61 +87,92 @@ def _measured(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, list[di
         step = min(size or len(found), len(found))
         # The last collection, which is smaller, would count for as much as the others.
         firsts = range(0, len(found) - step + 1, step)
-        parts = [
-            _searched(vectors, starts[first : first + step].tolist(), ends[first : first + step].tolist())
+        by_size["all" if size is None else str(size)] = [
+            _searched(texts, vectors, starts[first : first + step].tolist(), ends[first : first + step].tolist())
             for first in firsts
         ]
-        by_size["all" if size is None else str(size)] = _rows(parts)
     return by_size
 
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """The best candidates for the statements that a collection is asked for."""
+    """The entries that are looked at for the statements that a collection is asked for."""
 
     duplicates: Matrix
-    """float32[asked, LIMIT]: cosines of the nearest, of statements of which the collection has an equivalent"""
+    """float32[asked, LOOKED_AT, 2]: cosine and share of words of the nearest, of statements of which the collection has
+    an equivalent"""
     true: npt.NDArray[np.bool_]
-    """bool[asked, LIMIT]: which of them are the equivalent"""
+    """bool[asked, LOOKED_AT]: which of them are the equivalent"""
     new: Matrix
-    """float32[known, LIMIT]: cosines of the nearest to each known statement among the others"""
+    """float32[known, LOOKED_AT, 2]: the same of each known statement among the others"""
 
 
-def _searched(vectors: Matrix, starts: Sequence[int], ends: Sequence[int]) -> _Searched:
+def _searched(texts: Sequence[str], vectors: Matrix, starts: Sequence[int], ends: Sequence[int]) -> _Searched:
     known = vectors[starts]
     asked = [
         (row, place)
         for place, (start, end) in enumerate(zip(starts, ends, strict=True))
         for row in range(start + 1, end)
     ]
-    scores = vectors[[row for row, _ in asked]] @ known.T
-    nearest = np.argsort(-scores, axis=1, kind="stable")[:, :LIMIT]
-    among = known @ known.T
+    rows = [row for row, _ in asked]
+    scores, among = vectors[rows] @ known.T, known @ known.T
     np.fill_diagonal(among, -1)
+    nearest, others = (np.argsort(-each, axis=1, kind="stable")[:, :LOOKED_AT] for each in (scores, among))
     return _Searched(
-        np.take_along_axis(scores, nearest, axis=1),
+        _with_words(texts, rows, starts, scores, nearest),
         nearest == np.array([place for _, place in asked])[:, np.newaxis],
-        -np.sort(-among, axis=1)[:, :LIMIT],
+        _with_words(texts, starts, starts, among, others),
     )
 
 
-def _rows(parts: Sequence[_Searched]) -> list[dict[str, float]]:
-    duplicates, true, new = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("duplicates", "true", "new")
-    )
-    rows = []
-    for threshold in (0.0, *THRESHOLDS):
-        kept = duplicates >= threshold
-        rows.append(
-            {
-                "threshold": threshold,
-                "recall": round(float((kept & true).any(axis=1).mean()), 4),
-                "false_candidates": round(float((kept & ~true).sum() / max(1, kept.sum())), 4),
-                "new_compared": round(float((new >= threshold).any(axis=1).mean()), 4),
-                "candidates_of_new": round(float((new >= threshold).sum(axis=1).mean()), 3),
-            }
-        )
-    return rows
+def _with_words(
+    texts: Sequence[str],
+    asked: Sequence[int],
+    known: Sequence[int],
+    scores: Matrix,
+    nearest: npt.NDArray[np.int64],
+) -> Matrix:
+    from knowledge.sessions.candidates import shared_words
+
+    shares = [
+        [shared_words(texts[row], texts[known[place]]) for place in places]
+        for row, places in zip(asked, nearest.tolist(), strict=True)
+    ]
+    cosines = np.take_along_axis(scores, nearest, axis=1)
+    return np.stack([cosines, np.array(shares, np.float32).reshape(cosines.shape)], axis=2)
+
+
+def _by_size(
+    searched: dict[str, list[_Searched]], words: float, bars: Sequence[float]
+) -> dict[str, list[dict[str, float]]]:
+    """Rows of figures by bar, for collections of each size."""
+    return {size: [_row(parts, words, bar) for bar in (0.0, *bars)] for size, parts in searched.items()}
+
+
+def _row(parts: Sequence[_Searched], words: float, bar: float) -> dict[str, float]:
+    from knowledge.sessions.thresholds import Bar
+
+    floor = Bar(bar, words).cosine if bar else -1.0
+
+    def best(found: Matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        alike = np.where(found[:, :, 0] >= floor, found[:, :, 0] + words * found[:, :, 1], -1)
+        order = np.argsort(-alike, axis=1, kind="stable")[:, :LIMIT]
+        return order, np.take_along_axis(alike, order, axis=1) >= bar
+
+    kept_duplicates, true, kept_new = [], [], []
+    for part in parts:
+        order, kept = best(part.duplicates)
+        kept_duplicates.append(kept)
+        true.append(np.take_along_axis(part.true, order, axis=1))
+        kept_new.append(best(part.new)[1])
+    kept, is_true, new = (np.concatenate(each) for each in (kept_duplicates, true, kept_new))
+    return {
+        "threshold": bar,
+        "recall": round(float((kept & is_true).any(axis=1).mean()), 4),
+        "false_candidates": round(float((kept & ~is_true).sum() / max(1, kept.sum())), 4),
+        "new_compared": round(float(new.any(axis=1).mean()), 4),
+        "candidates_of_new": round(float(new.sum(axis=1).mean()), 3),
+    }
 
 
 def _chosen(rows: dict[str, list[dict[str, float]]]) -> float:
@@ -131,6 +182,18 @@ def _chosen(rows: dict[str, list[dict[str, float]]]) -> float:
         for threshold in THRESHOLDS
         if all(_at(each, threshold)["recall"] >= KEPT * each[0]["recall"] for each in rows.values())
     )
+
+
+def _no_worse(
+    rows: dict[str, list[dict[str, float]]], before: dict[str, list[dict[str, float]]], chosen: float
+) -> float:
+    """The highest bar that finds as much as the cosine alone does, in collections of every size."""
+    good = [
+        bar
+        for bar in BARS
+        if all(_at(each, bar)["recall"] >= _at(before[size], chosen)["recall"] for size, each in rows.items())
+    ]
+    return max(good, default=BARS[0])
 
 
 def _at(rows: Sequence[dict[str, float]], threshold: float) -> dict[str, float]:
@@ -171,6 +234,8 @@ def _print(label: str, measured: dict[str, Any]) -> None:
             for row in rows:
                 figures = (row["recall"], row["false_candidates"], row["new_compared"])
                 print(f"    {row['threshold']:.2f}", "  ".join(f"{figure:.3f}" for figure in figures))
+    for weight, row in measured["with_words"].items():
+        print(f"  with {weight} of the words from {row['chosen']} on:", row["development"], row["test"])
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -179,6 +244,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("corpora", type=Path, help="folder with perspectrum and med-monotonicity")
     parser.add_argument("--embedder", nargs="+", default=["wordllama"], help="as in the settings")
+    parser.add_argument("--name", default="entry-candidates", help="of the file of results")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args(arguments)
 

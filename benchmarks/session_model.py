@@ -1,6 +1,6 @@
 """A language model for benchmarks, on loopback: it learns sentences about somebody, and compares them by their words.
 
-python -m benchmarks.session_model
+python -m benchmarks.session_model [STATEMENTS]
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter, defaultdict
 from typing import Any
 
 from benchmarks.conditions import ROOT
@@ -16,10 +17,10 @@ _SENTENCE = re.compile(r"[^.!?\n。！？]{12,160}[.!?。！？]")
 _ABOUT_ONESELF = re.compile(r"^(?:User \d: )?(I |I'm |I've |My |我)")
 _WORD = re.compile(r"\w+")
 MOST = 4
-"""statements of a window"""
+"""statements of a window, unless the command says otherwise"""
 
 
-def learned(shown: dict[str, Any]) -> list[dict[str, Any]]:
+def learned(shown: dict[str, Any], most: int = MOST) -> list[dict[str, Any]]:
     """What is learned from a window: what people say of themselves."""
     entries: list[dict[str, Any]] = []
     for message in shown["messages"]:
@@ -27,14 +28,18 @@ def learned(shown: dict[str, Any]) -> list[dict[str, Any]]:
             continue
         for sentence in _SENTENCE.findall(message["text"]):
             text = sentence.strip()
-            if _ABOUT_ONESELF.match(text) and len(entries) < MOST:
+            if _ABOUT_ONESELF.match(text) and len(entries) < most:
                 said = {"text": text, "kind": "fact", "level": "organization", "confidence": 0.9}
                 entries.append({**said, "evidence": [message["id"]]})
     return entries
 
 
 def judged(shown: dict[str, Any]) -> dict[str, Any]:
-    """The verdict about a statement: known if nearly all of its words are, merged if most are."""
+    """The verdicts about statements: known if nearly all of their words are, merged if most are."""
+    return {"verdicts": [{"statement": each["statement"], **_judged(each)} for each in shown["statements"]]}
+
+
+def _judged(shown: dict[str, Any]) -> dict[str, Any]:
     new = set(_WORD.findall(shown["new"]["text"].casefold()))
     for known in shown["known"]:
         words = set(_WORD.findall(known["text"].casefold()))
@@ -55,15 +60,25 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from tests.servers.chat_server import ChatServer, said_json
 
+    most = int(sys.argv[1]) if len(sys.argv) > 1 else MOST
+
+    def shown_in(body: Any) -> Any:
+        return json.loads(body["messages"][1]["content"])
+
     def answer(body: Any) -> Any:
-        shown = json.loads(body["messages"][1]["content"])
-        return said_json({"entries": learned(shown)} if "messages" in shown else judged(shown))
+        shown = shown_in(body)
+        return said_json({"entries": learned(shown, most)} if "messages" in shown else judged(shown))
 
     with ChatServer(answer) as server:
         print(server.url, flush=True)
         for line in sys.stdin:
             if line.strip() == "count":
-                print(len(server.bodies), flush=True)
+                told: dict[str, Counter[str]] = defaultdict(Counter)
+                for body in server.bodies:
+                    kind = "distill" if "messages" in shown_in(body) else "compare"
+                    read = sum(len(message["content"]) for message in body["messages"])
+                    told[kind] += Counter(calls=1, characters=read)
+                print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -176,10 +176,15 @@ class Model:
 
     def asked(self) -> int:
         """Questions that it answered."""
+        return sum(each["calls"] for each in self.asked_about().values())
+
+    def asked_about(self) -> dict[str, dict[str, int]]:
+        """Calls and the characters that they read, by what they were for: `distill`, `compare`."""
         assert self._process.stdin is not None
         self._process.stdin.write("count\n")
         self._process.stdin.flush()
-        return int(self._line())
+        counts: dict[str, dict[str, int]] = json.loads(self._line())
+        return counts
 
     def _line(self) -> str:
         assert self._process.stdout is not None
@@ -187,9 +192,9 @@ class Model:
 
 
 @contextmanager
-def scripted_model() -> Iterator[Model]:
+def scripted_model(*arguments: int) -> Iterator[Model]:
     """The model while the block lasts."""
-    command = [sys.executable, "-m", "benchmarks.session_model"]
+    command = [sys.executable, "-m", "benchmarks.session_model", *map(str, arguments)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Model(process)
         assert process.stdin is not None

@@ -12,11 +12,13 @@ from typing import Annotated
 
 import typer
 
+from deployments.definitions import check_deployments, deployments_of
 from flows.guarded import STARTER
 from flows.local import api_is_configured
 from flows.server import ENVIRONMENT, is_free, lasting_server
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.ids import settings_hash
+from knowledge.masking import masked
 from knowledge.settings import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
@@ -39,9 +41,9 @@ def serve(
     Uses the Prefect API that PREFECT_API_URL or the active profile names, or starts a server with its UI.
     """
     settings = load_settings(config)
+    check_deployments(settings)
     file = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
-    with _api(file, port):
-        from deployments.definitions import deployments_of
+    with _api(file, port) as log:
         from deployments.service import serve as serve_until_stopped
 
         deployments = deployments_of(settings, file)
@@ -51,18 +53,20 @@ def serve(
         for source in settings.source:
             if not source.schedule:
                 typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        serve_until_stopped(deployments, on_ready=lambda: typer.echo("Serving; Ctrl-C stops."))
+        serve_until_stopped(
+            deployments, lambda: typer.echo("Serving; Ctrl-C stops."), lambda line: _tell(masked(line)), log
+        )
     typer.echo("Stopped.")
 
 
 @contextmanager
-def _api(config: Path | None, port: int | None) -> Iterator[None]:
-    """Serve with the configured API, or with a server of our own."""
+def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
+    """Serve with the configured API, or with a server of our own: yields the log of that one."""
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     if api_is_configured():
         if port is not None:
             raise SettingsError("--port is for a server started here, but PREFECT_API_URL or the profile names one")
-        yield
+        yield None
         return
     with lasting_server(_home(config), _port(port)) as server:
         # Set before Prefect is imported, so that the runs that are started inherit it.
@@ -72,7 +76,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[None]:
 
         crash_abandoned_runs()
         typer.echo(f"Prefect UI: {server.ui_url}")
-        yield
+        yield server.log
 
 
 def _home(config: Path | None) -> Path:
@@ -95,6 +99,10 @@ def _leave_in_order(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def _tell(line: str) -> None:
+    typer.echo(f"parquetry: {line}", err=True)
+
+
 def main() -> None:
     """Serve; a refusal is one clear line on stderr and the right exit code."""
     signal.signal(signal.SIGTERM, _leave_in_order)
@@ -102,7 +110,7 @@ def main() -> None:
         typer.run(serve)
     except ParquetryError as error:
         for line in str(error).splitlines():
-            typer.echo(f"parquetry: {line}", err=True)
+            _tell(line)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

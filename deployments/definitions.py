@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import SettingsError
+from knowledge.schedule import next_run
 from knowledge.settings import Settings, SourceSettings
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from prefect.flows import Flow
 
 ON_DEMAND = "on-demand"
+FLOWS = {"documents": "refresh", "sessions": "sessions"}
+"""content of a source -> name of the flow that its schedule starts"""
 GRACE_SECONDS = 120
 """for a run that got its slot to start; after that the slot is given to another"""
 
@@ -33,21 +37,40 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
         `refresh/on-demand`, `reindex/on-demand` and, where there are sources of sessions, `sessions/on-demand`.
 
     Raises:
-        SettingsError: a schedule is not a cron expression, or two sources end up with one name.
+        SettingsError: as `check_deployments`.
     """
+    check_deployments(settings)
     from flows.refresh import refresh, reindex
     from flows.sessions import sessions
 
     file = str(config.resolve()) if config else None
-    scheduled = [source for source in settings.source if source.schedule]
-    _check_names(scheduled, settings)
     on_demand: list[Flow[..., Any]] = [refresh, reindex]
     if any(source.content == "sessions" for source in settings.source):
         on_demand.append(sessions)
     return [
-        *(_scheduled(source, settings, file) for source in scheduled),
+        *(_scheduled(source, settings, file) for source in settings.source if source.schedule),
         *(_deployment(each, ON_DEMAND, config=file, limit=_one_run("ENQUEUE")) for each in on_demand),
     ]
+
+
+def check_deployments(settings: Settings) -> None:
+    """Check what the settings alone cannot know to be wrong; needs no server, and imports nothing of Prefect.
+
+    Raises:
+        SettingsError: two sources end up with one name, or a schedule is over because its year is past.
+    """
+    scheduled = [source for source in settings.source if source.schedule]
+    names = [f"{FLOWS[source.content]}/{deployment_name(source, settings)}" for source in scheduled]
+    counts = Counter([*(f"{flow}/{ON_DEMAND}" for flow in FLOWS.values()), *names])
+    for name, count in counts.items():
+        if count > 1:
+            raise SettingsError(f"{count} deployments would be named {name}; give these sources other names")
+    now = datetime.now(UTC)
+    for source in scheduled:
+        try:
+            next_run(source.schedule or "", now)
+        except ValueError as error:
+            raise SettingsError(f"source {source.name}: {error}; leave the schedule out, or change its year") from error
 
 
 def deployment_name(source: SourceSettings, settings: Settings) -> str:
@@ -66,7 +89,7 @@ def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> 
     return _deployment(
         sessions if source.content == "sessions" else refresh,
         deployment_name(source, settings),
-        cron=_checked(source),
+        cron=source.schedule,
         config=file,
         parameters={"targets": [source.name], "namespace": namespace},
         tags=[f"namespace:{namespace}", f"source:{source.name}"],
@@ -88,13 +111,15 @@ def _deployment(
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
 
+    from flows.flow_run import TAG
+
     return RunnerDeployment.from_flow(
         flow,
         name=name,
         cron=cron,
         # A run that is asked for with parameters of its own keeps the settings file: only what is named is replaced.
         parameters={"config": config, "parameters": parameters or {}},
-        tags=["parquetry", *tags],
+        tags=[TAG, *tags],
         concurrency_limit=limit,
         # A file entrypoint would load the module a second time, under another name.
         entrypoint_type=EntrypointType.MODULE_PATH,
@@ -107,26 +132,3 @@ def _one_run(strategy: str) -> ConcurrencyLimitConfig:
     return ConcurrencyLimitConfig(
         limit=1, collision_strategy=ConcurrencyLimitStrategy(strategy), grace_period_seconds=GRACE_SECONDS
     )
-
-
-def _checked(source: SourceSettings) -> str:
-    from prefect.client.schemas.schedules import CronSchedule
-    from pydantic import ValidationError
-
-    cron = source.schedule or ""
-    try:
-        CronSchedule(cron=cron)
-    except ValidationError as error:
-        raise SettingsError(
-            f"source {source.name}: schedule {cron!r} is no cron expression; `0 3 * * *` is every night at three"
-        ) from error
-    return cron
-
-
-def _check_names(sources: Sequence[SourceSettings], settings: Settings) -> None:
-    flows = {"documents": "refresh", "sessions": "sessions"}
-    names = [f"{flows[source.content]}/{deployment_name(source, settings)}" for source in sources]
-    counts = Counter([*(f"{flow}/{ON_DEMAND}" for flow in flows.values()), *names])
-    for name, count in counts.items():
-        if count > 1:
-            raise SettingsError(f"{count} deployments would be named {name}; give these sources other names")

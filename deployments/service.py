@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
@@ -15,13 +18,24 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.states import Crashed
 
+from deployments.schedule_watch import ScheduleWatch
+from deployments.server_log import ServerLog
+from deployments.watch import Watch, watching
+
 RUNS_AT_A_TIME = 4
 """flow runs of all deployments together; each is a process of its own"""
+_LOOK_SECONDS = 5
+"""between looks at the server"""
 _MOST_ABANDONED = 200
 """the most that the API returns at once, and more than there can be"""
 
 
-def serve(deployments: Sequence[RunnerDeployment], on_ready: Callable[[], None]) -> None:
+def serve(
+    deployments: Sequence[RunnerDeployment],
+    on_ready: Callable[[], None],
+    on_trouble: Callable[[str], None],
+    log: Path | None,
+) -> None:
     """Serve deployments until SIGINT or SIGTERM; then cancel the runs at work, pause the schedules and return.
 
     `prefect.serve` does the same but for the end: it leaves the runs that it kills as running for ever.
@@ -29,9 +43,20 @@ def serve(deployments: Sequence[RunnerDeployment], on_ready: Callable[[], None])
     Args:
         deployments: to make known to the server and to run.
         on_ready: called once the server knows them.
+        on_trouble: gets a line about a service of the server that fails or a schedule that produces no run, and one
+            when that is over; called from a thread.
+        log: of the server; None for a server elsewhere.
     """
     runner = _Runner(name="parquetry", pause_on_shutdown=True, limit=RUNS_AT_A_TIME)
-    asyncio.run(runner.serve(deployments, on_ready))
+
+    @contextmanager
+    def watched(ids: Mapping[str, UUID]) -> Iterator[None]:
+        looks = [ScheduleWatch(ids).look, *([ServerLog(log).look] if log else [])]
+        with watching(Watch(looks, on_trouble), _LOOK_SECONDS):
+            on_ready()
+            yield
+
+    asyncio.run(runner.serve(deployments, watched))
 
 
 def crash_abandoned_runs() -> int:
@@ -56,13 +81,16 @@ def crash_abandoned_runs() -> int:
 class _Runner(Runner):
     """A runner whose end is the same for both signals."""
 
-    async def serve(self, deployments: Sequence[RunnerDeployment], on_ready: Callable[[], None]) -> None:
-        for deployment in deployments:
-            await self.aadd_deployment(deployment)
+    async def serve(
+        self,
+        deployments: Sequence[RunnerDeployment],
+        watched: Callable[[Mapping[str, UUID]], AbstractContextManager[None]],
+    ) -> None:
+        ids = {each.full_name: await self.aadd_deployment(each) for each in deployments}
         self._end: asyncio.Task[None] | None = None
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._end_soon)
-        on_ready()
-        await self.start()
+        with watched({each.full_name: ids[each.full_name] for each in deployments if each.schedules}):
+            await self.start()
         if self._end:
             await self._end
 

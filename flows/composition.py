@@ -12,20 +12,27 @@ from flows.run_frame import check_places, open_run, record, record_failure, refr
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
 from knowledge.errors import SettingsError
+from knowledge.llm import LanguageModel
 from knowledge.model import DocumentRow, Failure
-from knowledge.report import RunReport, Work, count_documents
+from knowledge.nearest import hint
+from knowledge.outage import needs_of, outages
+from knowledge.report import RunReport, Work, count_documents, held_back, with_all_paid
 from knowledge.rows import failure_of, rows_without_work
 from knowledge.select import is_named
 from knowledge.settings import Settings
+from knowledge.sources.nesting import place_in
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
-from storage.current import CurrentRows, current_rows
+from knowledge.spending import Ledger
+from knowledge.waiting import Teller
+from storage.current import CurrentRows, current_rows, published_sources
 from storage.lake import Lake
 from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
 from tasks.models import models_of
-from tasks.plan import RefreshPlan, check_budget, plan_refresh
+from tasks.plan import RefreshPlan, check_budget, check_prices, plan_refresh
 from tasks.publish import publish
-from tasks.run import Run
+from tasks.reading_progress import LOOK_SECONDS, ReadingProgress, SlowDocument
+from tasks.run import BUDGET_KEY, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,18 @@ class Observer(Protocol):
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
 
+    def documents_read(self, reading: ReadingProgress) -> None:
+        """Take what can be looked at while documents are read."""
+        ...
+
+    def document_read(self) -> None:
+        """Count one more document of the plan; called from several threads."""
+        ...
+
+    def document_slow(self, slow: SlowDocument) -> None:
+        """Hear of a document that takes long; called from a thread of its own."""
+        ...
+
     def batch_done(self, report: BatchReport) -> None: ...
 
     def published(self, report: RunReport) -> None: ...
@@ -71,15 +90,16 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
         observer: is told of progress.
 
     Returns:
-        The report; documents that failed and sources that a guard held back are in it.
+        The report; documents that failed, and sources that a guard held back or a service failed, are in it.
 
     Raises:
         ParquetryError: nothing was published.
     """
     started = perf_counter()
     settings = request.settings
-    scopes = request.scopes or scopes_of(settings, request.targets, request.namespace)
-    run = open_run(settings, scopes, reuse_vectors=not request.compute_vectors_anew)
+    scopes = scopes_of_request(request)
+    _check_spending(settings, scopes)
+    run = open_run(settings, scopes, request.kind, reuse_vectors=not request.compute_vectors_anew)
     with run:
         current = CurrentRows(run.base, {scope.namespace for scope in scopes})
         try:
@@ -105,8 +125,33 @@ def check_request(request: Request) -> None:
     Raises:
         ParquetryError: what `run_refresh` would raise at once.
     """
-    settings = request.settings
-    check_places(settings, request.scopes or scopes_of(settings, request.targets, request.namespace))
+    scopes = scopes_of_request(request)
+    _check_spending(request.settings, scopes)
+    check_places(request.settings, scopes)
+
+
+def scopes_of_request(request: Request) -> tuple[Scope, ...]:
+    """What a refresh concerns.
+
+    Raises:
+        SettingsError: as `scopes_of`.
+    """
+    root = request.settings.corpus.root
+    return request.scopes or scopes_of(
+        request.settings, request.targets, request.namespace, published=lambda: published_sources(root)
+    )
+
+
+def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
+    """Find out whether the budget, if there is one, can be kept.
+
+    Raises:
+        SettingsError: a price is not known.
+    """
+    budget = settings.refresh.budget_usd
+    check_prices(settings, (scope.namespace for scope in scopes), budget, BUDGET_KEY)
+    if budget is not None and settings.extraction.include_image_descriptions:
+        LanguageModel(settings.llm, "describe", Ledger(budget, BUDGET_KEY))
 
 
 def plan_only(request: Request) -> RefreshPlan:
@@ -116,7 +161,7 @@ def plan_only(request: Request) -> RefreshPlan:
         ParquetryError: as `run_refresh`.
     """
     settings = request.settings
-    scopes = scopes_of(settings, request.targets, request.namespace)
+    scopes = scopes_of_request(request)
     namespaces = {scope.namespace for scope in scopes}
     models = models_of(settings, namespaces)
     snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
@@ -149,14 +194,22 @@ def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) ->
         lambda change: run.fetching.host(change.namespace, change.source),
     )
     observer.planned(plan, batches)
+    run.reading.tell(observer.document_read)
+    observer.documents_read(run.reading)
     collected = _Collected()
     for change in plan.changes:
         if change.effort == "row":
             collected.rows.extend(rows_without_work(change, run.stamp))
-    for report in engine.batches(batches, document_batches(run)):
-        collected.reports.append(report)
-        collected.rows.extend(report.rows)
-        observer.batch_done(report)
+            run.reading.read(change)
+    by_number = {batch.number: batch for batch in batches}
+    with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
+        for report in engine.batches(batches, document_batches(run)):
+            collected.reports.append(report)
+            collected.rows.extend(report.rows)
+            # Those of a batch that failed as a whole, or that nobody would pay for, may not have been read at all.
+            for change in by_number[report.batch].changes:
+                run.reading.read(change)
+            observer.batch_done(report)
     return collected
 
 
@@ -169,6 +222,9 @@ def _report(
     seconds: float,
 ) -> RunReport:
     stages: Counter[str] = Counter()
+    held = sum(report.held for report in collected.reports)
+    out_of_budget = (held_back(held, run.ledger),) if held else ()
+    lost = {key: each for report in collected.reports for key, each in report.lost.items()}
     for report in collected.reports:
         stages.update(report.seconds)
     return RunReport(
@@ -177,15 +233,17 @@ def _report(
         version_before=run.base.version,
         seconds=seconds,
         documents=count_documents(plan.sources, published),
-        work=sum((report.work for report in collected.reports), Work()),
+        work=with_all_paid(sum((report.work for report in collected.reports), Work()), run.ledger),
         failures=(*_unlisted(run, plan), *_failures(plan, published)),
         warnings=(
             *plan.warnings,
             *run.retries.notes,
-            *(warning for report in collected.reports for warning in report.warnings),
+            *(f"{note.uri}: {note.text}" for report in collected.reports for note in report.notes),
         ),
-        refused=plan.refused,
+        refused=(*plan.refused, *out_of_budget),
         empty=plan.empty,
+        outages=tuple(map(str, outages(needs_of(plan.sources, collected.rows, lost)))),
+        left_out=plan.left_out,
         seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
         retries=run.retries.total,
     )
@@ -196,7 +254,7 @@ def _unlisted(run: Run, plan: RefreshPlan) -> tuple[Failure, ...]:
     found: list[Failure] = []
     for source in plan.sources:
         uri = run.scopes[source.namespace, source.source].settings.uri
-        unseen = [(f"{uri.rstrip('/')}/{place.path}", "unlisted", place.detail) for place in source.unlisted]
+        unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in source.unlisted]
         if source.broken is not None:
             unseen.append((uri, source.broken.reason, source.broken.detail))
         found.extend(
@@ -235,7 +293,7 @@ def _with_index(run: Run, report: RunReport) -> RunReport:
 def _recorded(run: Run, request: Request, report: RunReport) -> RunReport:
     work = report.work
     told = {
-        "status": "refused" if report.refused else "completed",
+        "status": "failed" if report.outages else "refused" if report.refused else "completed",
         "version_after": report.version,
         **report.documents.as_dict(),
         "chunks_written": work.chunks_written,
@@ -244,7 +302,7 @@ def _recorded(run: Run, request: Request, report: RunReport) -> RunReport:
         "bytes_read": work.bytes_read,
         "tokens": work.tokens,
         "cost_usd": work.cost_usd,
-        "error": "; ".join(report.refused) or None,
+        "error": "; ".join((*report.outages, *report.refused)) or None,
     }
     warnings = record(run, request.kind, report.seconds, report.failures, told)
     return replace(report, warnings=(*report.warnings, *warnings))
@@ -266,7 +324,13 @@ def reindex_request(
         SettingsError: no document matches one of the names.
     """
     snapshot = Lake(settings.corpus.root).snapshot()
-    current = [row for row in current_rows(snapshot) if namespace in (None, row.namespace)]
+    published = current_rows(snapshot)
+    current = [row for row in published if namespace in (None, row.namespace)]
+    if not current and namespace is not None:
+        known = {row.namespace for row in published}
+        raise SettingsError(
+            f"no document of {settings.corpus.root} is in namespace {namespace!r}; {hint(namespace, known)}"
+        )
     chosen: set[tuple[str, str]] = set()
     sources: set[tuple[str, str]] = set()
     for name in documents or ("*",):
@@ -282,7 +346,10 @@ def reindex_request(
         settings,
         namespace=namespace,
         force=force,
-        scopes=tuple(scope_of_source(settings, *each) for each in sorted(sources)),
+        scopes=tuple(
+            scope_of_source(settings, *each, lambda: published_sources(settings.corpus.root))
+            for each in sorted(sources)
+        ),
         kind="reindex",
         compute_vectors_anew=embeddings_only,
     )

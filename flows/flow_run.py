@@ -9,15 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from prefect import runtime
+from prefect import get_run_logger, runtime, tags
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 from prefect.states import Cancelled as CancelledState
+from prefect.states import Completed, Failed
 
 from flows.guarded import end_with_starter
+from knowledge.errors import RefusedError
 from knowledge.settings import Settings, load_settings, override
 from knowledge.sources.registry import Scope
 from tasks.run import Cancelled
@@ -26,6 +28,8 @@ Asked = TypeVar("Asked")
 Watcher = TypeVar("Watcher")
 Report = TypeVar("Report")
 
+TAG = "parquetry"
+"""of every run and deployment; automations wait for it"""
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
 """environment variable that Prefect sets where a worker or service started this process for one flow run"""
 
@@ -53,14 +57,17 @@ C = TypeVar("C", bound=Caller[Any, Any, Any])
 
 @contextmanager
 def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
-    """Let the flow that runs in the block find its caller.
+    """Let the flow that runs in the block find its caller, and have its tag from the start.
+
+    Prefect's server takes a run's tags for all its events from its first one; a tag that it gets later is in none.
 
     Raises:
         Cancelled: somebody cancelled the run.
     """
     token = variable.set(caller)
     try:
-        yield
+        with tags(TAG):
+            yield
     except CancelledRun:
         if caller.stopped is None:
             raise
@@ -74,6 +81,32 @@ def cancelled(caller: Caller[Any, Any, Any] | None, why: Cancelled) -> State[Any
     if caller:
         caller.stopped = why
     return CancelledState(message=str(why))
+
+
+def refused(error: RefusedError) -> State[Any]:
+    """The final state of a run that a guard or a budget stopped: failed, under a name that automations can tell apart.
+
+    Prefect emits `prefect.flow-run.Refused` for it. Whoever called the flow gets the error.
+    """
+    return Failed(name="Refused", message=str(error), data=error)
+
+
+def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:
+    """The final state of a scheduled run over all sources of a kind where the settings have other sources alone.
+
+    A schedule for all sources, as in `prefect.yaml`, must not fail every night for that.
+
+    Returns:
+        Completed, saying so; None where there is something to do, or the run was asked for.
+    """
+    if not settings.source or any(source.content == content for source in settings.source):
+        return None
+    with get_client(sync_client=True) as client:
+        if not client.read_flow_run(runtime.flow_run.id).auto_scheduled:
+            return None
+    message = f'Nothing to do: no source with content = "{content}" is configured.'
+    get_run_logger().info(message)
+    return Completed(message=message)
 
 
 def settings_of_run(config: str | None, corpus: str | None) -> Settings:
@@ -109,7 +142,7 @@ def _hush() -> None:
 
 def tag(scopes: Sequence[Scope]) -> None:
     """Runs are found in the UI by their namespaces and sources, whatever started them."""
-    tags = {f"namespace:{scope.namespace}" for scope in scopes} | {f"source:{scope.name}" for scope in scopes}
+    found_by = {f"namespace:{scope.namespace}" for scope in scopes} | {f"source:{scope.name}" for scope in scopes}
     with get_client(sync_client=True) as client:
         run = client.read_flow_run(runtime.flow_run.id)
-        client.update_flow_run(run.id, tags=sorted({*run.tags, *tags, "parquetry"}))
+        client.update_flow_run(run.id, tags=sorted({*run.tags, *found_by, TAG}))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from knowledge.errors import SettingsError
+
 
 class Parameters(BaseModel):
     """What a run is about."""
@@ -37,14 +39,23 @@ class RefreshParameters(Parameters):
 class ReindexParameters(Parameters):
     """An on-demand rebuild of documents, whatever their hashes say."""
 
-    documents: list[str] = Field(
-        [], title="Documents", description="Ids, uris, or globs over names and paths; empty for every document."
-    )
+    documents: list[str] = Field([], title="Documents", description="Ids, uris, or globs over names and paths.")
+    all: bool = Field(False, title="All", description="Every document; needed where none is named.")
     embeddings_only: bool = Field(
         False,
         title="Embeddings only",
         description="Compute vectors anew from the stored text; do not read the sources.",
     )
+
+    def check(self) -> None:
+        """Refuse parameters that name no document without saying that all are meant, or that do both.
+
+        Raises:
+            SettingsError: says which parameters to give.
+        """
+        if self.all == bool(self.documents):
+            given = "both are given" if self.all else "neither is given"
+            raise SettingsError(f'reindex takes "documents" or "all": true, and {given}; nothing was done')
 
     def subject(self) -> str:
         return _several(self.namespace, self.documents)

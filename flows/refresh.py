@@ -9,15 +9,14 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.composition import Observer, Request, reindex_request, run_refresh
-from flows.flow_run import Caller, begin, calling, cancelled, settings_of_run, tag
+from flows.composition import Observer, Request, reindex_request, run_refresh, scopes_of_request
+from flows.flow_run import Caller, begin, calling, cancelled, nothing_scheduled, refused, settings_of_run, tag
 from flows.overlap import one_run_at_a_time
 from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
 from flows.run_log import RunLog, tasks_log_to_run
-from knowledge.errors import RefusedError
+from knowledge.errors import OutageError, RefusedError
 from knowledge.report import RunReport
-from knowledge.sources.registry import scopes_of
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
 from tasks.run import Cancelled
@@ -25,7 +24,7 @@ from tasks.run import Cancelled
 _Caller = Caller[Request, Observer, RunReport]
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)
 _EVERYTHING = RefreshParameters()
-_EVERY_DOCUMENT = ReindexParameters()
+_NO_DOCUMENT = ReindexParameters()
 
 
 def run_request(request: Request, observer: Observer, *, alone: bool = False) -> RunReport:
@@ -37,7 +36,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
         alone: the API serves this run only; nothing is done to keep others from its namespaces.
 
     Returns:
-        The report. A source that a guard held back fails the flow run, and is in the report.
+        The report. A source that a guard held back or a service failed fails the flow run, and is in the report.
 
     Raises:
         ParquetryError: nothing was published.
@@ -55,7 +54,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
                     allow_removals=request.allow_removals,
                 )
                 refresh(parameters, corpus=root)
-    except RefusedError:
+    except (OutageError, RefusedError):
         if caller.report is None:
             raise
     return caller.told()
@@ -91,7 +90,7 @@ def refresh(
 
 @flow(name="reindex", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
 def reindex(
-    parameters: ReindexParameters = _EVERY_DOCUMENT, config: str | None = None, corpus: str | None = None
+    parameters: ReindexParameters = _NO_DOCUMENT, config: str | None = None, corpus: str | None = None
 ) -> dict[str, Any] | State[Any]:
     """Rebuild documents of a corpus, whatever their hashes say.
 
@@ -102,6 +101,7 @@ def reindex(
     """
 
     def request() -> Request:
+        parameters.check()
         settings, documents = settings_of_run(config, corpus), tuple(parameters.documents)
         return reindex_request(settings, documents, parameters.namespace, embeddings_only=parameters.embeddings_only)
 
@@ -112,12 +112,14 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     """Run a request inside a flow run.
 
     Returns:
-        The report as JSON, or the final state of a run that was cancelled.
+        The report as JSON, or the final state of a run that was cancelled, refused, or had nothing to do.
     """
     caller = _caller.get()
     begin()
     request = caller.request if caller else parse()
-    scopes = request.scopes or scopes_of(request.settings, request.targets, request.namespace)
+    if not (caller or request.scopes or request.targets) and (idle := nothing_scheduled(request.settings, "documents")):
+        return idle
+    scopes = scopes_of_request(request)
     tag(scopes)
     namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
     try:
@@ -125,9 +127,13 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
             report = run_refresh(request, PrefectEngine(), RunLog(caller.observer if caller else None))
     except Cancelled as stopped:
         return cancelled(caller, stopped)
+    except RefusedError as error:
+        return refused(error)
     create_artifacts(report, request.kind, namespaces={scope.namespace for scope in scopes})
     if caller:
         caller.report = report
+    if report.outages:
+        raise OutageError("; ".join(report.outages))
     if report.refused:
-        raise RefusedError("; ".join(report.refused))
+        return refused(RefusedError("; ".join(report.refused)))
     return report.as_json()

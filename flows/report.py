@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from knowledge.report import RunReport, failures_by_reason
+from knowledge.report import RunReport, dollars, failures_by_reason
 
 MOST_FAILURES = 1000
 """rows of the table; the corpus's own table `failures` has them all"""
@@ -48,6 +48,7 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"# {kind.capitalize()} {report.run_id}",
         "",
         f"{_outcome(report)} in {report.seconds:.1f} s.",
+        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
         *(line for refusal in report.refused for line in ("", f"**Refused:** {refusal}")),
         "",
         "| documents | |",
@@ -61,8 +62,10 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"| vectors reused | {work.chunks_reused:,} |",
         f"| bytes read | {work.bytes_read:,} |",
         f"| tokens | {work.tokens:,} |",
-        f"| cost | ${work.cost_usd:.4f} |",
+        f"| cost | {dollars(work.cost_usd)} |",
     ]
+    for line in report.left_out:
+        lines += ["", f"{line[0].upper()}{line[1:]}."]
     if report.failures:
         lines += ["", "| not indexed | documents |", "| --- | ---: |"]
         lines += [f"| {reason} | {count:,} |" for reason, count in failures_by_reason(report.failures).items()]
@@ -70,7 +73,8 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         lines += ["", "| stage | seconds, summed over batches |", "| --- | ---: |"]
         lines += [f"| {stage} | {seconds:.1f} |" for stage, seconds in report.seconds_by_stage.items()]
     if report.warnings:
-        lines += ["", "Worked around:", "", *(f"- {warning}" for warning in report.warnings[:MOST_WARNINGS])]
+        lines += ["", "Notes (`parquetry documents --notes` lists those on documents):", ""]
+        lines += [f"- {warning}" for warning in report.warnings[:MOST_WARNINGS]]
         if len(report.warnings) > MOST_WARNINGS:
             lines.append(f"- and {len(report.warnings) - MOST_WARNINGS:,} more")
     return "\n".join(lines)

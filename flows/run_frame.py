@@ -6,7 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-from knowledge.errors import ParquetryError, StorageError
+from knowledge.errors import (
+    OutageError,
+    ParquetryError,
+    RefusedError,
+    ServiceRefused,
+    SettingsError,
+    StorageError,
+    TransientError,
+)
 from knowledge.masking import masked
 from knowledge.model import Failure
 from knowledge.report import failures_by_reason
@@ -16,8 +24,10 @@ from knowledge.sources.registry import Scope, open_source
 from storage.index import IndexFolder
 from storage.lake import Lake
 from tasks.models import models_of
-from tasks.run import Run
+from tasks.run import Cancelled, Run
 
+_GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
+"""what ends a run that is of no interest unless it has left something"""
 _ERROR_CHARACTERS = 2000
 """of what ended a run, that are kept"""
 
@@ -34,28 +44,38 @@ def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
         Lake(settings.corpus.root)
 
 
-def open_run(settings: Settings, scopes: Sequence[Scope], *, reuse_vectors: bool = True) -> Run:
-    """A run over some sources, which begins now; a corpus that is not there is made.
+def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_vectors: bool = True) -> Run:
+    """A run over some sources, which begins now; a corpus that is not there is made when there is something to keep.
 
     Args:
         settings: of the corpus.
         scopes: what the run is about.
+        kind: of run.
         reuse_vectors: take vectors of earlier runs by text hash.
 
     Raises:
+        OutageError: an embedding service that has to be asked for the length of its vectors fails; the run is recorded.
         ParquetryError: a source or the corpus cannot be opened.
     """
-    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
-    return Run(
+    started = perf_counter()
+    lake = Lake(settings.corpus.root, create=True, at_once=False, single_writer=settings.corpus.single_writer)
+    run = Run(
         settings=settings,
         stamp=new_stamp(),
         lake=lake,
         base=lake.snapshot(),
         sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
         scopes={(scope.namespace, scope.name): scope for scope in scopes},
-        models=models_of(settings, (scope.namespace for scope in scopes)),
+        models={},
         reuse_vectors=reuse_vectors,
     )
+    try:
+        run.models = models_of(settings, (scope.namespace for scope in scopes))
+    except (TransientError, ServiceRefused) as error:
+        outage = OutageError(f"the embedding service cannot be asked how long its vectors are: {error}")
+        record_failure(run, kind, perf_counter() - started, outage, {})
+        raise outage from error
+    return run
 
 
 def record(
@@ -84,6 +104,9 @@ def record(
 def record_failure(run: Run, kind: str, seconds: float, error: BaseException, told: Mapping[str, object]) -> None:
     """Leave a row that tells why a run published nothing, if the corpus can still be written at all.
 
+    A first run that was refused or interrupted before it wrote or paid anything leaves nothing: an empty corpus would
+    look like one in which nothing is found.
+
     Args:
         run: that has ended.
         kind: of run.
@@ -92,12 +115,14 @@ def record_failure(run: Run, kind: str, seconds: float, error: BaseException, to
         told: columns of `runs` that only this kind of run can fill.
     """
     ended = {
-        "status": "failed",
+        "status": "refused" if isinstance(error, RefusedError) else "failed",
         "version_after": run.base.version,
         "error": masked(f"{type(error).__name__}: {error}")[:_ERROR_CHARACTERS],
     }
     try:
-        run.lake.record({**_row(run, kind, seconds), **ended, **told}, [])
+        given_up = isinstance(error, _GIVEN_UP) and not told.get("cost_usd")
+        if not given_up or run.lake.is_made or run.lake.orphans(run.base):
+            run.lake.record({**_row(run, kind, seconds), **ended, **told}, [])
     except (ParquetryError, OSError) as unrecorded:
         error.add_note(f"the failed run could not be recorded either: {unrecorded}")
 
@@ -110,6 +135,7 @@ def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
         "started_at": run.stamp.at,
         "seconds": seconds,
         "namespaces": sorted({namespace for namespace, _ in run.sources}),
+        "sources": sorted({name for _, name in run.sources}),
         "version_before": run.base.version,
     }
 

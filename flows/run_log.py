@@ -14,6 +14,7 @@ from knowledge.batches import Batch
 from knowledge.report import RunReport
 from tasks.batch import BatchReport
 from tasks.plan import RefreshPlan
+from tasks.reading_progress import ReadingProgress, SlowDocument
 
 _MOST_FAILURES = 20
 """documents named in the log; the table artifact and the corpus's table `failures` have the others"""
@@ -39,10 +40,23 @@ class RunLog:
             self._log.info("%s: %d documents, %d to do", source.source, source.listed, to_do)
         if self._total:
             self._log.info(
-                "%d documents in %d batches, at most about %d chunks", self._total, len(batches), plan.estimate.chunks
+                "%d documents in %d batches, likely %d chunks", self._total, len(batches), plan.estimate.likely.chunks
             )
         if self._watcher:
             self._watcher.planned(plan, batches)
+
+    def documents_read(self, reading: ReadingProgress) -> None:
+        if self._watcher:
+            self._watcher.documents_read(reading)
+
+    def document_read(self) -> None:
+        if self._watcher:
+            self._watcher.document_read()
+
+    def document_slow(self, slow: SlowDocument) -> None:
+        self._log.info("%s", slow)
+        if self._watcher:
+            self._watcher.document_slow(slow)
 
     def batch_done(self, report: BatchReport) -> None:
         rows = [row for row in report.rows if not row.removed]
@@ -69,8 +83,12 @@ class RunLog:
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(failed) > _MOST_FAILURES:
             self._log.warning("and %d more failed", len(failed) - _MOST_FAILURES)
+        for line in report.left_out:
+            self._log.info("%s", line)
         for line in report.empty:
             self._log.warning("%s", line)
+        for outage in report.outages:
+            self._log.error("failed: %s", outage)
         for refusal in report.refused:
             self._log.warning("refused: %s", refusal)
         if self._watcher:

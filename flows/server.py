@@ -52,14 +52,14 @@ class Server:
     def __init__(self, home: Path, port: int = 0, *, lasting: bool = False) -> None:
         self._home = home
         self._lasting = lasting
-        self._log = home / "server.log"
+        self.log = home / "server.log"
         self._port = port or _free_port()
         self.ui_url = f"http://127.0.0.1:{self._port}"
         self.api_url = f"{self.ui_url}/api"
         home.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "flows.guarded", "server", "start"]
         command += ["--host", "127.0.0.1", "--port", str(self._port)]
-        with self._log.open("wb") as log:
+        with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command if lasting else [*command, "--no-services"],
                 stdin=subprocess.PIPE,  # its end tells the server that this program is gone
@@ -75,6 +75,7 @@ class Server:
         }
         own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
         if self._lasting:
+            own["PREFECT_UI_URL"] = self.ui_url  # for the messages that its automations send
             # Slots of runs that were killed together with the server are given back after its next start.
             own["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
         return {**inherited, **own}
@@ -88,7 +89,7 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise ServerFailed(f"the Prefect server stopped at once; its log is {self._log}{self._way_out}")
+                raise ServerFailed(f"the Prefect server stopped at once; its log is {self.log}{self._way_out}")
             try:
                 with urlopen(f"{self.api_url}/health", timeout=5) as answer:  # noqa: S310 - our own loopback URL
                     if answer.status == 200 and self._listens():
@@ -97,7 +98,7 @@ class Server:
                 pass
             time.sleep(0.1)
         raise ServerFailed(
-            f"the Prefect server did not answer in {START_SECONDS} s; its log is {self._log}{self._way_out}"
+            f"the Prefect server did not answer in {START_SECONDS} s; its log is {self.log}{self._way_out}"
         )
 
     def _listens(self) -> bool:

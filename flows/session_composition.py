@@ -12,20 +12,25 @@ from flows.run_frame import check_places, open_run, record, record_failure, refr
 from knowledge.errors import SettingsError
 from knowledge.llm import LanguageModel
 from knowledge.model import Visibility
+from knowledge.outage import outages
 from knowledge.rows import failure_of
 from knowledge.sessions.report import SessionsReport, count_decisions
 from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.registry import Scope, open_source, scopes_of
 from knowledge.spending import Ledger
+from knowledge.waiting import Waits
 from storage.answers import Answers
-from storage.current import current_rows
+from storage.current import current_rows, published_sources
 from storage.lake import Lake
+from tasks.asking import Asking
 from tasks.engine import Engine
 from tasks.fetching import Fetching
+from tasks.plan import check_prices
 from tasks.retries import Retries
 from tasks.run import Run
 from tasks.session_answers import PlannedAnswers
 from tasks.session_batch import LearnedSession, SessionBatch, SessionBatchReport, into_session_batches, session_batches
+from tasks.session_outage import session_needs
 from tasks.session_plan import SessionPlan, check_session_budget, known_of, plan_sessions
 from tasks.session_publish import Outcome, Review, publish_learned
 from tasks.session_run import SessionRun, prompts_of
@@ -64,6 +69,8 @@ class SessionsObserver(Protocol):
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
 
+    def sessions_asked(self, asking: Asking) -> None: ...
+
     def sessions_learned(self, report: SessionBatchReport) -> None: ...
 
     def sessions_published(self, report: SessionsReport) -> None: ...
@@ -76,7 +83,13 @@ def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
         SettingsError: there is nothing, a target does not exist, or an owner is named for a configured source.
     """
     settings, owner = request.settings, request.owner
-    scopes = scopes_of(settings, request.targets, request.namespace, content="sessions")
+    scopes = scopes_of(
+        settings,
+        request.targets,
+        request.namespace,
+        content="sessions",
+        published=lambda: published_sources(settings.corpus.root),
+    )
     if not owner:
         return scopes
     _owner_checked(owner)
@@ -101,7 +114,7 @@ def run_sessions(
         review: asks about merges before anything is published; None to publish without asking.
 
     Returns:
-        The report; what failed is in it.
+        The report; what failed, and sources that a service failed, are in it.
 
     Raises:
         ParquetryError: nothing was published; answers that were paid for are kept.
@@ -111,8 +124,8 @@ def run_sessions(
     scopes = session_scopes(request)
     prompts = prompts_of(settings)
     # Nothing is made for a run that cannot ask anybody.
-    LanguageModel(settings.llm, "distill")
-    run = open_run(settings, scopes)
+    _check_spending(settings, scopes)
+    run = open_run(settings, scopes, KIND)
     with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.retry_quarantined) as session_run:
         try:
             plan = engine.step("plan", lambda: _plan(session_run, scopes))
@@ -124,6 +137,7 @@ def run_sessions(
                 record_failure(run, KIND, perf_counter() - started, error, _spent(session_run))
             raise
         report = _report(session_run, plan, outcome, perf_counter() - started)
+        report = replace(report, outages=_outages(plan, learned, outcome))
         report = _recorded(session_run, report)
     report = _with_index(run, report)
     observer.sessions_published(report)
@@ -137,9 +151,21 @@ def check_sessions_request(request: SessionsRequest) -> None:
         ParquetryError: what `run_sessions` would raise at once.
     """
     settings = request.settings
-    check_places(settings, session_scopes(request))
+    scopes = session_scopes(request)
+    check_places(settings, scopes)
     prompts_of(settings)
-    LanguageModel(settings.llm, "distill")
+    _check_spending(settings, scopes)
+
+
+def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
+    """Find out whether the model can be asked, and whether the budget, if there is one, can be kept.
+
+    Raises:
+        SettingsError: no model is configured, there is no key for it, or a price is not known.
+    """
+    ledger = Ledger(settings.sessions.budget_usd)
+    LanguageModel(settings.llm, "distill", ledger)
+    check_prices(settings, (scope.namespace for scope in scopes), ledger.budget_usd, ledger.key)
 
 
 def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
@@ -158,7 +184,7 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
     sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
     retries = Retries(settings.refresh.attempts, _wait)
     by_name = {(scope.namespace, scope.name): scope for scope in scopes}
-    fetching = Fetching(sources, by_name, retries, _wait)
+    fetching = Fetching(sources, by_name, retries, _wait, Waits())
     try:
         return plan_sessions(
             settings,
@@ -219,6 +245,7 @@ def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: Session
     limits = run.run.settings.sessions
     batches = into_session_batches(plan.sessions, limits.batch_sessions, limits.workers)
     observer.sessions_planned(plan, batches)
+    observer.sessions_asked(run.asking)
     learned: list[LearnedSession] = []
     for report in engine.batches(batches, session_batches(run)):
         learned.extend(report.learned)
@@ -227,7 +254,7 @@ def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: Session
 
 
 def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float) -> SessionsReport:
-    usage = run.ledger.usage.values()
+    usage = run.asked.values()
     # A file without a session is a matter of course; any other reason to leave one out is not.
     usual = ("extract/no-session", "extract/empty")
     failures = [
@@ -253,6 +280,10 @@ def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float
     )
 
 
+def _outages(plan: SessionPlan, learned: Sequence[LearnedSession], outcome: Outcome) -> tuple[str, ...]:
+    return tuple(map(str, outages(session_needs(plan, learned, outcome.failed))))
+
+
 def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
     """What became of the sessions that were planned."""
     counts = dict(plan.counts)
@@ -264,6 +295,9 @@ def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
         elif found.ref.session_id in outcome.taken:
             counts[found.change] -= 1
             counts["unchanged"] += 1
+    lost = sum(copy.found.ref.session_id in failed for copy in plan.copies)
+    counts["unchanged"] -= lost
+    counts["failed"] += lost
     return counts
 
 
@@ -275,6 +309,8 @@ def _with_index(run: Run, report: SessionsReport) -> SessionsReport:
 def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
     counts = report.sessions
     told = {
+        "status": "failed" if report.outages else "completed",
+        "error": "; ".join(report.outages) or None,
         "version_after": report.version,
         "scanned": counts["scanned"],
         "added": counts["new"],

@@ -8,6 +8,7 @@ from prefect import get_run_logger
 
 from flows.session_composition import SessionsObserver
 from knowledge.sessions.report import SessionsReport
+from tasks.asking import Asking
 from tasks.session_batch import SessionBatch, SessionBatchReport
 from tasks.session_plan import SessionPlan
 
@@ -35,6 +36,10 @@ class SessionsLog:
         if self._watcher:
             self._watcher.sessions_planned(plan, batches)
 
+    def sessions_asked(self, asking: Asking) -> None:
+        if self._watcher:
+            self._watcher.sessions_asked(asking)
+
     def sessions_learned(self, report: SessionBatchReport) -> None:
         self._done += len(report.learned)
         self._log.info(
@@ -53,6 +58,8 @@ class SessionsLog:
         counts = ", ".join(f"{count} {name}" for name, count in report.entries.items() if count)
         news = "published version" if report.version != report.version_before else "nothing to publish, still version"
         self._log.info("%s %d: %s", news, report.version, counts or "no entries")
+        for outage in report.outages:
+            self._log.error("failed: %s", outage)
         for failure in report.failures[:_MOST_FAILURES]:
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(report.failures) > _MOST_FAILURES:

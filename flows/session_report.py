@@ -12,6 +12,7 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from flows.report import MOST_WARNINGS, artifact_key
+from knowledge.report import dollars
 from knowledge.sessions.model import Decision
 from knowledge.sessions.report import SessionsReport, reasons
 
@@ -53,13 +54,14 @@ def session_markdown(report: SessionsReport) -> str:
         f"# Sessions {report.run_id}",
         "",
         f"{outcome} in {report.seconds:.1f} s.",
+        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
         *_table("sessions", report.sessions.items()),
         *_table("entries", report.entries.items()),
         *_table(
             "language model",
             (("calls", report.calls), ("answers that were kept", report.cached), ("tokens", report.tokens)),
         ),
-        f"| cost | ${report.cost_usd:.4f} |",
+        f"| cost | {dollars(report.cost_usd)} |",
         *_table("refused or kept apart", reasons(report.decisions).items()),
     ]
     if report.failures:

@@ -10,6 +10,7 @@ from prefect.input import RunInput
 from pydantic import Field
 
 from knowledge.ids import settings_hash
+from knowledge.plural import counted
 from knowledge.sessions.effects import Proposal
 
 POLL_SECONDS = 5
@@ -45,7 +46,10 @@ def wait_for_review(proposals: Sequence[Proposal]) -> Collection[str]:
 
 def as_markdown(proposals: Sequence[Proposal]) -> str:
     """Merges as a person reads them."""
-    parts = [f"# {len(proposals)} merges wait for an answer", "Resume the run with the keys of those to reject."]
+    parts = [
+        f"# {counted(len(proposals), 'merge waits', 'merges wait')} for an answer",
+        "Resume the run with the keys of those to reject.",
+    ]
     for proposal in proposals:
         parts += [
             f"## `{proposal.key}`",

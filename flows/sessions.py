@@ -9,7 +9,7 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.flow_run import Caller, begin, calling, cancelled, settings_of_run, tag
+from flows.flow_run import Caller, begin, calling, cancelled, nothing_scheduled, refused, settings_of_run, tag
 from flows.overlap import one_run_at_a_time
 from flows.parameters import SessionsParameters
 from flows.run_log import tasks_log_to_run
@@ -17,6 +17,7 @@ from flows.session_composition import SessionsObserver, SessionsRequest, run_ses
 from flows.session_log import SessionsLog
 from flows.session_report import create_session_artifacts
 from flows.session_review import wait_for_review
+from knowledge.errors import OutageError, RefusedError
 from knowledge.sessions.report import SessionsReport
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
@@ -45,6 +46,9 @@ def run_sessions_request(
         review: asks about merges; None to publish without asking.
         alone: the API serves this run only; nothing is done to keep others from its namespaces.
 
+    Returns:
+        The report. A source that a service failed fails the flow run, and is in the report.
+
     Raises:
         ParquetryError: nothing was published.
     """
@@ -55,8 +59,12 @@ def run_sessions_request(
         review=review is not None,
         retry_quarantined=request.retry_quarantined,
     )
-    with calling(_caller, caller):
-        sessions(parameters, corpus=request.settings.corpus.root)
+    try:
+        with calling(_caller, caller):
+            sessions(parameters, corpus=request.settings.corpus.root)
+    except OutageError:
+        if caller.report is None:
+            raise
     return caller.told()
 
 
@@ -88,6 +96,8 @@ def sessions(
             settings, targets, parameters.namespace, retry_quarantined=parameters.retry_quarantined
         )
         review = wait_for_review if parameters.review else None
+    if not (caller or request.targets) and (idle := nothing_scheduled(request.settings, "sessions")):
+        return idle
     scopes = session_scopes(request)
     tag(scopes)
     namespaces = {scope.namespace for scope in scopes}
@@ -99,7 +109,11 @@ def sessions(
             report = run_sessions(request, PrefectEngine(), log, review)
     except Cancelled as stopped:
         return cancelled(caller, stopped)
+    except RefusedError as error:
+        return refused(error)
     create_session_artifacts(report, namespaces)
     if caller:
         caller.report = report
+    if report.outages:
+        raise OutageError("; ".join(report.outages))
     return report.as_json()

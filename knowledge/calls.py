@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
 
-from knowledge.errors import BrokenDocument, ParquetryError, SettingsError, TransientError
+from knowledge.errors import BrokenDocument, ParquetryError, ServiceRefused, SettingsError, TransientError
 
 if TYPE_CHECKING:
     import openai
@@ -27,6 +27,8 @@ INPUT_REJECTED = "input-rejected"
 """reason of the BrokenDocument that stands for an input which the service will never take"""
 BAD_REPLY = "bad-reply"
 """reason of an error about a reply that cannot be used"""
+REPLY_CUT = "reply-cut"
+"""reason of an error about a reply that ends before it is complete, because it reached its limit of tokens"""
 
 FIRST_WAIT = 0.5
 """seconds before the second try; doubled from try to try"""
@@ -123,7 +125,7 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
     Raises:
         BrokenDocument: `input-rejected`, the service will never take this input.
         TransientError: the last try failed, too, in a way that may go away.
-        SettingsError: the operator has to act.
+        ServiceRefused: the operator has to act.
     """
     import httpx2
     import openai
@@ -180,15 +182,15 @@ def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryErr
 def _meaning_of_status(error: openai.APIStatusError, where: Endpoint, now: float) -> ParquetryError:
     status, said = error.status_code, _said(error)
     if status == 402 or {error.code, error.type} & _NO_MONEY:
-        return SettingsError(f"the account at {where.url} has no quota left; top it up, then run again ({said})")
+        return ServiceRefused(f"the account at {where.url} has no quota left; top it up, then run again ({said})")
     if status in {401, 403}:
-        return SettingsError(f"{where.url} does not let this API key in; check OPENAI_API_KEY ({status}: {said})")
+        return ServiceRefused(f"{where.url} does not let this API key in; check OPENAI_API_KEY ({status}: {said})")
     if status in _INPUT_STATUS:
         return BrokenDocument(INPUT_REJECTED, f"the service refuses this text ({status}: {said})")
     if status in _TRANSIENT_STATUS or status >= 500:
         reason = "rate-limited" if status == 429 else "service-failed"
         return TransientError(reason, f"{where.url} answered {status}: {said}", _retry_after(error, now))
-    return SettingsError(f"{where.url} answered {status}: {said}; check base_url and the model's name")
+    return ServiceRefused(f"{where.url} answered {status}: {said}; check base_url and the model's name")
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from knowledge import ids
 from knowledge.fingerprint import Fingerprint, Fingerprints
-from knowledge.model import BrokenOff, DocumentRow, Item, Listing, Unlisted
+from knowledge.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
 from knowledge.settings import RefreshSettings
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
@@ -56,6 +56,10 @@ class SourcePlan:
     """why its listing is not complete"""
     settled: int = 0
     """documents besides these that were listed and need nothing"""
+    left_out: tuple[LeftOut, ...] = ()
+    """documents besides these that belong to other sources"""
+    handed_over: tuple[Change, ...] = ()
+    """removals of documents that belong to other sources now; no guard holds them back"""
 
     @property
     def listed(self) -> int:
@@ -65,7 +69,8 @@ class SourcePlan:
     @property
     def found_nothing(self) -> bool:
         """Whether the source holds nothing, for all that was seen, and nothing of it is published."""
-        return not self.listed and not self.unlisted and self.broken is None
+        seen = self.listed or self.unlisted or self.left_out or self.handed_over
+        return not seen and self.broken is None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -94,6 +99,7 @@ def plan_source(
     elsewhere: Iterable[DocumentRow] = (),
     allow_removals: bool = False,
     force: Force | None = None,
+    owner_of: Callable[[str], str | None] = lambda _: None,
 ) -> SourcePlan:
     """Compare what a source holds with what is published of it.
 
@@ -107,8 +113,9 @@ def plan_source(
         elsewhere: current rows of the namespace, settled ones too, whose content a new document may have.
         allow_removals: the operator has agreed to any number of removals.
         force: documents to redo.
+        owner_of: path -> name of the source inside this one that a document belongs to; None if it is this one's.
     """
-    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force)
+    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of)
     return planner.plan(settings, allow_removals)
 
 
@@ -121,6 +128,7 @@ class _Planner:
         fingerprints: Fingerprints,
         hash_of: Callable[[str], str | None],
         force: Force | None,
+        owner_of: Callable[[str], str | None],
     ) -> None:
         self.listing = listing
         self.fingerprints = fingerprints
@@ -129,6 +137,8 @@ class _Planner:
         rows = list(current)
         ours = (row for row in rows if row.source == listing.source and within(row.path, listing.prefix))
         self.known = {row.path: row for row in ours}
+        owners = {path: owner for path in self.known if (owner := owner_of(path)) is not None}
+        self.handed_over = [(self.known.pop(path), owner) for path, owner in owners.items()]
         self.by_size: dict[int, list[DocumentRow]] = defaultdict(list)
         for row in (*rows, *elsewhere):
             if row.status == "indexed":
@@ -169,6 +179,11 @@ class _Planner:
             listing.unlisted,
             broken=listing.broken,
             settled=listing.settled,
+            left_out=listing.left_out,
+            handed_over=tuple(
+                self._make("removed", "row", f"belongs to source {owner} now", None, row)
+                for row, owner in self.handed_over
+            ),
         )
 
     def _forced(self, force: Force) -> SourcePlan:

@@ -6,8 +6,11 @@ ParquetryError                what was wrong, where, and what to do
 │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
 ├── TransientError            may go away by itself: retried, then failed
 ├── SettingsError             the operator has to change something: stops, exit 2
-│   └── MissingExtra          an optional package is not installed: names the install line
+│   ├── MissingExtra          an optional package is not installed: names the install line
+│   └── ServiceRefused        a service turns the account away: key, quota or the model's name
+├── OutageError               a service failed everything that a source needed: exit 4, what was good is published
 ├── RefusedError              a guard or a budget said no: stops, exit 3
+│   └── BudgetReached         the next request would pass the budget
 └── StorageError              the corpus could not be read or written: stops, exit 4
     └── PublishConflict       another run published first
 """
@@ -94,10 +97,22 @@ class MissingExtra(SettingsError):
         return f"{self.need} needs an optional package; install it with: pip install 'parquetry[{self.extra}]'"
 
 
+class ServiceRefused(SettingsError):
+    """A service turns the account away until its key, its quota or the name of the model is in order."""
+
+
+class OutageError(ParquetryError):
+    """A service failed everything that a source needed of it; what was good is published."""
+
+
 class RefusedError(ParquetryError):
     """A guard or a budget stopped the run before it did harm."""
 
     exit_code = 3
+
+
+class BudgetReached(RefusedError):
+    """The next request would pass the budget of the run."""
 
 
 class StorageError(ParquetryError):

@@ -9,6 +9,10 @@ from pydantic import ValidationError
 
 REPLY_CHARACTERS = 200_000
 """of a reply at most; a long one has some thousands"""
+_SHOWN_AGAIN = 20_000
+"""characters of a reply that the model is shown when it is asked for a better one"""
+_SHOWN_OF_CUT = 1000
+"""the same of a reply without an end: as much again would be cut again"""
 _THOUGHT = ("<think>", "</think>")
 """around what some models say before they answer"""
 
@@ -40,13 +44,35 @@ def json_object(reply: str) -> Any:
     return value
 
 
-def complaint(error: ValueError) -> str:
-    """What is wrong with a reply, in one sentence that the model understands."""
+def complaint(error: ValueError, *, cut: bool) -> str:
+    """What is wrong with a reply, in one sentence that the model understands.
+
+    Args:
+        error: of reading it.
+        cut: the reply reached its limit of tokens.
+    """
+    if cut:
+        return "it was too long and was cut before its end"
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+def asked_again(reply: str, wrong: str, *, cut: bool) -> list[dict[str, str]]:
+    """The messages that ask for a better reply: the useless one, and what is wrong with it.
+
+    Args:
+        reply: of the model; some services demand that roles alternate, so there is always something of it.
+        wrong: with it, from `complaint`.
+        cut: the reply reached its limit of tokens.
+    """
+    wanted = "Send JSON alone that is complete and shorter" if cut else "Send the corrected JSON alone"
+    return [
+        {"role": "assistant", "content": reply[: _SHOWN_OF_CUT if cut else _SHOWN_AGAIN] or "{"},
+        {"role": "user", "content": f"This reply cannot be used: {wrong}. {wanted}."},
+    ]
 
 
 def _no_number(name: str) -> NoReturn:

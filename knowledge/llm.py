@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge.calls import BAD_REPLY, INPUT_REJECTED, Endpoint, Patience, endpoint, open_client, patiently
+from knowledge.calls import BAD_REPLY, INPUT_REJECTED, REPLY_CUT, Endpoint, Patience, endpoint, open_client, patiently
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
 from knowledge.quota import Quota, quota_of
-from knowledge.reply_forms import ReplyForm, forms_to_try, remember_form, response_format
+from knowledge.reply_forms import CAPS, FORMS, OFFICIAL_CAPS, CapName, ReplyForm, response_format
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger, Purpose, Usage
 
@@ -29,6 +29,15 @@ REPLY_BYTES = 2_000_000
 """of a reply at most; the longest useful one is a hundredth of that"""
 ANSWER_TOKENS = 500
 """that a reply is expected to have before it is there"""
+REPLY_TOKENS: Mapping[Purpose, int] = {"describe": 1500, "rerank": 4000, "distill": 4000, "compare": 8000}
+"""of a reply at most; fifty statements, the most that are taken of a window, have some 3,500, and the
+verdicts on a hundred, the most that are compared at once, some 6,000"""
+SHORT_REPLY_TOKENS = 1000
+"""that a reply may have however short its question is; a longer reply may have as many as its question"""
+TOO_LONG = "make llm.max_reply_tokens larger, or what is asked about smaller"
+"""what helps against replies that are cut"""
+_FORM_WORDS = (b"response_format", b"json_schema")
+"""of a service that does not know a form of reply, whatever the status by which it says so"""
 _BYTES_PER_TOKEN = 4
 _IMAGE_TOKENS = 1000
 """that an image is expected to cost; services count between 85 and some thousands"""
@@ -45,6 +54,8 @@ class Answer:
     """tokens that were paid for, of every try"""
     cost_usd: float = 0.0
     model: str = ""
+    cut: bool = False
+    """it reached the limit of tokens: its end is missing, unless nothing but blanks came after it"""
 
     @property
     def usage(self) -> Usage:
@@ -91,6 +102,7 @@ class LanguageModel:
             )
         self._settings, self._purpose = settings, purpose
         self._where: Endpoint = endpoint(settings.base_url, settings.api_key, "llm")
+        self._place = (self._where.url, self.model)
         self._patience = patience or Patience(settings.attempts)
         self._quota = quota or quota_of(
             self._where.url, self.model, settings.requests_per_minute, settings.tokens_per_minute
@@ -106,6 +118,7 @@ class LanguageModel:
             media_type: `image/png`, `image/jpeg`, `image/webp` or `image/gif`.
 
         Raises:
+            BrokenDocument: as `ask`; `reply-cut`, the description has no end.
             ParquetryError: as `ask`.
         """
         data = base64.b64encode(content).decode("ascii")
@@ -113,7 +126,10 @@ class LanguageModel:
             {"type": "text", "text": DESCRIBE_IMAGE},
             {"type": "image_url", "image_url": {"url": f"data:{media_type};base64,{data}"}},
         ]
-        return self.ask([{"role": "user", "content": question}])
+        told = self.ask([{"role": "user", "content": question}])
+        if told.cut:
+            raise BrokenDocument(REPLY_CUT, f"the description was cut before its end: {TOO_LONG}")
+        return told
 
     def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None) -> Answer:
         """What the model says next in a conversation.
@@ -132,42 +148,70 @@ class LanguageModel:
             RefusedError: the budget does not allow the call.
         """
         if schema is None:
-            return self._tried(messages, None)
-        place = (self._where.url, self.model)
-        forms = forms_to_try(place)
+            return self._capped(messages, None)
+        forms = FORMS.known(self._place)
         for form in forms:
             try:
-                answer = self._tried(messages, response_format(form, self._purpose, schema))
+                answer = self._capped(messages, response_format(form, self._purpose, schema))
             except BrokenDocument as error:
-                if form == forms[-1] or not _may_be_about_the_form(error):
+                if form == forms[-1] or _refused_by(error) is None:
                     raise
                 continue
-            self._remember(place, form)
+            self._remember(form)
             return answer
         raise AssertionError("there is always a form")
 
-    def _remember(self, place: tuple[str, str], form: ReplyForm) -> None:
-        remember_form(place, form)
+    def _remember(self, form: ReplyForm) -> None:
+        FORMS.remember(self._place, form)
         if form != "json_schema":
             asked = "for JSON without a schema" if form == "json_object" else "in words alone"
             self.ledger.warn(f"{self.model} at {self._where.url} takes no JSON schema: asked {asked}, replies checked")
 
-    def _tried(self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None) -> Answer:
+    def _capped(self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None) -> Answer:
+        """One question in one form, with a limit to the reply in the service's own word for it."""
+        caps = OFFICIAL_CAPS if self._where.official else CAPS
+        limit = self.reply_tokens(messages)
+        for name in caps.in_order(self._place):
+            try:
+                answer = self._tried(messages, form, {name: limit})
+            except BrokenDocument as error:
+                if not _names(error, name):
+                    raise
+                continue
+            caps.remember(self._place, name)
+            return answer
+        self.ledger.warn(f"{self.model} at {self._where.url} does not take a limit of {limit} tokens: asked without")
+        return self._tried(messages, form, {})
+
+    def reply_tokens(self, messages: Sequence[Mapping[str, Any]]) -> int:
+        """The most tokens that a reply to a question may have."""
+        of_purpose = min(REPLY_TOKENS[self._purpose], max(SHORT_REPLY_TOKENS, expected_tokens(messages)))
+        return self._settings.max_reply_tokens or of_purpose
+
+    def _tried(
+        self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None, limit: Mapping[CapName, int]
+    ) -> Answer:
         """One question in one form, asked again while its failure may go away."""
         expected = expected_tokens(messages)
         paid = Usage()
 
-        def call() -> str:
+        def call() -> tuple[str, bool]:
             nonlocal paid
-            reply, used = self._accounted(messages, form, expected)
+            reply, used = self._accounted(messages, form, limit, expected)
             paid += used
             return _answer(reply, self._where)
 
-        text = patiently(call, self._where, self._patience)
-        return Answer(text, paid.input_tokens, paid.output_tokens, paid.cost_usd, self.model)
+        text, is_cut = patiently(call, self._where, self._patience)
+        if is_cut:
+            self.ledger.cut(self._purpose)
+        return Answer(text, paid.input_tokens, paid.output_tokens, paid.cost_usd, self.model, is_cut)
 
     def _accounted(
-        self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None, expected: int
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        form: Mapping[str, Any] | None,
+        limit: Mapping[CapName, int],
+        expected: int,
     ) -> tuple[Any, Usage]:
         """One request, within the budget and in its turn, and what it took."""
         reserved = self._cost(expected, ANSWER_TOKENS)
@@ -175,7 +219,7 @@ class LanguageModel:
         used = Usage()
         try:
             turn = self._quota.take(expected + ANSWER_TOKENS)
-            reply = _received(self._connected(), self._where, self.model, messages, form)
+            reply = _received(self._connected(), self._where, self.model, messages, form, limit)
             used = self._used(reply, expected)
             self._quota.correct(turn, used.input_tokens + used.output_tokens)
         finally:
@@ -217,11 +261,17 @@ def expected_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     return tokens
 
 
-def _may_be_about_the_form(error: BrokenDocument) -> bool:
-    """Whether it was the service that refused the request, rather than the model that declined."""
+def _refused_by(error: BrokenDocument) -> openai.APIStatusError | None:
+    """The service's own error, if it was the service that refused a request and not the model that declined."""
     import openai
 
-    return isinstance(error.__cause__, openai.APIStatusError)
+    return error.__cause__ if isinstance(error.__cause__, openai.APIStatusError) else None
+
+
+def _names(error: BrokenDocument, parameter: str) -> bool:
+    """Whether a service refused a request for one of its parameters."""
+    refused = _refused_by(error)
+    return refused is not None and parameter.encode() in refused.response.content
 
 
 def _received(
@@ -230,29 +280,38 @@ def _received(
     model: str,
     messages: Sequence[Mapping[str, Any]],
     form: Mapping[str, Any] | None,
+    limit: Mapping[CapName, int],
 ) -> Any:
     """A reply as plain data: a service may leave out what the client's types promise.
 
     Raises:
-        BrokenDocument: `bad-reply`, it is longer than any useful one.
+        BrokenDocument: `bad-reply`, it is longer than any useful one; `input-rejected`, the service failed over the
+            form of the reply.
     """
     import openai
 
     conversation: Any = list(messages)
     wanted: Any = openai.omit if form is None else form
+    limits: Any = limit
     raw = bytearray()
-    with client.chat.completions.with_streaming_response.create(
-        model=model, messages=conversation, response_format=wanted
-    ) as response:
-        for block in response.iter_bytes():
-            raw += block
-            if len(raw) > REPLY_BYTES:
-                raise BrokenDocument(BAD_REPLY, f"{where.url} sent a reply of more than {REPLY_BYTES:,} bytes")
+    try:
+        with client.chat.completions.with_streaming_response.create(
+            model=model, messages=conversation, response_format=wanted, **limits
+        ) as response:
+            for block in response.iter_bytes():
+                raw += block
+                if len(raw) > REPLY_BYTES:
+                    raise BrokenDocument(BAD_REPLY, f"{where.url} sent a reply of more than {REPLY_BYTES:,} bytes")
+    except openai.InternalServerError as error:
+        said = error.response.content
+        if form is not None and any(word in said for word in _FORM_WORDS):
+            raise BrokenDocument(INPUT_REJECTED, f"{where.url} failed over the form of the reply") from error
+        raise
     return json.loads(raw)
 
 
-def _answer(reply: Any, where: Endpoint) -> str:
-    """The text of a reply.
+def _answer(reply: Any, where: Endpoint) -> tuple[str, bool]:
+    """The text of a reply, and whether it reached the limit of tokens; such a text may be empty.
 
     Raises:
         BrokenDocument: the model declines.
@@ -265,10 +324,13 @@ def _answer(reply: Any, where: Endpoint) -> str:
     if refusal or _field(choice, "finish_reason") == "content_filter":
         raise BrokenDocument(INPUT_REJECTED, f"the model declines to answer: {str(refusal or 'content filter')[:200]}")
     text = _field(message, "content")
-    if not isinstance(text, str) or not text.strip():
+    is_cut = _field(choice, "finish_reason") == "length"
+    if is_cut and text is None:
+        text = ""
+    if not isinstance(text, str) or not (text.strip() or is_cut):
         raise TransientError(BAD_REPLY, f"{where.url} sent a reply without text: {str(reply)[:200]!r}")
     # Half of a surrogate pair, which JSON can carry, can be neither sent back nor stored.
-    return text.strip().encode("utf-8", "replace").decode("utf-8")
+    return text.strip().encode("utf-8", "replace").decode("utf-8"), is_cut
 
 
 def _field(value: Any, name: str) -> Any:

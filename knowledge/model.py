@@ -79,6 +79,17 @@ class BrokenOff:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Documents that a source holds and leaves to a source inside it."""
+
+    path: str
+    """of the inner source within the outer one; empty if both have one place"""
+    source: str
+    """the inner one"""
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """Everything that one source holds below `prefix`, or as much of it as could be seen."""
 
@@ -93,6 +104,8 @@ class Listing:
     """set if the listing broke off; then nothing of this source may be removed either"""
     settled: int = 0
     """documents besides `items` that were listed as they are published and need nothing"""
+    left_out: tuple[LeftOut, ...] = ()
+    """documents besides these that belong to other sources"""
 
     @property
     def complete(self) -> bool:
@@ -232,6 +245,19 @@ class DocumentRow:
     indexed_at: datetime
     """UTC, when this row was written"""
     run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was worked around in a document, which is indexed all the same."""
+
+    revision: int
+    """of the document, that was made with it"""
+    uri: str
+    stage: str
+    """extract or embed"""
+    text: str
+    """one sentence for a person"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge.changes import Change, SourcePlan
 from knowledge.model import DocumentRow, Failure
+from knowledge.plural import counted
+from knowledge.spending import Ledger, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,13 @@ class Work:
     """sent to the embedder"""
     description_tokens: int = 0
     """read and written by the language model that described images"""
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
+    """US dollars; None if a price is not known"""
 
     def __add__(self, other: Work) -> Work:
-        return Work(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        costs = (self.cost_usd, other.cost_usd)
+        counts = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__ if name != "cost_usd"}
+        return Work(**counts, cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,10 @@ class RunReport:
     seconds_by_stage: dict[str, float] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
     """sources in which nothing was found, one line each"""
+    outages: tuple[str, ...] = ()
+    """sources that a service failed, one line each: the run has failed, although what was good is published"""
+    left_out: tuple[str, ...] = ()
+    """sources that leave documents to sources inside them, one line each"""
     retries: int = 0
     """tries after the first, of listings, fetches and batches"""
 
@@ -86,7 +95,7 @@ class RunReport:
             "bytes_read": self.work.bytes_read,
             "tokens": self.work.tokens,
             "description_tokens": self.work.description_tokens,
-            "cost_usd": round(self.work.cost_usd, 6),
+            "cost_usd": None if self.work.cost_usd is None else round(self.work.cost_usd, 6),
             "failures": [
                 {
                     "uri": failure.uri,
@@ -97,9 +106,10 @@ class RunReport:
                 }
                 for failure in self.failures
             ],
-            "warnings": [*self.empty, *self.warnings],
+            "warnings": [*self.empty, *self.left_out, *self.warnings],
             "refused": list(self.refused),
             "retries": self.retries,
+            "outages": list(self.outages),
         }
 
 
@@ -127,6 +137,8 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] 
                 continue
             counts["scanned"] += 1
             counts[_outcome(change, row, held=held)] += 1
+        keys = [(change.namespace, change.document_id) for change in plan.handed_over]
+        counts["removed"] += sum(published is None or key in published for key in keys)
     return DocumentCounts(**counts)
 
 
@@ -140,3 +152,24 @@ def _outcome(change: Change, row: DocumentRow | None, *, held: bool) -> str:
 def failures_by_reason(failures: Iterable[Failure]) -> dict[str, int]:
     """`stage/reason` -> count, the most frequent first."""
     return dict(Counter(f"{failure.stage}/{failure.reason}" for failure in failures).most_common())
+
+
+def with_all_paid(work: Work, ledger: Ledger) -> Work:
+    """What was worked, with what was paid for batches that failed afterwards."""
+    embedded = ledger.usage.get("embed", Usage())
+    cost = None if work.cost_usd is None else max(work.cost_usd, ledger.cost_usd)
+    return replace(work, tokens=max(work.tokens, embedded.input_tokens), cost_usd=cost)
+
+
+def held_back(documents: int, ledger: Ledger) -> str:
+    """The line about documents that the budget left as they were."""
+    waiting = f"{counted(documents, 'document')} stay as before"
+    return (
+        f"the budget of ${ledger.budget_usd or 0:g} ({ledger.key}) is reached, {dollars(ledger.cost_usd)} spent: "
+        f"{waiting}. What was paid for is kept; raise the budget and run again"
+    )
+
+
+def dollars(cost_usd: float | None) -> str:
+    """An amount of US dollars as people read it; one that is not known is said to be unknown."""
+    return "unknown" if cost_usd is None else f"${cost_usd:.4f}"

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from knowledge.errors import SettingsError
 from knowledge.model import Visibility
+from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
 from knowledge.settings_section import Section
@@ -97,7 +98,13 @@ class EmbeddingSettings(Section):
     max_input_tokens: int = Field(8192, ge=1, description="Longest text the model takes, in tokens.")
     attempts: int = Field(6, ge=1, le=50, description="Tries per request when the service fails or limits the rate.")
     timeout_seconds: float = Field(60, gt=0, description="Per request.")
-    price_per_million_tokens: float = Field(0, ge=0, description="US dollars, for estimates and budgets.")
+    price_per_million_tokens: float | None = Field(
+        None,
+        ge=0,
+        examples=[0.02],
+        description="US dollars, for estimates and budgets; default: known for OpenAI's own models and those on this "
+        "machine, else unknown. 0 for a service that costs nothing.",
+    )
     query_prefix: str = Field("", description="Put before queries, for models that want one.")
     document_prefix: str = Field("", description="Put before documents, for models that want one.")
 
@@ -149,7 +156,11 @@ class RefreshSettings(Section):
         3, ge=1, description="Runs that try a document again after a failure that may go away by itself."
     )
     budget_usd: float | None = Field(
-        None, ge=0, examples=[5.0], description="A refresh that would cost more stops before it starts."
+        None,
+        ge=0,
+        examples=[5.0],
+        description="What a refresh may spend. One that is likely to cost more does not start; no request is made that "
+        "could pass it.",
     )
 
 
@@ -208,7 +219,7 @@ class SourceSettings(Section):
         examples=["documents"],
         description="Part of every document's identity: keep it when the place moves.",
     )
-    uri: str = Field(min_length=1, examples=["./documents"], description="Folder or URL.")
+    uri: str = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
     content: Literal["documents", "sessions"] = Field(
         "documents",
         description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",
@@ -217,7 +228,9 @@ class SourceSettings(Section):
         (), examples=[["**/*.md", "**/*.pdf"]], description="Globs (gitignore rules); empty means everything."
     )
     exclude: tuple[str, ...] = Field(
-        (), examples=[["drafts/**"]], description="Globs to leave out, besides hidden files and caches."
+        (),
+        examples=[["drafts/**"]],
+        description="Globs to leave out, besides hidden files, caches, `build` and `dist`.",
     )
     namespace: str | None = Field(
         None, pattern=r"^[\w.-]+$", examples=["hr"], description="Default: the corpus's namespace."
@@ -237,7 +250,9 @@ class SourceSettings(Section):
         examples=[{"profile": "backup"}],
         description="What only this kind of source knows: see the guide of its kind.",
     )
-    schedule: str | None = Field(None, examples=["0 * * * *"], description="Cron expression for the scheduled refresh.")
+    schedule: str | None = Field(
+        None, examples=["0 * * * *"], description="Cron expression, in UTC, for scheduled runs over this source."
+    )
 
     @model_validator(mode="after")
     def _owner_given(self) -> SourceSettings:
@@ -245,6 +260,16 @@ class SourceSettings(Section):
             raise ValueError('visibility = "organization" needs org_id')
         if self.visibility == "individual" and not self.user_id:
             raise ValueError('visibility = "individual" needs user_id')
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_fires(self) -> SourceSettings:
+        if self.schedule is not None:
+            try:
+                check_cron(self.schedule)
+            except ValueError as error:
+                wrong = f"schedule {self.schedule!r} of source {self.name!r} {error}"
+                raise ValueError(f"{wrong}; {EXAMPLE!r} is every night at three (UTC)") from error
         return self
 
 
@@ -304,15 +329,21 @@ def load_settings(file: str | Path | None = None) -> Settings:
     if file is None and not path.exists():
         return Settings()
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        values = tomllib.loads(text)
     except FileNotFoundError as error:
         raise SettingsError(f"settings file {path} does not exist; `parquetry init` writes one") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
-    settings = parse_settings(values, str(path))
-    return _anchored(settings, path.parent)
+    settings = _anchored(parse_settings(values, str(path)), path.parent)
+    if len(settings.source) > 1:
+        from knowledge.settings_lines import lines_of
+        from knowledge.sources.nesting import check_places
+
+        check_places(settings.source, lines_of(text, "source", "uri", len(settings.source)), str(path))
+    return settings
 
 
 def parse_settings(values: dict[str, Any], origin: str) -> Settings:

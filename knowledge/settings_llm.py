@@ -8,6 +8,8 @@ from pydantic import Field, SecretStr
 
 from knowledge.settings_section import Section
 
+_PRICES = ("price_per_million_input_tokens", "price_per_million_output_tokens")
+
 
 class LlmSettings(Section):
     """The language model for image descriptions and session knowledge."""
@@ -25,14 +27,30 @@ class LlmSettings(Section):
     )
     attempts: int = Field(4, ge=1, le=50, description="Tries per request.")
     timeout_seconds: float = Field(120, gt=0, description="Per request.")
+    max_reply_tokens: int | None = Field(
+        None,
+        ge=16,
+        examples=[16_000],
+        description="Limit of every reply; raise it for a model that thinks before it answers. "
+        "Default: 1,000 to 8,000, by what is asked.",
+    )
     requests_per_minute: float | None = Field(
         None, gt=0, examples=[500.0], description="Of all calls of a process together."
     )
     tokens_per_minute: float | None = Field(
         None, gt=0, examples=[200_000.0], description="Read and written, of all calls of a process together."
     )
-    price_per_million_input_tokens: float = Field(0, ge=0, description="US dollars, for estimates, budgets and costs.")
-    price_per_million_output_tokens: float = Field(0, ge=0, description="US dollars, for estimates, budgets and costs.")
+    price_per_million_input_tokens: float = Field(
+        0, ge=0, description="US dollars, for estimates, budgets and costs; unknown if neither price is set."
+    )
+    price_per_million_output_tokens: float = Field(
+        0, ge=0, description="US dollars, for estimates, budgets and costs; unknown if neither price is set."
+    )
+
+    @property
+    def priced(self) -> bool:
+        """Whether the settings say what the model costs; 0 is a price."""
+        return not self.model_fields_set.isdisjoint(_PRICES)
 
 
 class SessionsSettings(Section):

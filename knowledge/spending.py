@@ -1,14 +1,15 @@
-"""What the language model costs: a ledger that every call of a run is written into, and the budget that it keeps."""
+"""What services cost: a ledger that every request of a run is written into, and the budget that it keeps."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from knowledge.errors import RefusedError
+from knowledge.errors import BudgetReached
 
-Purpose = Literal["describe", "rerank", "distill", "compare"]
+Purpose = Literal["describe", "rerank", "distill", "compare", "embed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,22 @@ class Ledger:
 
     Args:
         budget_usd: None for no limit.
+        key: of the settings, that the budget is from.
     """
 
-    def __init__(self, budget_usd: float | None = None) -> None:
+    def __init__(self, budget_usd: float | None = None, key: str = "sessions.budget_usd") -> None:
         self.budget_usd = budget_usd
+        self.key = key
         self._usage: dict[Purpose, Usage] = {}
         self._expected = 0.0
         """US dollars, of the calls that are being made"""
+        self._pending = 0
+        """calls that are being made"""
         self._warnings: dict[str, None] = {}
+        self._cut: Counter[Purpose] = Counter()
+        """replies that reached their limit of tokens"""
         self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
 
     @property
     def usage(self) -> dict[Purpose, Usage]:
@@ -53,32 +61,70 @@ class Ledger:
     def warnings(self) -> tuple[str, ...]:
         """What was worked around, a sentence each."""
         with self._lock:
-            return tuple(self._warnings)
+            cut = [
+                f"{count} of the model's replies to {purpose} reached the limit of tokens (llm.max_reply_tokens)"
+                for purpose, count in self._cut.items()
+            ]
+            return (*self._warnings, *cut)
 
     def warn(self, sentence: str) -> None:
         """Note what was worked around, once."""
         with self._lock:
             self._warnings[sentence] = None
 
-    def begin(self, expected_usd: float) -> None:
+    def cut(self, purpose: Purpose) -> None:
+        """Note that a reply reached its limit of tokens."""
+        with self._lock:
+            self._cut[purpose] += 1
+
+    def begin(self, expected_usd: float, *, patient: bool = False) -> None:
         """Reserve what a call is expected to cost.
 
+        Args:
+            expected_usd: US dollars.
+            patient: wait for calls that are being made, if the budget may allow this one when they cost less than was
+                reserved for them.
+
         Raises:
-            RefusedError: the budget is spent, or this call would pass it.
+            BudgetReached: the budget is spent, or this call would pass it.
         """
-        with self._lock:
-            spent = sum((used.cost_usd for used in self._usage.values()), 0.0)
-            budget = self.budget_usd
-            if budget is not None and (spent >= budget or spent + self._expected + expected_usd > budget):
-                raise RefusedError(
-                    f"the budget of {budget:g} US dollars does not allow the next call of the language model "
-                    f"({spent:.6f} spent, {self._expected + expected_usd:.6f} expected); raise sessions.budget_usd "
-                    "and run again: what was answered is kept"
+        with self._settled:
+            while (
+                patient and self._pending and self._passes(expected_usd) and not self._passes(expected_usd, alone=True)
+            ):
+                self._settled.wait()
+            if self._passes(expected_usd):
+                raise BudgetReached(
+                    f"the budget of {self.budget_usd:g} US dollars does not allow the next call of a service "
+                    f"({self._spent:.6f} spent, {self._expected + expected_usd:.6f} expected); raise {self.key} "
+                    "and run again: what was paid for is kept"
                 )
             self._expected += expected_usd
+            self._pending += 1
+
+    @property
+    def _spent(self) -> float:
+        return sum((used.cost_usd for used in self._usage.values()), 0.0)
+
+    def _passes(self, expected_usd: float, *, alone: bool = False) -> bool:
+        """Whether a call would pass the budget; `alone` leaves out those that are being made."""
+        if self.budget_usd is None:
+            return False
+        spent, others = self._spent, 0.0 if alone else self._expected
+        return spent >= self.budget_usd or spent + others + expected_usd > self.budget_usd
 
     def settle(self, purpose: Purpose, expected_usd: float, used: Usage) -> None:
         """Write down what a call took, in place of what was expected of it."""
         with self._lock:
             self._expected = max(0.0, self._expected - expected_usd)
-            self._usage[purpose] = self._usage.get(purpose, Usage()) + used
+            self._pending -= 1
+            self._note(purpose, used)
+            self._settled.notify_all()
+
+    def note(self, purpose: Purpose, used: Usage) -> None:
+        """Write down what a call took that has no price."""
+        with self._lock:
+            self._note(purpose, used)
+
+    def _note(self, purpose: Purpose, used: Usage) -> None:
+        self._usage[purpose] = self._usage.get(purpose, Usage()) + used

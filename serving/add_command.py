@@ -11,8 +11,9 @@ import typer
 
 from knowledge import ids
 from knowledge.errors import SettingsError
-from knowledge.settings import Settings
+from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.local import is_local, local_path
+from knowledge.sources.registry import Scope
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.run_commands import run_request
 
@@ -24,7 +25,7 @@ _NAME = re.compile(r"[\w][\w .-]{0,120}")
 
 def add(
     target: Annotated[
-        str | None, typer.Argument(metavar="[FILE|URL|-]", help="A file, a URL, or - for text from standard input.")
+        str | None, typer.Argument(metavar="FILE|URL|-", help="A file, a URL, or - for text from standard input.")
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="The text itself, as Markdown.")] = None,
     name: Annotated[
@@ -37,7 +38,10 @@ def add(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Take one file, web page or text into the corpus; exit code 1 if it could not be indexed."""
+    """Take one file, web page or text into the corpus.
+
+    Exit code 1 if it could not be indexed, 4 in an outage.
+    """
     from flows.composition import Request
 
     if (target is None) == (text is None):
@@ -45,13 +49,18 @@ def add(
     settings = settings_for(config, corpus)
     if target == _STDIN:
         text = _stdin()
+    scopes: tuple[Scope, ...] = ()
     if text is not None:
-        target = str(_kept(settings, text, name))
+        file = _kept(settings, text, name)
+        target = str(file)
+        # All texts are of one source, the folder that they are kept in.
+        folder = SourceSettings(name=file.parent.as_uri(), uri=file.parent.as_uri())
+        scopes = (Scope(folder, namespace or settings.corpus.namespace, file.name),)
     elif name is not None:
         raise SettingsError("--name is for text; a file or page keeps its own name")
     elif _is_several(settings, str(target)):
         raise SettingsError(f"{target} is no single document; `parquetry refresh {target}` takes all that is in it")
-    request = Request(settings, (str(target),), namespace)
+    request = Request(settings, (str(target),), namespace, scopes=scopes)
     run_request(request, direct=True, as_json=as_json, strict=True, verbose=verbose)
 
 

@@ -9,18 +9,19 @@ from typing import Any
 
 import typer
 
+from knowledge.extract.media_types import is_source_code
+from knowledge.plural import counted
 from serving.answers import Answer, how_found
-from serving.citations import place
+from serving.citations import Citation, place
+from serving.excerpts import excerpt, wrapped
 from serving.output import terminal_width
 from serving.passages import Passage
 from storage.search import Hit
 
-SHOWN_LINES = 4
-"""of a chunk that answers"""
+ALSO_IN_NAMED = 3
+"""other places of a text that are named; the rest is counted"""
 WIDEST_LINE = 100
 """characters; longer lines are hard to read on the widest terminal too"""
-STEM_CHARACTERS = 5
-"""of a word that make it the same word in another inflection, well enough to choose what to show"""
 _INDENT = "    "
 _MARK = "  > "
 """before lines of a passage that are of a hit"""
@@ -44,8 +45,8 @@ def print_answer(answer: Answer) -> None:
             typer.echo(reference.line)
     if shown.explain:
         _print_explanation(answer, width)
-    what = "documents" if response.request.level == "document" else "results"
-    typer.echo(f"{len(response.hits)} {what} in {response.seconds:.2f} s from version {response.version}.")
+    found = counted(len(response.hits), "document" if response.request.level == "document" else "result")
+    typer.echo(f"{found} in {response.seconds:.2f} s from version {response.version}.")
 
 
 def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
@@ -53,15 +54,17 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
     typer.echo(_filled(f"{marker} {_heading(hit)}", width))
     text, inner = hit.row["text"], width - len(_INDENT)
     if answer.shown.full:
-        _print_lines(_wrapped(text, inner))
+        _print_lines(wrapped(text, inner))
     elif answer.shown.citations:
-        quotation = " ".join(answer.cited.citations[rank].snippet.split())
-        _print_lines(textwrap.wrap(f'"{quotation}"', inner))
+        _print_lines(_quotation(answer.cited.citations[rank], inner))
     else:
-        _print_lines(_excerpt(text, answer.response.request.query, inner))
+        query, language = answer.response.request.query, answer.settings.language
+        code = is_source_code(hit.row["media_type"] or "")
+        _print_lines(excerpt(text, query, inner, code=code, language=language))
     # Unbroken, because terminals and scripts take a uri as a whole.
     uri = answer.cited.citations[rank].uri if answer.shown.citations else hit.row["uri"]
     typer.echo(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
+    _print_also_in(hit, width)
     if answer.shown.explain:
         typer.echo(f"{_INDENT}{_told(hit)}")
 
@@ -72,6 +75,7 @@ def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
     for rank in sorted(passage.stretch.hits):
         marker = answer.cited.citations[rank].marker if answer.shown.citations else f"[{rank + 1}]"
         typer.echo(_filled(f"{marker} {_heading(hits[rank])}", width))
+        _print_also_in(hits[rank], width)
         if answer.shown.explain:
             typer.echo(f"{_INDENT}{_told(hits[rank])}")
     begin = passage.stretch.start
@@ -82,6 +86,18 @@ def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
             typer.echo(f"{_MARK if marked else _INDENT}{part}".rstrip())
     uri = hits[passage.stretch.hits[0]].row["uri"]
     typer.echo(f"{_INDENT}{uri} [{begin}:{passage.stretch.end}]")
+
+
+def _print_also_in(hit: Hit, width: int) -> None:
+    """`also in: people/leave.md, manual.pdf page 3 (+5)`."""
+    if not hit.also_in:
+        return
+    named = [
+        row["path"] if row["page"] is None else f"{row['path']} {row['kind']} {row['page']}"
+        for row in hit.also_in[:ALSO_IN_NAMED]
+    ]
+    more = f" (+{len(hit.also_in) - len(named)})" if len(named) < len(hit.also_in) else ""
+    _print_lines(textwrap.wrap(f"also in: {', '.join(named)}{more}", width - len(_INDENT), subsequent_indent=_INDENT))
 
 
 def _heading(hit: Hit) -> str:
@@ -99,21 +115,11 @@ def _print_lines(lines: Iterable[str]) -> None:
         typer.echo(f"{_INDENT}{line}".rstrip())
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """All lines of a chunk, the long ones wrapped."""
-    return [part for line in text.splitlines() for part in textwrap.wrap(line, width) or [""]]
-
-
-def _excerpt(text: str, query: str, width: int) -> list[str]:
-    """The lines of a chunk, a few in a row, that hold most of the query's words in whatever inflection."""
-    lines = textwrap.wrap(" ".join(text.split()), width)
-    stems = {word[:STEM_CHARACTERS] for word in re.findall(r"\w+", query.casefold()) if len(word) > 3}
-    found = [{stem for stem in stems if stem in line.casefold()} for line in lines]
-    last = max(0, len(lines) - SHOWN_LINES)
-    start = max(range(last + 1), key=lambda line: (len(set().union(*found[line : line + SHOWN_LINES])), -line))
-    shown = lines[start : start + SHOWN_LINES]
-    before, after = ["..."] * (start > 0), ["..."] * (start < last)
-    return [*before, *shown, *after]
+def _quotation(citation: Citation, width: int) -> list[str]:
+    """The sentence that is quoted; a row of a table under the names of its columns."""
+    if citation.header is None:
+        return textwrap.wrap(f'"{" ".join(citation.snippet.split())}"', width)
+    return [*textwrap.wrap(citation.header, width), *textwrap.wrap(citation.snippet, width)]
 
 
 def _told(hit: Hit) -> str:
@@ -136,13 +142,14 @@ def _ordinal(rank: int) -> str:
 def _print_explanation(answer: Answer, width: int) -> None:
     how = answer.explanation
     index = "an index made in memory" if how["index"] == "memory" else "the index"
-    of = {"documents": "documents", "entries": "entries", "both": "documents and entries"}
-    asked = of[answer.response.request.filters.what]
-    lines = [f"Searched: {how['chunks']} chunks of {how['documents']} {asked} in {index} of version {how['version']}."]
+    of = {"documents": ("document",), "entries": ("entry",), "both": ("document or entry", "documents and entries")}
+    asked = counted(how["documents"], *of[answer.response.request.filters.what])
+    searched = f"{counted(how['chunks'], 'chunk')} of {asked}"
+    lines = [f"Searched: {searched} in {index} of version {how['version']}."]
     if how["vectors"]:
         lines.append(f"Vectors: {how['vectors']}, {how['vector_candidates']} compared in full.")
     if answer.response.request.mode != "vector":
-        lines.append(f"Words, and in how many chunks: {_counted(how['terms'])}.")
+        lines.append(f"Words, and in how many chunks: {_terms(how['terms'])}.")
         if how["ignored"]:
             lines.append(f"Left out, because they say nothing: {', '.join(how['ignored'])}.")
     if "fusion" in how:
@@ -160,13 +167,12 @@ def _print_explanation(answer: Answer, width: int) -> None:
 
 
 def _reranked(judged: dict[str, Any], *, cached: bool) -> str:
-    told = f"Reranked: {judged['candidates']} candidates by {judged['by']}"
+    told = f"Reranked: {counted(judged['candidates'], 'candidate')} by {judged['by']}"
     if cached or not judged["calls"]:
         return f"{told}."
-    calls = "1 call" if judged["calls"] == 1 else f"{judged['calls']} calls"
     cost = f", ${judged['cost_usd']:.6f}" if judged["cost_usd"] else ""
-    return f"{told}, {calls}, {judged['tokens']} tokens{cost}."
+    return f"{told}, {counted(judged['calls'], 'call')}, {counted(judged['tokens'], 'token')}{cost}."
 
 
-def _counted(terms: dict[str, int]) -> str:
+def _terms(terms: dict[str, int]) -> str:
     return ", ".join(f"{term} {count}" for term, count in terms.items()) or "none that is in the corpus"

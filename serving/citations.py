@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from knowledge.model import ENTRY_TYPE
+from knowledge.plural import counted
 from knowledge.timecodes import seconds_of
-from serving.snippets import Span, snippets
+from serving.snippets import LONGEST_ROW, snippets
+from serving.tables import Span
 from storage.search import Hit
 
 _VIDEO = "https://www.youtube.com/watch?v="
@@ -37,6 +39,10 @@ class Citation:
     """the sentence that is nearest to the query, as it stands in the text"""
     snippet_span: Span
     """of the snippet in the document's text, in characters"""
+    header: str | None = None
+    """column names of the table whose row the snippet is, as they stand in the text"""
+    header_span: Span | None = None
+    """of these in the document's text, in characters"""
 
     def as_json(self) -> dict[str, Any]:
         """The value of `citation` in a result of `parquetry search --citations --json`."""
@@ -49,6 +55,8 @@ class Citation:
             "span": list(self.span),
             "snippet": self.snippet,
             "snippet_span": list(self.snippet_span),
+            "header": self.header,
+            "header_span": None if self.header_span is None else list(self.header_span),
         }
 
 
@@ -98,11 +106,13 @@ def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
         language: of the stemmer, as `search.language`.
     """
     texts = [str(hit.row["text"]) for hit in hits]
-    spans = snippets(query, texts, [hit.row["headings"] or () for hit in hits], language)
+    quotations = snippets(query, texts, [hit.row["headings"] or () for hit in hits], language)
     references: dict[tuple[str, str], Reference] = {}
     citations = []
-    for hit, text, (start, end) in zip(hits, texts, spans, strict=True):
+    for hit, text, quotation in zip(hits, texts, quotations, strict=True):
         row, where = hit.row, place(hit.row)
+        start, end = quotation.span
+        header = quotation.header and (quotation.header[0], min(quotation.header[1], quotation.header[0] + LONGEST_ROW))
         key = (row["document_id"], where)
         uri = at_moment(row["uri"], text[:end], row["headings"] or ())
         if key not in references:
@@ -117,6 +127,8 @@ def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
                 span=(row["start"], row["end"]),
                 snippet=text[start:end],
                 snippet_span=(row["start"] + start, row["start"] + end),
+                header=header and text[slice(*header)],
+                header_span=header and (row["start"] + header[0], row["start"] + header[1]),
             )
         )
     return Cited(tuple(citations), tuple(references.values()))
@@ -139,7 +151,7 @@ def at_moment(uri: str, text: str, headings: Sequence[str]) -> str:
 
 def _of_entry(told: Mapping[str, Any]) -> str:
     sessions = told["sessions"]
-    learned = f"learned from {sessions} session{'s' * (sessions != 1)}"
+    learned = f"learned from {counted(sessions, 'session')}"
     disputed = ", contradicted" if told.get("contradicts") else ""
     return f"{told['kind']}, {learned}{disputed}"
 

@@ -19,19 +19,24 @@ from serving import (
     eval_command,
     export_command,
     forget_command,
+    history_command,
     namespace_commands,
     read_commands,
     run_commands,
     search_command,
     session_commands,
+    status_command,
     upkeep_commands,
     watch_command,
 )
+from serving.suggestions import Commands, no_such_option
 
 app = typer.Typer(
     name="parquetry",
-    help="Keeps knowledge bases fresh: documents in, Parquet that answers questions out.",
-    add_completion=False,
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    # Rich takes what stands in brackets for markup of its own, and a third of the width for boxes.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -46,7 +51,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     read_commands.documents,
     read_commands.chunks,
     read_commands.show,
-    read_commands.history,
+    status_command.status,
+    history_command.history,
     entry_commands.entries,
     entry_commands.decisions,
     entry_commands.undo,
@@ -131,7 +137,12 @@ def _leave(code: int) -> None:
 def _wrong_use(error: TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "parquetry"
-    return f"{error.format_message().replace('Value error, ', '').rstrip('.')} (see `{command} --help`)"
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    unknown = getattr(error, "option_name", None)
+    if unknown is not None and error.message.startswith("No such option") and context is not None:
+        options = [option for each in context.command.params for option in each.opts if option.startswith("-")]
+        message = no_such_option(unknown, options)
+    return f"{message} (see `{command} --help`)"
 
 
 def _fail(message: str, code: int) -> int:

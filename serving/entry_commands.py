@@ -9,16 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
+from knowledge.plural import counted
 from knowledge.sessions.model import DecisionKind, EntryKind
 from serving.entry_output import print_decision, print_entry, print_undone
 from serving.entry_reading import EntryStory, Row, live_entries, live_texts, stories, texts_of
 from serving.entry_reading import decisions as read_decisions
 from serving.filter_options import OrgOption, UserOption, caller_of
+from serving.known_names import check_namespace
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VersionOption, settings_for
 from serving.output import print_json
 from storage.database import Connection
 from storage.filters import Caller, restrict
 from storage.lake import Lake, Snapshot
+from storage.names import ENTRIES_AND_DECISIONS
 from storage.snapshot_views import connect_snapshot
 
 
@@ -37,8 +40,10 @@ def entries(
     as_json: JsonOption = False,
 ) -> None:
     """List what is known from chat sessions."""
-    snapshot = Lake(settings_for(config, corpus).corpus.root).snapshot(version)
-    with _views(snapshot, caller_of(user, org)) as connection:
+    settings, caller = settings_for(config, corpus), caller_of(user, org)
+    snapshot = Lake(settings.corpus.root).snapshot(version)
+    with _views(snapshot, caller) as connection:
+        check_namespace(connection, settings, namespace, caller)
         found = live_entries(connection, namespace, kind, contains)
         told = stories(connection, found) if history else {}
         if as_json:
@@ -49,7 +54,7 @@ def entries(
         texts = texts_of(connection, [each for story in told.values() for each in story.decisions])
     for row in found:
         print_entry(row, opposite, told.get((row["namespace"], row["entry_id"])), texts)
-    typer.echo("No entries." if not found else "1 entry." if len(found) == 1 else f"{len(found)} entries.")
+    typer.echo("No entries." if not found else f"{counted(len(found), 'entry')}.")
 
 
 @contextmanager
@@ -84,8 +89,10 @@ def decisions(
     as_json: JsonOption = False,
 ) -> None:
     """List what was decided about entries, newest first."""
-    snapshot = Lake(settings_for(config, corpus).corpus.root).snapshot(version)
-    with _views(snapshot, caller_of(user, org)) as connection:
+    settings, caller = settings_for(config, corpus), caller_of(user, org)
+    snapshot = Lake(settings.corpus.root).snapshot(version)
+    with _views(snapshot, caller) as connection:
+        check_namespace(connection, settings, namespace, caller, ENTRIES_AND_DECISIONS)
         wanted = entry.removeprefix("entry:") if entry is not None else None
         found = read_decisions(connection, namespace, run, session, kind, wanted, limit)
         if as_json:
@@ -94,7 +101,7 @@ def decisions(
         texts = texts_of(connection, found)
     for row in found:
         print_decision(row, texts)
-    typer.echo(f"{len(found)} decision{'s' * (len(found) != 1)}." if found else "No decisions.")
+    typer.echo(f"{counted(len(found), 'decision')}." if found else "No decisions.")
 
 
 def undo(
@@ -103,7 +110,10 @@ def undo(
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a decision about entries back; what it replaced is known again."""
+    """Take a decision about entries back.
+
+    What it replaced is known again.
+    """
     from knowledge.rows import new_stamp
     from storage.undoing import undo_decision
 

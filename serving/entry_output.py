@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
+from knowledge.plural import counted
 from serving.answer_output import WIDEST_LINE
 from serving.entry_reading import EntryStory, Row
 from serving.output import terminal_width
@@ -30,7 +31,7 @@ def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | Non
     sessions = entry["sessions"]
     told = [
         level(entry),
-        f"{sessions} session{'s' * (sessions != 1)}",
+        counted(sessions, "session"),
         f"last said {entry['last_said']:%Y-%m-%d}",
         *([f"opposed since {entry['valid_until']:%Y-%m-%d}"] if entry["valid_until"] else []),
         f"{entry['confidence']:.2f} sure",
@@ -45,7 +46,7 @@ def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | Non
         for decision in story.decisions:
             print_decision(decision, texts, _INDENT)
         if story.others:
-            _print(f"and {story.others} session{'s' * (story.others != 1)} of others", _INDENT)
+            _print(f"and {counted(story.others, 'session')} of others", _INDENT)
 
 
 def print_decision(decision: Row, texts: Mapping[str, str], indent: str = "") -> None:

@@ -14,6 +14,7 @@ import typer
 
 from knowledge.errors import StorageError
 from knowledge.evaluation import RECALL_DEPTH, Dataset, Measures, Passage, measure, read_dataset
+from knowledge.plural import counted
 from knowledge.report import RunReport
 from knowledge.settings import Settings, parse_settings
 from serving.options import ConfigOption, JsonOption, settings_for
@@ -61,7 +62,10 @@ def evaluate(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure search on a test collection in the form of BEIR, in a temporary corpus."""
+    """Measure search on a test collection in the form of BEIR.
+
+    The collection is indexed in a temporary corpus.
+    """
     settings = settings_for(config, None)
     collection = read_dataset(dataset)
     queries = dict(list(collection.queries.items())[:limit_queries])
@@ -105,7 +109,7 @@ def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: 
     if failed:
         first = failed[0]
         raise StorageError(
-            f"{len(failed)} of {len(dataset.documents)} documents could not be indexed; the first, "
+            f"{len(failed)} of {counted(len(dataset.documents), 'document')} could not be indexed; the first, "
             f"_id {_document(dataset, first.uri.rpartition('/')[2]).id!r}: {first.stage}/{first.reason}: {first.detail}"
         )
     return Indexed(dataset, placed, report)
@@ -149,7 +153,7 @@ def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], 
     seconds = 0.0
     for id_, text in queries.items():
         started = perf_counter()
-        response = reader.search(SearchRequest(text, mode=mode, k=RECALL_DEPTH))
+        response = reader.search(SearchRequest(text, mode=mode, k=RECALL_DEPTH, duplicates=True))
         seconds += perf_counter() - started
         rankings[id_] = _documents(dataset, response)
         if len(rankings[id_]) < RECALL_DEPTH == len(response.hits):
@@ -179,7 +183,9 @@ def _lengthen(
     asked = RECALL_DEPTH
     while short and asked < _MOST_CHUNKS:
         asked *= 4
-        responses = reader.search_all([SearchRequest(queries[id_], mode=mode, k=asked) for id_ in short])
+        responses = reader.search_all(
+            [SearchRequest(queries[id_], mode=mode, k=asked, duplicates=True) for id_ in short]
+        )
         still = []
         for id_, response in zip(short, responses, strict=True):
             rankings[id_] = list(dict.fromkeys([*rankings[id_], *_documents(dataset, response)]))
@@ -192,11 +198,10 @@ def _print_notes(indexed: Indexed) -> None:
     """What the figures do not tell, on stderr."""
     skipped = sum(failure.status == "skipped" for failure in indexed.report.failures)
     if skipped:
-        typer.echo(f"{skipped} documents have no text and cannot be found.", err=True)
+        typer.echo(f"{counted(skipped, 'document has', 'documents have')} no text and cannot be found.", err=True)
     if indexed.dataset.unknown:
-        typer.echo(
-            f"{indexed.dataset.unknown} relevant documents are not in corpus.jsonl and count as missed.", err=True
-        )
+        unknown = counted(indexed.dataset.unknown, "relevant document")
+        typer.echo(f"Not in corpus.jsonl, and counted as missed: {unknown}.", err=True)
 
 
 def _as_json(indexed: Indexed, queries: Mapping[str, str], evaluation: Evaluation) -> dict[str, Any]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from knowledge.errors import SettingsError
+from knowledge.plural import counted
 from serving.filter_options import NamespacesOption, OrgOption, UserOption, WhereOption, caller_of, filters_from
+from serving.known_names import check_filters
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
 from serving.output import print_json
 from storage.filters import Caller
 from storage.lake import Lake
+from storage.snapshot_views import connect_snapshot
 
 
 def export(
@@ -28,7 +32,10 @@ def export(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what a user or a member of an organization may see to a DuckDB file that needs nothing else."""
+    """Write what a caller may see to a DuckDB file of its own.
+
+    The file needs nothing else of the corpus.
+    """
     from dataclasses import replace
 
     from storage.export import export_corpus
@@ -39,12 +46,16 @@ def export(
     filters = replace(filters_from(namespaces=namespace, where=where), caller=caller or Caller())
     settings = settings_for(config, corpus)
     snapshot = Lake(settings.corpus.root).snapshot(version)
+    if filters.namespaces:
+        with closing(connect_snapshot(snapshot)) as connection:
+            check_filters(connection, settings, filters)
     done = export_corpus(snapshot, filters, folder, settings.search.language)
     if as_json:
         print_json(
             {"file": str(done.path), "version": done.version, "documents": done.documents, "chunks": done.chunks}
         )
         return
-    typer.echo(f"Wrote {done.path}: {done.documents} documents, {done.chunks} chunks of version {done.version}.")
+    held = f"{counted(done.documents, 'document')}, {counted(done.chunks, 'chunk')}"
+    typer.echo(f"Wrote {done.path}: {held} of version {done.version}.")
     typer.echo("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
     typer.echo(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import RefusedError, SettingsError
+from knowledge.plural import counted
 from knowledge.rows import new_stamp
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from serving.output import print_json
@@ -21,7 +22,10 @@ def forget(
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase a user's own documents, entries and sessions from all files; this cannot be undone."""
+    """Erase a user's documents, entries and sessions for good.
+
+    Those that only this user may see leave all files, of earlier versions too. This cannot be undone.
+    """
     from storage.erasure import forget_user
 
     if not user.strip():
@@ -51,8 +55,9 @@ def forget(
     told = ", ".join(f"{count} of {table}" for table, count in done.rows.items()) or "none"
     typer.echo(f"Rows erased: {told}.")
     typer.echo(
-        f"{done.files_rewritten} files written again or dropped; deleted: {done.files_deleted} files of "
-        f"{done.bytes_deleted} bytes, {done.answers_deleted} answers of language models, and the search index, which "
+        f"{counted(done.files_rewritten, 'file')} written again or dropped; deleted: "
+        f"{counted(done.files_deleted, 'file')} of {counted(done.bytes_deleted, 'byte')}, "
+        f"{counted(done.answers_deleted, 'answer')} of language models, and the search index, which "
         "is built anew."
     )
     if done.version != done.version_before:
@@ -63,8 +68,8 @@ def forget(
     typer.echo("What sources still hold comes back with the next refresh: take it out there, or exclude it.")
     if done.files_left:
         typer.echo(
-            f"{done.files_left} files hold texts of runs that may still be going on, of whoever; run this again "
-            "tomorrow."
+            f"{counted(done.files_left, 'file holds', 'files hold')} texts of runs that may still be going on, of "
+            "whoever; run this again tomorrow."
         )
 
 

@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import RefusedError, SettingsError
+from knowledge.plural import counted
+from serving.known_names import check_known
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from serving.output import print_json, print_table
+from serving.suggestions import Commands
 from storage.lake import Lake
 
-app = typer.Typer(help="List the parts of the corpus, or delete one.")
+app = typer.Typer(cls=Commands, help="List the parts of the corpus, or delete one.")
 
 
 @app.callback(invoke_without_command=True)
@@ -63,7 +66,10 @@ def delete(
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take everything of a namespace out of the corpus; earlier versions keep it."""
+    """Take everything of a namespace out of the corpus.
+
+    Earlier versions keep it.
+    """
     from knowledge.rows import new_stamp
     from storage.namespaces import namespaces_of
     from storage.rewrite import remove_namespace
@@ -71,10 +77,7 @@ def delete(
     settings = settings_for(config, corpus)
     root = settings.corpus.root
     known = {each.namespace: each for each in namespaces_of(Lake(root).snapshot())}
-    if name not in known:
-        raise SettingsError(
-            f"no namespace {name!r} in corpus {root}; it has {', '.join(map(repr, known)) or 'no documents at all'}"
-        )
+    check_known("namespace", [name], known, settings)
     if not yes:
         _ask(name, _told(known[name].documents, known[name].entries))
     lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
@@ -92,7 +95,7 @@ def delete(
 
 
 def _told(documents: int, entries: int) -> str:
-    return f"{documents} documents" + (f" and {entries} entries" if entries else "")
+    return counted(documents, "document") + (f" and {counted(entries, 'entry')}" if entries else "")
 
 
 def _ask(name: str, what: str) -> None:

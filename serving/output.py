@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from knowledge.report import RunReport, failures_by_reason
+from knowledge.plural import counted
+from knowledge.report import RunReport, dollars, failures_by_reason
 
 if TYPE_CHECKING:
     from tasks.plan import RefreshPlan
@@ -52,21 +53,25 @@ def terminal_width() -> int:
 def print_report(report: RunReport, root: str) -> None:
     """What a refresh did."""
     counts = report.documents
-    seen = f"{counts.scanned} documents in {report.seconds:.1f} s"
+    seen = f"{counted(counts.scanned, 'document')} in {report.seconds:.1f} s"
     parts = [f"{value} {name}" for name, value in counts.as_dict().items() if value and name != "scanned"]
     typer.echo(f"{seen}: {', '.join(parts) or 'nothing to do'}.")
     work = report.work
     if work.chunks_written:
-        cost = f", ${work.cost_usd:.4f}" if work.cost_usd else ""
+        cost = "" if work.cost_usd == 0 else f", {priced(work.cost_usd)}"
         typer.echo(
-            f"{work.chunks_written} chunks: {work.chunks_embedded} embedded ({work.tokens} tokens{cost}), "
-            f"{work.chunks_reused} with vectors that were known."
+            f"{counted(work.chunks_written, 'chunk')}: {work.chunks_embedded} embedded "
+            f"({counted(work.tokens, 'token')}{cost}), {work.chunks_reused} reused."
         )
     changed = "published" if report.version != report.version_before else "unchanged at"
     typer.echo(f"Corpus {root}: {changed} version {report.version}.")
     print_failures(report)
+    for line in report.left_out:
+        typer.echo(f"Note: {line}.")
     for line in report.empty:
         typer.echo(f"Warning: {line}.")
+    for outage in report.outages:
+        typer.echo(f"Failed: {outage}.")
     for refusal in report.refused:
         typer.echo(f"Refused: {refusal}.")
 
@@ -85,8 +90,8 @@ def print_failures(report: RunReport) -> None:
 def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
     """What a refresh would do."""
     for source in plan.sources:
-        changes = [change for change in source.changes if change.effort != "nothing"]
-        typer.echo(f"Source {source.source}: {source.listed} documents, {len(changes)} to do.")
+        changes = [change for change in (*source.changes, *source.handed_over) if change.effort != "nothing"]
+        typer.echo(f"Source {source.source}: {counted(source.listed, 'document')}, {len(changes)} to do.")
         shown = changes if verbose else changes[:SHOWN_FAILURES]
         for change in shown:
             path = change.item.path if change.item else change.known.path if change.known else change.document_id
@@ -97,35 +102,84 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
             typer.echo(f"  note {warning}")
         if source.refused:
             typer.echo(f"  Refused: {source.refused}.")
+    for line in plan.left_out:
+        typer.echo(f"Note: {line}.")
     for line in plan.empty:
         typer.echo(f"Warning: {line}.")
     estimate = plan.estimate
     if not estimate.chunks:
         typer.echo("Nothing to embed.")
         return
+    likely = estimate.likely
+    expected = f"{counted(likely.chunks, 'chunk')}, {counted(likely.tokens, 'token')}, {priced(likely.cost_usd)}"
+    if estimate.unbounded:
+        documents = counted(estimate.unbounded, "document")
+        typer.echo(f"Likely {expected}.")
+        typer.echo(
+            f"No upper bound: the size of {documents} does not tell how much text they hold. refresh.budget_usd "
+            "bounds what is spent."
+        )
+        return
+    batch = "" if estimate.cost_usd_batch is None else f" ({dollars(estimate.cost_usd_batch)} in batch mode)"
     typer.echo(
-        f"At most about {estimate.chunks} chunks, {estimate.tokens} tokens, ${estimate.cost_usd:.4f} "
-        f"(${estimate.cost_usd_batch:.4f} in batch mode)."
+        f"At most {counted(estimate.chunks, 'chunk')}, {counted(estimate.tokens, 'token')}, "
+        f"{priced(estimate.cost_usd)}{batch}; likely {expected}."
     )
 
 
+def priced(cost_usd: float | None) -> str:
+    """A cost as people read it; an unknown one tells what is missing."""
+    return "cost unknown (no price is set)" if cost_usd is None else dollars(cost_usd)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 60) -> None:
-    """An aligned table of plain text."""
-    cells = [[_cell(value, width) for value in row] for row in rows]
+    """An aligned table of plain text; on a terminal in lines that fit it, long cells over several."""
+    values = [list(row) for row in rows]
+    cells = [[_cell(value, width) for value in row] for row in values]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
-    if sys.stdout.isatty():
-        widths = _fitted(widths, terminal_width())
-    for row in [list(columns), ["-" * size for size in widths], *cells]:
-        shown = (_cut(value, size).ljust(size) for value, size in zip(row, widths, strict=True))
-        typer.echo(_GAP.join(shown).rstrip())
+    if not sys.stdout.isatty():
+        for row in [list(columns), ["-" * size for size in widths], *cells]:
+            shown = (value.ljust(size) for value, size in zip(row, widths, strict=True))
+            typer.echo(_GAP.join(shown).rstrip())
+        return
+    limit = terminal_width()
+    if sum(min(size, NARROWEST_COLUMN) for size in widths) + len(_GAP) * (len(widths) - 1) > limit:
+        _print_records(columns, cells, limit)
+    else:
+        numbers = [all(map(_is_number, column)) for column in zip(*values, strict=True)] or [False] * len(columns)
+        _print_fitted(columns, cells, numbers, limit)
 
 
-def _fitted(widths: Sequence[int], limit: int) -> list[int]:
-    """Widths that fit a line together, taken from the widest columns; as near to it as can still be read."""
-    fitted = list(widths)
-    while sum(fitted) + len(_GAP) * (len(fitted) - 1) > limit and max(fitted, default=0) > NARROWEST_COLUMN:
-        fitted[fitted.index(max(fitted))] -= 1
-    return fitted
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _print_fitted(columns: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], limit: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="none")
+    for name, is_number in zip(columns, numbers, strict=True):
+        table.add_column(
+            Text(name),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            min_width=min(len(name), NARROWEST_COLUMN),
+        )
+    for row in cells:
+        table.add_row(*map(Text, row))
+    Console(width=limit, highlight=False).print(table)
+
+
+def _print_records(columns: Sequence[str], cells: Sequence[Sequence[str]], limit: int) -> None:
+    """Rows of more columns than a line holds: one value a line."""
+    indent = max(map(len, columns)) + len(_GAP)
+    for number, row in enumerate(cells):
+        if number:
+            typer.echo()
+        for name, value in zip(columns, row, strict=True):
+            typer.echo(f"{name.ljust(indent)}{_cut(value, max(limit - indent, NARROWEST_COLUMN))}".rstrip())
 
 
 def _cell(value: Any, width: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from serving.snippets import Span
+from serving.tables import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,37 @@
-"""Progress of a run, for people: a bar on a terminal, silence elsewhere."""
+"""Progress of a run, for people: a bar on a terminal, elsewhere a line now and then while a model is awaited."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import typer
+
+from knowledge.waiting import Teller
+
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import ProgressColumn
+
     from knowledge.batches import Batch
     from knowledge.report import RunReport
     from knowledge.sessions.report import SessionsReport
+    from tasks.asking import Asking
     from tasks.batch import BatchReport
     from tasks.plan import RefreshPlan
+    from tasks.reading_progress import ReadingProgress, SlowDocument
     from tasks.session_batch import SessionBatch, SessionBatchReport
     from tasks.session_plan import SessionPlan
+
+
+LINE_SECONDS = 10.0
+"""between two lines where there is no terminal"""
+NAMED_SECONDS = 2.0
+"""after which a document that is being read is named beside the bar"""
+_BAR_CHARACTERS = 20
+"""half of what is usual: 80 characters have to do for a name as well"""
 
 
 class Silent:
@@ -21,11 +39,19 @@ class Silent:
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
 
+    def documents_read(self, reading: ReadingProgress) -> None: ...
+
+    def document_read(self) -> None: ...
+
+    def document_slow(self, slow: SlowDocument) -> None: ...
+
     def batch_done(self, report: BatchReport) -> None: ...
 
     def published(self, report: RunReport) -> None: ...
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
+
+    def sessions_asked(self, asking: Asking) -> None: ...
 
     def sessions_learned(self, report: SessionBatchReport) -> None: ...
 
@@ -37,29 +63,81 @@ class Silent:
     def __exit__(self, *_: object) -> None: ...
 
 
-class Bar(Silent):
-    """A progress bar on stderr that counts documents."""
+class Lines(Silent):
+    """A line on stderr now and then: of a document that takes long, and while an answer of a model is awaited."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = LINE_SECONDS) -> None:
+        self._seconds = seconds
+        self._telling = ExitStack()
+
+    def document_slow(self, slow: SlowDocument) -> None:
+        self._tell(slow)
+
+    def sessions_asked(self, asking: Asking) -> None:
+        def look() -> list[object]:
+            state = asking.state
+            return [state] if state.asked else []
+
+        self._telling.enter_context(Teller(look, self._tell, self._seconds))
+
+    def sessions_published(self, report: SessionsReport) -> None:  # noqa: ARG002 - the Protocol's
+        self._telling.close()
+
+    def _tell(self, news: object) -> None:
+        typer.echo(f"  {news}", err=True)
+
+    def __exit__(self, *_: object) -> None:
+        self._telling.close()
+
+
+class Bar(Silent):
+    """A progress bar that counts documents or sessions, with what is being waited for beside it.
+
+    Args:
+        console: where to draw; stderr if None.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._awaited: Callable[[int], str] = lambda _: ""
+        """what is being waited for now, in so many characters if it can"""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(_BAR_CHARACTERS),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            _awaited_column(lambda characters: self._awaited(characters)),
+        )
+        self._progress = Progress(*columns, console=console or Console(stderr=True), transient=True)
         self._task = self._progress.add_task("Scanning", total=None)
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:  # noqa: ARG002 - the Protocol's
-        total = sum(len(batch.changes) for batch in batches)
+        total = sum(change.effort != "nothing" for change in plan.changes)
         self._progress.update(self._task, description="Documents", total=total)
 
-    def batch_done(self, report: BatchReport) -> None:
-        self._progress.advance(self._task, sum(not row.removed for row in report.rows))
+    def documents_read(self, reading: ReadingProgress) -> None:
+        def slowest(characters: int) -> str:
+            slow = reading.slowest
+            return slow.line(characters) if slow and slow.seconds >= NAMED_SECONDS else ""
+
+        self._awaited = slowest
+
+    def document_read(self) -> None:
+        self._progress.advance(self._task)
+        if self._progress.finished:
+            # What is read is still to be embedded and written.
+            self._progress.update(self._task, description="Finishing")
 
     def published(self, report: RunReport) -> None:  # noqa: ARG002 - the Protocol's
         self._progress.update(self._task, description="Published")
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:  # noqa: ARG002
         self._progress.update(self._task, description="Sessions", total=len(plan.sessions))
+
+    def sessions_asked(self, asking: Asking) -> None:
+        self._awaited = lambda _: str(asking.state)
 
     def sessions_learned(self, report: SessionBatchReport) -> None:
         self._progress.advance(self._task, len(report.learned))
@@ -75,6 +153,33 @@ class Bar(Silent):
         self._progress.stop()
 
 
+def _awaited_column(line: Callable[[int], str]) -> ProgressColumn:
+    """A column that shows a line in the room that is left.
+
+    Args:
+        line: makes it, in so many characters if it can.
+    """
+    from rich.console import ConsoleOptions, RenderResult
+    from rich.measure import Measurement
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Fitted:
+        def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+            return Measurement(0, Text(line(options.max_width)).cell_len)
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            yield Text(line(options.max_width), overflow="ellipsis", no_wrap=True)
+
+    class Awaited(ProgressColumn):
+        def render(self, task: Task) -> Fitted:  # noqa: ARG002
+            return Fitted()
+
+    return Awaited()
+
+
 def progress(*, silent: bool) -> Silent:
-    """A bar if a person is watching, else nothing."""
-    return Bar() if sys.stderr.isatty() and not silent else Silent()
+    """A bar if a person is watching, else lines; nothing if it is to be silent."""
+    if silent:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()

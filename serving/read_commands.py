@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import defaultdict
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from knowledge.errors import SettingsError
 from knowledge.model import Status
 from knowledge.settings import Settings
 from serving.filter_options import OrgOption, UserOption, caller_of
+from serving.known_names import check_namespace
 from serving.options import (
     ConfigOption,
     CorpusOption,
@@ -21,9 +23,11 @@ from serving.options import (
 from serving.output import print_json, print_table
 from serving.service import Reader
 from serving.sql_guide import print_guide
-from storage.database import QueryError, query
+from storage.database import QueryError, query, rows
 from storage.filters import Filters, restrict
 from storage.snapshot_views import script
+
+_DOCUMENT = "Id or its beginning, uri, path, source/path, filename, or a glob."
 
 
 def sql(
@@ -38,7 +42,10 @@ def sql(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run SQL on the corpus; without a statement, tell what there is to query, and how in the DuckDB CLI."""
+    """Run SQL on the corpus.
+
+    Without a statement, tell what there is to query, and how in the DuckDB CLI.
+    """
     settings = settings_for(config, corpus)
     reader = Reader(settings, version)
     caller = caller_of(user, org)
@@ -76,7 +83,11 @@ def _reader(settings: Settings, version: int | None, user: str | None, org: str 
 
 
 def documents(
+    names: Annotated[list[str] | None, typer.Argument(metavar="DOCUMENT", help=f"{_DOCUMENT} Default: all.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only those.")] = None,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Only those in which something was worked around, and what.")
+    ] = False,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -86,8 +97,13 @@ def documents(
     as_json: JsonOption = False,
 ) -> None:
     """List the documents."""
-    reader = _reader(settings_for(config, corpus), version, user, org)
-    found = reader.documents(namespace, status)
+    settings = settings_for(config, corpus)
+    reader = _reader(settings, version, user, org)
+    check_namespace(reader.tables, settings, namespace, caller_of(user, org))
+    found = reader.documents(namespace, status, names or ())
+    if notes:
+        _print_notes(reader, found, as_json=as_json)
+        return
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})
         return
@@ -100,8 +116,25 @@ def documents(
     print_table(columns, [[row[name] for name in columns] for row in found])
 
 
+def _print_notes(reader: Reader, found: list[dict[str, Any]], *, as_json: bool) -> None:
+    """The documents in which something was worked around, and what."""
+    noted: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for note in rows(reader.tables, "SELECT * FROM notes ORDER BY stage, note"):
+        told = {name: note[name] for name in ("stage", "note", "run_id", "noted_at")}
+        noted[note["namespace"], note["document_id"]].append(told)
+    found = [{**row, "notes": notes} for row in found if (notes := noted[row["namespace"], row["document_id"]])]
+    if as_json:
+        print_json({"version": reader.snapshot.version, "documents": found})
+    elif not found:
+        typer.echo("No notes on documents.")
+    else:
+        print_table(
+            ("path", "note"), [(row["path"], each["note"]) for row in found for each in row["notes"]], width=120
+        )
+
+
 def chunks(
-    document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    document: Annotated[str, typer.Argument(help=_DOCUMENT)],
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -120,7 +153,7 @@ def chunks(
 
 
 def show(
-    document: Annotated[str, typer.Argument(help="Document id, uri, path or filename.")],
+    document: Annotated[str, typer.Argument(help=_DOCUMENT)],
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -140,30 +173,3 @@ def show(
             typer.echo(f"{name}: {value}")
     typer.echo()
     typer.echo(text if text is not None else "(no text)")
-
-
-def history(
-    limit: Annotated[int | None, typer.Option(min=1, help="Newest versions to show.")] = None,
-    config: ConfigOption = None,
-    corpus: CorpusOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List the versions of the corpus, newest first."""
-    found = Reader(settings_for(config, corpus)).history(limit)
-    if as_json:
-        versions = [
-            {
-                "version": p.version,
-                "at": p.at.isoformat(),
-                "operation": p.operation,
-                "run_id": p.run_id,
-                "rows": p.documents,
-            }
-            for p in found
-        ]
-        print_json({"versions": versions})
-        return
-    columns = ("version", "at", "operation", "rows", "run_id")
-    print_table(
-        columns, [(p.version, f"{p.at:%Y-%m-%d %H:%M:%S} UTC", p.operation, p.documents, p.run_id) for p in found]
-    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge.errors import SettingsError
-from knowledge.settings import DEFAULT_FILE
+from knowledge.plural import counted
+from knowledge.settings import DEFAULT_FILE, load_settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.output import print_json, print_plan, print_report
 from serving.progress import progress
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from flows.composition import Request
     from knowledge.report import RunReport
 
+_AT_MOST = ("chunks", "tokens", "cost_usd", "cost_usd_batch")
 TargetsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TARGET]...", help="Names of sources, folders or files; default: all sources."),
+    typer.Argument(metavar="TARGET", help="Names of sources, folders or files; default: all sources."),
 ]
 DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this process, without Prefect.")]
 AllowRemovalsOption = Annotated[
@@ -31,13 +33,17 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a d
 def init(
     file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(DEFAULT_FILE),
 ) -> None:
-    """Write a commented settings file."""
+    """Write a commented settings file.
+
+    One that exists is checked and kept.
+    """
     from knowledge.settings_file import template
 
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(template())
     except FileExistsError as error:
+        load_settings(file)
         raise SettingsError(f"{file} exists already; edit it, or name another file") from error
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
@@ -53,7 +59,10 @@ def plan(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell what a refresh would do and cost; writes and spends nothing."""
+    """Tell what a refresh would do and cost.
+
+    Writes and spends nothing.
+    """
     from flows.composition import Request, plan_only
     from knowledge.report import count_documents
 
@@ -64,9 +73,11 @@ def plan(
         print_json(
             {
                 "documents": count_documents(planned.sources).as_dict(),
-                "estimate": {name: getattr(estimate, name) for name in estimate.__slots__},
+                "estimate": {name: getattr(estimate, name) for name in _AT_MOST},
+                "likely": {name: getattr(estimate.likely, name) for name in estimate.likely.__slots__},
+                "unbounded": estimate.unbounded,
                 "refused": list(planned.refused),
-                "warnings": [*planned.empty, *planned.warnings],
+                "warnings": [*planned.empty, *planned.left_out, *planned.warnings],
             }
         )
     else:
@@ -86,7 +97,10 @@ def refresh(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Bring the corpus up to date with its sources, or with the given folders and files."""
+    """Bring the corpus up to date with its sources.
+
+    With targets, only these: names of sources, folders or files.
+    """
     from flows.composition import Request
 
     settings = settings_for(config, corpus)
@@ -96,7 +110,7 @@ def refresh(
 
 def reindex(
     documents: Annotated[
-        list[str] | None, typer.Argument(metavar="[DOCUMENT]...", help="Ids, uris, or globs over names and paths.")
+        list[str] | None, typer.Argument(metavar="DOCUMENT", help="Ids, uris, or globs over names and paths.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document.")] = False,
     embeddings_only: Annotated[
@@ -113,8 +127,10 @@ def reindex(
     """Rebuild documents, whatever their hashes say."""
     from flows.composition import reindex_request
 
-    if bool(documents) == everything:
-        raise SettingsError("name the documents to reindex, or give --all")
+    if not documents and not everything:
+        raise SettingsError("name the documents to reindex, or give --all for every document")
+    if documents and everything:
+        raise SettingsError("--all is every document; give it alone, or name documents without it")
     settings = settings_for(config, corpus)
     request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
     run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
@@ -143,8 +159,10 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
         for warning in report.warnings if verbose else ():
             typer.echo(f"  note {warning}")
         if report.warnings and not verbose:
-            plural = "s" if len(report.warnings) > 1 else ""
-            typer.echo(f"  {len(report.warnings)} note{plural} on documents; -v shows them")
+            notes = counted(len(report.warnings), "note")
+            typer.echo(f"  {notes} on documents; -v shows them, and `parquetry documents --notes` later")
+    if report.outages:
+        raise typer.Exit(4)
     if report.refused:
         raise typer.Exit(3)
     if strict and any(failure.status == "failed" for failure in report.failures):

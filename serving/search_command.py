@@ -27,6 +27,7 @@ from serving.filter_options import (
     WhereOption,
     filters_from,
 )
+from serving.known_names import check_filters
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
 from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
@@ -46,6 +47,9 @@ def search(
     ] = False,
     diversify: Annotated[
         bool, typer.Option("--diversify", help="Prefer results that say something new to ones that repeat.")
+    ] = False,
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Give equal texts as results of their own, not as one.")
     ] = False,
     recency: Annotated[
         float | None,
@@ -107,8 +111,12 @@ def search(
     shown = Shown(citations, context, full, explain)
     age = None if recency is None else Recency(recency, datetime.now(UTC))
     look = SecondLook(rerank, age, diversify)
-    requests = [SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look) for each in asked]
+    requests = [
+        SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
+    ]
     with closing(Reader(settings, version)) as reader:
+        if filters.namespaces or filters.source or filters.tags or filters.any_tags:
+            check_filters(reader.connection, settings, filters)
         for response in reader.search_all(requests):
             found = answer(reader, response, shown, settings.search)
             if as_json:

@@ -105,10 +105,14 @@ def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list
 
 
 def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:
-    """Hits with their scores aged, best first; `age` among the scores is in days."""
+    """Hits with their scores aged, best first; `age` among the scores is in days.
+
+    A text that stands in several places is as old as it is in the newest of them.
+    """
     again = []
     for hit in hits:
-        days = (recency.now - hit.row["modified_at"]).total_seconds() / 86_400
+        said = max(row["modified_at"] for row in (hit.row, *hit.also_in))
+        days = (recency.now - said).total_seconds() / 86_400
         score = aged(hit.score, days, recency.half_life)
         again.append(replace(hit, score=score, scores={**hit.scores, "age": days}))
     return sorted(again, key=lambda hit: -hit.score)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -13,10 +12,11 @@ from typing import Any, Literal
 
 from knowledge.embed.base import Vectors
 from knowledge.errors import SettingsError
-from knowledge.model import ENTRY_TYPE
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
+from serving.document_names import listed, the_one
 from serving.query_vectors import query_vectors
+from serving.results import result_json
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.searchers import Searchers
 from serving.second_look import Judged, SecondLook
@@ -26,12 +26,10 @@ from storage.filters import Filters
 from storage.history import Publish
 from storage.index import OpenIndex
 from storage.lake import Lake, Snapshot
-from storage.search import Hit, Mode, Searcher
+from storage.search import Hit, Mode, Searcher, fold
 from storage.snapshot_views import connect_snapshot
 
 Level = Literal["chunk", "document"]
-_CHOICES = 5
-"""documents that an ambiguous name lists"""
 _CHUNKS_PER_DOCUMENT = 4
 """chunks to look at for each document that is asked for, at first"""
 
@@ -49,6 +47,8 @@ class SearchRequest:
     """whether every chunk is a result, or every document with its best chunk"""
     look: SecondLook = field(default_factory=SecondLook)
     """what is done with the candidates before the best are taken"""
+    duplicates: bool = False
+    """equal texts are results of their own, instead of one that names the other places"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +84,8 @@ class SearchResponse:
             "mode": self.request.mode,
             "version": self.version,
             "seconds": round(self.seconds, 4),
-            "results": [_result(hit) for hit in self.hits],
+            "results": [result_json(hit) for hit in self.hits],
         }
-
-
-def _result(hit: Hit) -> dict[str, Any]:
-    row = hit.row
-    return {
-        "chunk_id": row["chunk_id"],
-        "document_id": row["document_id"],
-        "uri": row["uri"],
-        "filename": row["filename"],
-        "title": row["title"],
-        "namespace": row["namespace"],
-        "page": row["page"],
-        "headings": list(row["headings"] or ()),
-        "span": [row["start"], row["end"]],
-        "text": row["text"],
-        "score": round(hit.score, 6),
-        "scores": {side: _rounded(hit.scores.get(side)) for side in ("vector", "text", "rerank")},
-        "tags": list(row["tags"] or ()),
-        "metadata": json.loads(row["metadata"] or "{}"),
-        "what": "entry" if row["media_type"] == ENTRY_TYPE else "document",
-    }
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 6)
 
 
 class Reader:
@@ -191,8 +166,12 @@ class Reader:
         """Rank chunks for many queries, in their order; neighbours with the same filters are embedded together.
 
         Raises:
-            SettingsError: as `search`.
+            SettingsError: as `search`; nothing was ever published.
         """
+        if self._asked_version is None and not self.snapshot.files["documents"]:
+            raise SettingsError(
+                f"nothing is published in corpus {self._settings.corpus.root} yet; run `parquetry refresh` first"
+            )
         for filters, group in groupby(requests, key=lambda request: request.filters):
             yield from self._search_group(filters, list(group))
 
@@ -254,7 +233,8 @@ class Reader:
         if request.level == "document":
             hits = _best_of_documents(searcher, request, vectors, wanted)
         else:
-            hits = searcher.search(request.query, vectors, request.mode, wanted)
+            distinct = not request.duplicates
+            hits = searcher.search(request.query, vectors, request.mode, wanted, distinct=distinct)
         explanation = asdict(searcher.explanation)
         explanation["seconds"] = {**before, **explanation["seconds"]}
         watch = _Watch()
@@ -306,37 +286,15 @@ class Reader:
             )
         return dict(found)
 
-    def documents(self, namespace: str | None = None, status: str | None = None) -> list[dict[str, Any]]:
-        """The current documents, one dictionary of columns each, by source and path."""
-        return rows(
-            self.tables,
-            """SELECT * FROM documents WHERE ($1 IS NULL OR namespace = $1) AND ($2 IS NULL OR status = $2)
-            ORDER BY namespace, source, path""",
-            [namespace, status],
-        )
+    def documents(
+        self, namespace: str | None = None, status: str | None = None, names: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """The current documents, as `serving.document_names.listed`."""
+        return listed(self.tables, namespace, status, names)
 
     def document(self, name: str) -> dict[str, Any]:
-        """One document by id, uri, path or filename; the first of these that fits decides.
-
-        Raises:
-            SettingsError: none or several match.
-        """
-        found = rows(
-            self.tables,
-            """SELECT * FROM documents WHERE document_id = $1 OR uri = $1 OR path = $1 OR filename = $1
-            ORDER BY uri, document_id""",
-            [name],
-        )
-        for column in ("document_id", "uri", "path", "filename"):
-            exact = [row for row in found if row[column] == name]
-            if len(exact) > 1:
-                shown = ", ".join(row["document_id" if column == "uri" else "uri"] for row in exact[:_CHOICES])
-                more = ", ..." if len(exact) > _CHOICES else ""
-                better = "id" if column == "uri" else "uri"
-                raise SettingsError(f"{name!r} means {len(exact)} documents ({shown}{more}); give the {better}")
-            if exact:
-                return exact[0]
-        raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
+        """The one document that a name means, as `serving.document_names.the_one`."""
+        return the_one(self.tables, name)
 
     def chunks(self, document_id: str) -> list[dict[str, Any]]:
         """The chunks of a document, without vectors, in order."""
@@ -353,6 +311,11 @@ class Reader:
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         return self._lake.history(limit)
+
+    def runs(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Rows of the table `runs` by id; one that was not recorded is missing."""
+        statement = "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))"
+        return {row["run_id"]: row for row in rows(self.tables, statement, [list(run_ids)])}
 
 
 def _rerank_json(judged: Judged) -> dict[str, Any]:
@@ -383,13 +346,17 @@ class _Watch:
 def _best_of_documents(
     searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors], wanted: int
 ) -> list[Hit]:
-    """The best chunk of each of the best documents: a document is as good as its best chunk."""
+    """The best chunk of each of the best documents: a document is as good as its best chunk.
+
+    Of documents with the same best chunk, one is a hit that names the others.
+    """
     depth = wanted * _CHUNKS_PER_DOCUMENT
     while True:
         hits = searcher.search(request.query, vectors, request.mode, depth)
         best: dict[str, Hit] = {}
         for hit in hits:
             best.setdefault(hit.row["document_id"], hit)
-        if len(best) >= wanted or len(hits) < depth:
-            return list(best.values())[:wanted]
+        found = list(best.values()) if request.duplicates else fold(list(best.values()))
+        if len(found) >= wanted or len(hits) < depth:
+            return found[:wanted]
         depth *= _CHUNKS_PER_DOCUMENT

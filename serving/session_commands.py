@@ -14,12 +14,13 @@ from serving.output import print_json
 from serving.progress import progress
 from serving.run_commands import DirectOption, StrictOption, TargetsArgument
 from serving.session_output import ask_about, print_session_plan, print_sessions_report
+from serving.suggestions import Commands
 
 if TYPE_CHECKING:
     from flows.session_composition import SessionsRequest
     from knowledge.sessions.effects import Proposal
 
-app = typer.Typer(name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
+app = typer.Typer(cls=Commands, name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
 UserOption = Annotated[
     str | None, typer.Option("--user", metavar="NAME", help="Whose the sessions of the given places are.")
 ]
@@ -50,7 +51,10 @@ def plan(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell what there is to learn from and what it would cost; writes and spends nothing."""
+    """Tell what there is to learn from and what it would cost.
+
+    Writes and spends nothing.
+    """
     from flows.session_composition import AdHoc, SessionsRequest, plan_sessions_only
 
     settings = settings_for(config, corpus)
@@ -80,7 +84,10 @@ def refresh(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Learn from what is new in chat sessions: of the configured sources, or of the given folders and files."""
+    """Learn from what is new in chat sessions.
+
+    Of the configured sources, or of the given folders and files.
+    """
     from flows.session_composition import AdHoc, SessionsRequest
 
     if review and not sys.stdin.isatty():
@@ -106,6 +113,8 @@ def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool,
         print_json(report.as_json())
     else:
         print_sessions_report(report, request.settings.corpus.root, verbose=verbose)
+    if report.outages:
+        raise typer.Exit(4)
     if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)
 

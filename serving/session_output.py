@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from knowledge.plural import counted
 from knowledge.sessions.report import SessionsReport, reasons
-from serving.output import SHOWN_FAILURES
+from serving.output import SHOWN_FAILURES, priced
 
 if TYPE_CHECKING:
     from knowledge.sessions.effects import Proposal
@@ -28,9 +29,9 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
     if made:
         typer.echo(f"Entries: {', '.join(made)}.")
     if report.calls or report.cached:
-        cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
+        cost = "" if report.cost_usd == 0 else f", {priced(report.cost_usd)}"
         asked = counted(report.calls, "call")
-        typer.echo(f"{asked} ({report.tokens} tokens{cost}), {counted(report.cached, 'answer')} looked up.")
+        typer.echo(f"{asked} ({counted(report.tokens, 'token')}{cost}), {counted(report.cached, 'answer')} looked up.")
     _print_decisions(report, verbose=verbose)
     changed = "published" if report.version != report.version_before else "unchanged at"
     typer.echo(f"Corpus {root}: {changed} version {report.version}.")
@@ -40,11 +41,8 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
         typer.echo(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
     for warning in report.warnings:
         typer.echo(f"  note {warning}")
-
-
-def counted(number: int, thing: str) -> str:
-    """A number of things: `1 session`, `2 sessions`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    for outage in report.outages:
+        typer.echo(f"Failed: {outage}.")
 
 
 def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
@@ -91,10 +89,10 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     if not estimate.windows and not estimate.kept:
         typer.echo("Nothing to ask a language model.")
         return
-    kept = f"; the answers for {estimate.kept} more are kept" if estimate.kept else ""
+    kept = f"; {counted(estimate.kept, 'answer is', 'answers are')} kept already" if estimate.kept else ""
     cost = f"${estimate.cost_usd:.4f}" if estimate.priced else "no price is set in [llm]"
     seen = counted(estimate.windows, "window")
-    typer.echo(f"{seen} to read{kept}: about {estimate.tokens} tokens, comparisons assumed; {cost}.")
+    typer.echo(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
 
 
 def ask_about(proposal: Proposal, number: int, count: int) -> bool:

@@ -7,20 +7,21 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from knowledge.stems import fold, stemmer, stop_words
 from serving.sentences import sentences
+from serving.tables import Span, tables
 
 LONGEST_SNIPPET = 300
 """characters; of a longer sentence the part is quoted that says most about the query"""
+LONGEST_ROW = 1000
+"""characters; a row of a table up to this long is quoted whole, because its cells belong to columns"""
 _LEAD = 60
 """characters before the first word of the query in such a part"""
 _SIMILAR = 0.25
 """share of the query's triples of characters from which on a sentence without any of its words counts as near"""
-
-Span = tuple[int, int]
-"""characters from 0, and one past the last"""
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 """scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean"""
@@ -28,13 +29,23 @@ _WORD = re.compile(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
 _PAIRED = re.compile(rf"[{_UNSPACED}]")
 
 
-def snippets(query: str, texts: Sequence[str], headings: Sequence[Sequence[str]], language: str) -> list[Span]:
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """What is quoted of a text."""
+
+    span: Span
+    header: Span | None = None
+    """column names of the table whose row is quoted"""
+
+
+def snippets(query: str, texts: Sequence[str], headings: Sequence[Sequence[str]], language: str) -> list[Quotation]:
     """The spans to quote, one of each text.
 
     A sentence counts by the words of the query that are in it, in whatever inflection; the rarer a word is in the
     sentences of all these texts, the more. Where no word is (a passage can be found by its meaning alone), the
     sentence that shares most triples of characters with the query is taken, else the first one. A heading is only
-    quoted where there is nothing else.
+    quoted where there is nothing else. A row of a table is read together with its column names, which are no sentence
+    of their own.
 
     Args:
         query: as typed.
@@ -47,23 +58,27 @@ def snippets(query: str, texts: Sequence[str], headings: Sequence[Sequence[str]]
     """
     known = _Query(query, language)
     candidates = [_candidates(text, above) for text, above in zip(texts, headings, strict=True)]
-    quoted = [text[start:end] for text, spans in zip(texts, candidates, strict=True) for start, end in spans]
-    weights = known.weights(quoted)
-    return [known.nearest(text, spans, weights) for text, spans in zip(texts, candidates, strict=True)]
+    terms = [[known.terms(text, each) for each in found] for text, found in zip(texts, candidates, strict=True)]
+    weights = known.weights([each for found in terms for each in found])
+    return [known.nearest(*each, weights) for each in zip(texts, candidates, terms, strict=True)]
 
 
-def _candidates(text: str, headings: Iterable[str]) -> list[Span]:
+def _candidates(text: str, headings: Iterable[str]) -> list[Quotation]:
     """Sentences that may be quoted."""
-    found = sentences(text)
+    found, known = sentences(text), tables(text)
     above = {" ".join(heading.split()) for heading in headings}
+    names = {table.header[0] for table in known}
     telling = [
         each
         for each in found
-        if not each.heading and " ".join(text[each.start : each.end].strip("#").split()) not in above
+        if not each.heading
+        and each.start not in names
+        and " ".join(text[each.start : each.end].strip("#").split()) not in above
     ]
-    spans = [(each.start, each.end) for each in telling or found]
+    header_of = {row[0]: table.header for table in known for row in table.rows}
+    quotations = [Quotation((each.start, each.end), header_of.get(each.start)) for each in telling or found]
     # A text without a single letter or digit is quoted as it stands.
-    return spans or [(len(text) - len(text.lstrip()), len(text.rstrip()) or len(text))]
+    return quotations or [Quotation((len(text) - len(text.lstrip()), len(text.rstrip()) or len(text)))]
 
 
 class _Query:
@@ -75,24 +90,38 @@ class _Query:
         words = [word for word, _ in self._words(query)]
         self._terms = {self._stem([word])[0] for word in words if word not in self._stop} or set(self._stem(words))
         self._triples = _triples(query)
+        self._in_names: dict[str, set[str]] = {}
 
-    def weights(self, quoted: Sequence[str]) -> dict[str, float]:
-        """What each term counts, by how few of the sentences hold it."""
-        holding = Counter(term for text in quoted for term in {term for term, _ in self._found(text)})
+    def terms(self, text: str, quotation: Quotation) -> set[str]:
+        """Terms that stand in a quotation, or in the column names above it."""
+        own = {term for term, _ in self._found(text[slice(*quotation.span)])}
+        if quotation.header is None:
+            return own
+        names = text[slice(*quotation.header)][:LONGEST_ROW]
+        if names not in self._in_names:
+            self._in_names[names] = {term for term, _ in self._found(names)}
+        return own | self._in_names[names]
+
+    def weights(self, quoted: Sequence[set[str]]) -> dict[str, float]:
+        """What each term counts, by how few of the quotations hold it."""
+        holding = Counter(term for terms in quoted for term in terms)
         return {term: math.log(1 + (len(quoted) + 1) / (holding[term] + 0.5)) for term in self._terms}
 
-    def nearest(self, text: str, spans: Sequence[Span], weights: dict[str, float]) -> Span:
-        """The best of the spans, cut to what can be quoted."""
+    def nearest(
+        self, text: str, candidates: Sequence[Quotation], terms: Sequence[set[str]], weights: dict[str, float]
+    ) -> Quotation:
+        """The best of the candidates, cut to what can be quoted."""
 
-        def value(span: Span) -> tuple[float, float, int]:
-            quoted = text[span[0] : span[1]]
-            terms = {term for term, _ in self._found(quoted)}
-            return (sum(weights[term] for term in sorted(terms)), self._similarity(quoted), -span[0])
+        def value(number: int) -> tuple[float, float, int]:
+            told = sum(weights[term] for term in sorted(terms[number]))
+            return told, self._similarity(text[slice(*candidates[number].span)]), -candidates[number].span[0]
 
-        start, end = max(spans, key=value)
-        if end - start <= LONGEST_SNIPPET:
-            return start, end
-        return _cut(text, (start, end), [(place, weights[term]) for term, place in self._found(text[start:end])])
+        best = candidates[max(range(len(candidates)), key=value)]
+        start, end = best.span
+        if end - start <= (LONGEST_SNIPPET if best.header is None else LONGEST_ROW):
+            return best
+        places = [(place, weights[term]) for term, place in self._found(text[start:end])]
+        return Quotation(_cut(text, best.span, places), best.header)
 
     def _similarity(self, text: str) -> float:
         shared = len(self._triples & (triples := _triples(text)))

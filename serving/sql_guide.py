@@ -11,18 +11,28 @@ import typer
 from serving.output import print_json, terminal_width
 from serving.service import Reader
 from storage.database import Connection, tuples
+from storage.layout import TABLES
+from storage.raw_tables import QUERIES
 
 _EXAMPLE = '"SELECT status, count(*) FROM documents GROUP BY ALL"'
 
 
 def print_guide(reader: Reader, *, as_json: bool) -> None:
-    """Tell the views and macros, and the ways to reach them; as JSON, the files."""
+    """Tell the views and macros, and the ways to reach them; as JSON, tables, files and queries."""
     # Opening may find a later version than the reader was made for.
     connection = reader.connection
     root, index = reader.snapshot.layout.root, _index_file(connection)
     if as_json:
         files = {table: list(paths) for table, paths in reader.snapshot.files.items()}
-        print_json({"version": reader.snapshot.version, "files": files, "index": index})
+        tables = {table: reader.snapshot.layout.table(table) for table in TABLES}
+        told = {
+            "version": reader.snapshot.version,
+            "tables": tables,
+            "files": files,
+            "queries": QUERIES,
+            "index": index,
+        }
+        print_json(told)
         return
     typer.echo(f"Version {reader.snapshot.version} of {root}. Views:")
     for name, columns in _views(connection):

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from knowledge.plural import counted
 from knowledge.rows import new_stamp
-from knowledge.settings import CorpusSettings
+from knowledge.settings import CorpusSettings, Settings
+from serving.known_names import check_namespace
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, settings_for
 from serving.output import print_json
 from storage.lake import Lake
+from storage.snapshot_views import connect_snapshot
 
 
 def _open(corpus: CorpusSettings) -> Lake:
     """A corpus that is there, to write to."""
     Lake(corpus.root)
     return Lake(corpus.root, create=True, single_writer=corpus.single_writer)
+
+
+def _check_namespace(settings: Settings, namespace: str | None, relation: str = "published") -> None:
+    """Refuse a namespace that the corpus does not know."""
+    if namespace is not None:
+        with closing(connect_snapshot(Lake(settings.corpus.root).snapshot())) as connection:
+            check_namespace(connection, settings, namespace, relation=relation)
 
 
 def restore(
@@ -27,10 +38,15 @@ def restore(
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring an earlier version back, as a new version; nothing of the history is lost."""
+    """Bring an earlier version back, as a new version.
+
+    Nothing of the history is lost.
+    """
     from storage.rewrite import restore_version
 
     settings = settings_for(config, corpus)
+    # A namespace that was deleted can be restored.
+    _check_namespace(settings, namespace, "document_history")
     done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
     removed = sum(row.removed for row in done.documents)
     back = len(done.documents) - removed
@@ -49,16 +65,22 @@ def restore(
     elif not done.rows:
         typer.echo(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
     else:
-        typer.echo(f"{back} documents are as they were at version {version}, {removed} were not there and left.")
+        typer.echo(
+            f"{counted(back, 'document is as it was', 'documents are as they were')} at version {version}, "
+            f"{counted(removed, 'was', 'were')} not there and left."
+        )
         if done.entries:
-            typer.echo(f"{known} entries are as they were then, {forgotten} were not there and left.")
+            typer.echo(
+                f"{counted(known, 'entry is as it was', 'entries are as they were')} then, "
+                f"{counted(forgotten, 'was', 'were')} not there and left."
+            )
         typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
         typer.echo("The next refresh brings what its sources hold by then.")
 
 
 def remove(
     documents: Annotated[
-        list[str], typer.Argument(metavar="DOCUMENT...", help="Ids, uris, paths, or globs over paths and names.")
+        list[str], typer.Argument(metavar="DOCUMENT", help="Ids, uris, paths, or globs over paths and names.")
     ],
     config: ConfigOption = None,
     corpus: CorpusOption = None,
@@ -69,6 +91,7 @@ def remove(
     from storage.rewrite import remove_documents
 
     settings = settings_for(config, corpus)
+    _check_namespace(settings, namespace)
     done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace)
     if as_json:
         print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
@@ -87,7 +110,10 @@ def doctor(
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that everything in the corpus is there, whole, and agrees; exit code 1 if not."""
+    """Check that the corpus is whole and agrees with itself.
+
+    Exit code 1 if not.
+    """
     from storage.doctor import examine
 
     settings = settings_for(config, corpus)
@@ -102,8 +128,8 @@ def doctor(
             "is healthy" if checkup.healthy else "is damaged; `parquetry reindex` repairs what its sources still hold"
         )
         typer.echo(
-            f"Corpus {checkup.root}, version {checkup.version}, {state}: {checkup.documents} documents and "
-            f"{checkup.chunks} chunks, spans of {checkup.spans_checked} documents compared."
+            f"Corpus {checkup.root}, version {checkup.version}, {state}: {counted(checkup.documents, 'document')} and "
+            f"{counted(checkup.chunks, 'chunk')}, spans of {counted(checkup.spans_checked, 'document')} compared."
         )
     if not checkup.healthy:
         raise typer.Exit(1)

@@ -24,6 +24,7 @@ from knowledge.sources.selection import Selection
 from serving.options import ConfigOption, CorpusOption, NamespaceOption, settings_for
 from serving.progress import Silent
 from serving.run_commands import TargetsArgument
+from storage.current import published_sources
 
 if TYPE_CHECKING:
     from knowledge.report import RunReport
@@ -45,13 +46,16 @@ def watch(
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Refresh local sources, or the given folders, whenever something in them changes; Ctrl-C ends it."""
+    """Refresh local folders whenever something in them changes.
+
+    Without targets, all local sources. Ctrl-C ends it.
+    """
     settings = settings_for(config, corpus)
     watched = _watched(settings, targets or (), namespace)
     # A service is stopped by SIGTERM, a person presses Ctrl-C: the same to us.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for each in watched:
-        typer.echo(f"Watching {printable(str(each.root))} ({each.scope.name}).")
+        typer.echo(f"Watching {printable(str(each.root / (each.alone or '')))} ({each.scope.name}).")
     try:
         _keep_fresh(settings, watched)
     except KeyboardInterrupt:
@@ -68,6 +72,8 @@ class Watched:
     selection: Selection
     corpus: Path | None
     """folder of the corpus; what changes there is our own work"""
+    alone: str | None = None
+    """the one file of `root` that is the source; None if the folder is"""
 
     def concerns(self, changed: str) -> bool:
         """Whether a change at a path may change the documents of the source."""
@@ -77,6 +83,10 @@ class Watched:
         relative = "/".join(map(printable, path.relative_to(self.root).parts))
         if path.name == SIDECAR:
             relative = relative.rpartition("/")[0]
+        if self.alone is not None:
+            return relative in ("", self.alone)
+        if any(within(relative, inner.path) for inner in self.scope.inner if inner.path):
+            return False
         prefix = self.scope.prefix
         if relative and not (within(relative, prefix) or within(prefix, relative)):
             return False
@@ -88,9 +98,9 @@ def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) 
     """What to watch: the sources that targets name, or all local ones.
 
     Raises:
-        SettingsError: a target is no folder of this machine, or there is nothing to watch.
+        SettingsError: a target is not on this machine, or there is nothing to watch.
     """
-    scopes = scopes_of(settings, targets, namespace)
+    scopes = scopes_of(settings, targets, namespace, published=lambda: published_sources(settings.corpus.root))
     remote = [scope.name for scope in scopes if not is_local(scope.settings.uri)]
     if remote and (targets or len(remote) == len(scopes)):
         raise SettingsError(
@@ -100,16 +110,15 @@ def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) 
     for name in remote:
         typer.echo(f"Not watched, because it is no local folder: {name}.")
     corpus = local_path(settings.corpus.root).resolve() if is_local(settings.corpus.root) else None
-    return [
-        Watched(
-            scope,
-            local_path(scope.settings.uri).resolve(),
-            Selection((), scope.settings.exclude),
-            corpus,
-        )
-        for scope in scopes
-        if is_local(scope.settings.uri)
-    ]
+    return [_local(scope, corpus) for scope in scopes if is_local(scope.settings.uri)]
+
+
+def _local(scope: Scope, corpus: Path | None) -> Watched:
+    root, selection = local_path(scope.settings.uri).resolve(), Selection((), scope.settings.exclude)
+    if root.is_file():
+        # Programs save a file by putting another one in its place, which only its folder tells of.
+        return Watched(scope, root.parent, selection, corpus, printable(root.name))
+    return Watched(scope, root, selection, corpus)
 
 
 def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
@@ -188,7 +197,7 @@ def _refresh(settings: Settings, due: Sequence[Watched]) -> str:
     except (ParquetryError, OSError) as error:
         return str(error)
     _report(report)
-    return ""
+    return "; ".join(report.outages)
 
 
 def _report(report: RunReport) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from knowledge.model import DocumentRow
+from knowledge.model import TRANSCRIPTS_TYPE, DocumentRow
+from knowledge.sources.registry import Published
 from storage import schema
-from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list
+from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list, tuples
 from storage.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
-from storage.lake import Snapshot
+from storage.lake import Lake, Snapshot
 from storage.places import files_at
 from storage.shards import StoredText, parse_structure
 from storage.snapshot_views import scan
@@ -97,6 +98,26 @@ class CurrentRows:
                 yield made.row(values)
 
 
+def published_sources(root: str) -> list[Published]:
+    """The sources of which a corpus holds documents or files of sessions; none of a corpus that does not exist yet.
+
+    Args:
+        root: of the corpus.
+    """
+    if not Lake.exists(root):
+        return []
+    snapshot = Lake(root).snapshot()
+    if not snapshot.files["documents"]:
+        return []
+    sessions = f"coalesce(media_type = '{TRANSCRIPTS_TYPE}', false)"
+    wanted = f"({IS_DOCUMENT} OR {sessions})"
+    current = _CURRENT.format(history=scan("documents", snapshot.files["documents"]), told="true", wanted=wanted)
+    with open_duckdb() as connection:
+        files_at(snapshot.layout.root).lend(connection)
+        found = tuples(connection, f"SELECT DISTINCT namespace, source, {sessions} FROM ({current}) ORDER BY ALL")
+    return [Published(space, name, "sessions" if chats else "documents") for space, name, chats in found]
+
+
 def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
     return sorted(rows, key=lambda row: (row.namespace, row.source, row.path))
 
@@ -121,6 +142,7 @@ class Stored:
     def __init__(self, snapshot: Snapshot | None = None, orphans: Sequence[str] = ()) -> None:
         self._chunk_files = [*(snapshot.files["chunks"] if snapshot else ()), *orphans]
         self._text_files = snapshot.files["texts"] if snapshot else ()
+        self._note_files = snapshot.files["notes"] if snapshot else ()
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
@@ -179,6 +201,20 @@ class Stored:
             row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
             for row in found
         }
+
+    def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
+        """What was noted of some revisions at a stage; a revision without a note is missing."""
+        wanted = sorted(set(revisions))
+        if not wanted or not self._note_files:
+            return {}
+        with self._cursor(self._note_files[0]) as cursor:
+            found = tuples(
+                cursor,
+                f"""SELECT revision, list(note ORDER BY note) FROM read_parquet({sql_list(self._note_files)})
+                WHERE stage = $2 AND list_contains($1, revision) GROUP BY revision""",
+                [wanted, stage],
+            )
+        return {revision: tuple(notes) for revision, notes in found}
 
     def close(self) -> None:
         with self._lock:

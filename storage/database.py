@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from knowledge.errors import StorageError, first_line
+from knowledge.masking import masked
 
 Connection = duckdb.DuckDBPyConnection
 _ROWS_AT_A_TIME = 200
@@ -91,7 +92,7 @@ def sql_string(value: str) -> str:
 
 
 class QueryError(Exception):
-    """A SQL statement that DuckDB refused; the text is DuckDB's first line."""
+    """A SQL statement that DuckDB refused; the text is DuckDB's own, with its suggestions, on one line."""
 
 
 def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -109,4 +110,12 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
             raise QueryError("there is no statement in it")
         return [column[0] for column in result.description or ()], result.fetchall()
     except duckdb.Error as error:
-        raise QueryError(first_line(error)) from error
+        raise QueryError(_refusal(error)) from error
+
+
+def _refusal(error: duckdb.Error) -> str:
+    """Join the lines of DuckDB's message, which stand above the statement that it repeats, and name the line there."""
+    message, _, repeated = str(error).strip().partition("\n\n")
+    line = re.match(r"LINE (\d+):", repeated)
+    where = f" (line {line[1]})" if line and int(line[1]) > 1 else ""
+    return masked(" ".join(message.split()) or type(error).__name__) + where

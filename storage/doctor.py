@@ -136,7 +136,7 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
                 unfinished.append(f"{table}/{entry.name}")
     if unnamed:
         size = sum(size for _, size in unnamed)
-        what = f"shards ({size:,} bytes) belong to no version; crashed runs left them, their vectors are used again"
+        what = f"shards of {size:,} bytes belong to no version; crashed runs left them, their vectors are used again"
         yield _finding("orphan", what, [name for name, _ in unnamed], "note")
     if unfinished:
         what = "files were being written when a run ended; they can be deleted once no run is going on"
@@ -310,4 +310,4 @@ def _finding(
     check: str, what: str, examples: Sequence[str], severity: Literal["problem", "note"] = "problem"
 ) -> Finding:
     shown = ", ".join(examples[:_NAMED]) + (", ..." if len(examples) > _NAMED else "")
-    return Finding(check, severity, len(examples), f"{len(examples)} {what}: {shown}")
+    return Finding(check, severity, len(examples), f"{what} ({len(examples)}): {shown}")

@@ -54,6 +54,7 @@ ERASED: Mapping[Table, Erased] = {
     "documents": Erased(OWN_DOCUMENT),
     "texts": Erased("revision IN (SELECT revision FROM erased_revisions)"),
     "chunks": Erased("revision IN (SELECT revision FROM erased_revisions)"),
+    "notes": Erased("revision IN (SELECT revision FROM erased_revisions)"),
 }
 """in the order in which the tables are rewritten: what tells whose something is goes after what is found by it"""
 

@@ -43,7 +43,7 @@ LONGEST_RUN = timedelta(days=1)
 """What a run that is not known to have ended wrote is left alone for so long: it may still be going on."""
 _RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
 _FILE = "file_of_row"
-_REVISED: tuple[Table, ...] = ("texts", "chunks")
+_REVISED: tuple[Table, ...] = ("texts", "chunks", "notes")
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Erasure:
     bytes_deleted: int = 0
     answers_deleted: int = 0
     files_left: int = 0
-    """of texts and chunks that no row names, of runs that may be going on: whose they are is not known yet"""
+    """of texts, chunks and notes that no row names, of runs that may be going on: whose they are is not known yet"""
 
 
 def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) -> Erasure:

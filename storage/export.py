@@ -20,7 +20,7 @@ from storage.index import attach, attached, fill
 from storage.index_build import read_state
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
-from storage.snapshot_views import connect_snapshot
+from storage.snapshot_views import NOTES, connect_snapshot, scan
 
 EXPORT_FILE = "corpus.duckdb"
 
@@ -111,6 +111,8 @@ def _build(connection: Connection, snapshot: Snapshot, filters: Filters, languag
                 SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""
             )
             connection.execute(_TEXTS)
+            connection.execute(f"CREATE TABLE parts.notes AS {scan('notes', visible.files['notes'])}")
+            connection.execute(NOTES.format(notes="parts.notes"))
 
 
 def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:
@@ -129,6 +131,7 @@ def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapsho
             "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",
             "chunks": "SELECT * FROM all_chunks SEMI JOIN visible USING (revision) ORDER BY revision, chunk_index",
             "texts": "SELECT * FROM all_texts SEMI JOIN visible USING (revision) ORDER BY revision",
+            "notes": "SELECT * FROM all_notes SEMI JOIN visible USING (revision) ORDER BY revision, note",
         }
         for table, query in scoped.items():
             file = str(Path(folder) / f"{table}.parquet")

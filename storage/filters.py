@@ -161,7 +161,7 @@ def restrict(connection: Connection, caller: Caller) -> None:
     """
     names = (caller.org_id or None, caller.user_id or None)
     organization, user = ("NULL" if name is None else sql_string(name) for name in names)
-    seen, own = _may_be_seen(organization, user), f"coalesce(session_user = {user}, false)"
+    seen, own = seen_by(organization, user), f"coalesce(session_user = {user}, false)"
     hidden = ", ".join(f"CASE WHEN {own} THEN {name} END AS {name}" for name in _OF_SESSION)
     columns = {
         "published": f"* FROM every_published WHERE {seen}",
@@ -174,7 +174,7 @@ def restrict(connection: Connection, caller: Caller) -> None:
         connection.execute(f"CREATE VIEW {view} AS SELECT {selected}")
 
 
-def _may_be_seen(organization: str, user: str) -> str:
+def seen_by(organization: str, user: str) -> str:
     """The one rule of who sees what.
 
     Args:
@@ -195,7 +195,7 @@ def _certain(filters: Filters) -> _Conditions:
     add(answers(filters.what))
     if filters.caller is not None:
         # An empty name is nobody's.
-        add(_may_be_seen(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))
+        add(seen_by(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))
     if filters.namespaces:
         add(f"list_contains({bind(list(filters.namespaces))}, namespace)")
     if filters.filename is not None:

@@ -310,6 +310,10 @@ def _codes(connection: Connection, space: int, first: int) -> None:
 
 def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: Table) -> None:
     fresh, additive = _fresh_files(snapshot, state, table)
+    # An index of an earlier program lacks the columns that were added since.
+    for field in schema.SCHEMAS[table] if table in schema.WIDENED else ():
+        column = f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}'
+        connection.execute(f"ALTER TABLE parts.{table} ADD COLUMN IF NOT EXISTS {column}")
     if not additive:
         connection.execute(f"DELETE FROM parts.{table}")
     connection.execute(f"INSERT INTO parts.{table} BY NAME SELECT * FROM {_scan(table, fresh)}")

@@ -27,11 +27,12 @@ from storage import schema
 from storage.conditional import overwrites, weakness
 from storage.history import Publish, publishes
 from storage.layout import LATER, TABLES, Layout, Table, layout_of
-from storage.places import check_folders_writable, files_at, told
+from storage.places import check_can_be_made, check_folders_writable, files_at, told
 from storage.shards import Shard, is_whole, write_shard
+from storage.tables import is_table, make_table
 
 Result = TypeVar("Result")
-BESIDE: tuple[Table, ...] = ("texts", "chunks", "entries", "decisions")
+BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
 """tables that are written before a publish and tell nothing without it"""
 _TRIES = 3
 """of a commit that its store reports as failed and that did not land"""
@@ -55,6 +56,7 @@ class Lake:
     Args:
         root: folder of the corpus, or its address on an object store.
         create: the corpus is to be written; make the tables if there are none yet.
+        at_once: make them now. Else they are made with the first commit, and a run that comes to nothing leaves none.
         single_writer: exactly one process writes to the corpus at a time, so that its store need not honour
             conditional writes.
 
@@ -64,11 +66,13 @@ class Lake:
         StorageError: it cannot be read, or not be made or written.
     """
 
-    def __init__(self, root: str, *, create: bool = False, single_writer: bool = False) -> None:
+    def __init__(self, root: str, *, create: bool = False, at_once: bool = True, single_writer: bool = False) -> None:
         self.layout = layout_of(root)
         self.single_writer = single_writer
         self._checked = self.layout.is_local
         self._lock = Lock()
+        self._to_make = False
+        """the tables are made with the first commit"""
         with _translated(f"corpus {self.layout.root} cannot be opened"):
             exists = self.exists(root)
             if exists:
@@ -79,6 +83,11 @@ class Lake:
                 )
             if create:
                 self._check_store(new=not exists)
+                if not exists and not at_once:
+                    self._to_make = True
+                    if self.layout.is_local:
+                        check_can_be_made(self.layout.root)
+                    return
                 self._create()
                 if self.layout.is_local:
                     folders = [place(table) for table in TABLES for place in (self.layout.table, self.layout.log)]
@@ -88,7 +97,7 @@ class Lake:
     def exists(root: str) -> bool:
         """Whether there is a corpus at a place."""
         with _translated(f"corpus {root} cannot be opened"):
-            return _is_table(layout_of(root), "documents")
+            return is_table(layout_of(root), "documents")
 
     def _options(self) -> dict[str, str] | None:
         return files_at(self.layout.root).table_options()
@@ -117,28 +126,23 @@ class Lake:
                 raise SettingsError(f"corpus {self.layout.root}: {found.what}; {found.advice}")
             self._checked = True
 
+    @property
+    def is_made(self) -> bool:
+        """Whether there are tables."""
+        return not self._to_make or self.exists(self.layout.root)
+
+    def _make(self) -> None:
+        """Make the tables of a new corpus before its first commit."""
+        with self._lock:
+            if self._to_make:
+                self._create()
+                self._to_make = False
+
     def _create(self) -> None:
         """Make the tables that are not there: all of a new corpus, and those that an older program did not know."""
         others = [table for table in TABLES if table != "documents"]
-        self._each(others, self._create_table)
-        self._create_table("documents")
-
-    def _create_table(self, table: Table) -> None:
-        if _is_table(self.layout, table):
-            return
-        try:
-            DeltaTable.create(
-                self.layout.table(table),
-                schema=schema.SCHEMAS[table],
-                mode="ignore",
-                name=table,
-                description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
-                storage_options=self._options(),
-            )
-        except (DeltaError, OSError):
-            # Made by somebody else meanwhile, or by us in a request whose answer was lost.
-            if not _is_table(self.layout, table):
-                raise
+        self._each(others, lambda table: make_table(self.layout, table))
+        make_table(self.layout, "documents")
 
     def _check_version(self) -> None:
         description = self._table("documents").metadata().description
@@ -165,6 +169,9 @@ class Lake:
             SettingsError: there is no such version.
         """
         with _translated(f"corpus {self.layout.root} cannot be read"):
+            if version is None and not self.is_made:
+                # As the tables are when they have just been made.
+                return Snapshot(self.layout, 0, dict.fromkeys(TABLES, ()))
             # Opened first: shards are registered before the rows that name them.
             documents = self._documents(version)
             others = [table for table in TABLES if table != "documents"]
@@ -241,6 +248,7 @@ class Lake:
             return base.version
         self._check_store()
         with _translated(f"publishing to {self.layout.root} failed, nothing was published"):
+            self._make()
             table = self._table("documents", base.version)
             keys = {namespace: f"ns:{namespace}" for namespace in sorted({row.namespace for row in rows})}
             next_sequence = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
@@ -293,6 +301,7 @@ class Lake:
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
+            self._make()
             self._commit(table, shards, CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}))
 
     def _commit(
@@ -368,12 +377,6 @@ class Lake:
 
 def _files(table: DeltaTable) -> tuple[str, ...]:
     return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
-
-
-def _is_table(layout: Layout, table: Table) -> bool:
-    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store."""
-    entries = files_at(layout.root).entries(layout.log(table))
-    return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
 
 
 def _is_conflict(error: Exception) -> bool:

@@ -13,10 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 from knowledge.errors import SettingsError
 
-Table = Literal["documents", "texts", "chunks", "entries", "decisions", "runs", "failures", "searches"]
-TABLES: tuple[Table, ...] = ("texts", "chunks", "entries", "decisions", "runs", "failures", "searches", "documents")
+Table = Literal["documents", "texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches"]
+TABLES: tuple[Table, ...] = (
+    *("texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches", "documents"),
+)
 """in the order of creation: a corpus exists once its `documents` table does"""
-LATER: frozenset[Table] = frozenset({"entries", "decisions", "searches"})
+LATER: frozenset[Table] = frozenset({"notes", "entries", "decisions", "searches"})
 """tables that a corpus of an earlier program lacks until it is written to"""
 
 ANSWERS = "answers"

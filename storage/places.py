@@ -87,6 +87,7 @@ class LocalFiles:
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
         final = Path(path)
+        final.parent.mkdir(parents=True, exist_ok=True)
         # Two writers of one name do not write into each other's file.
         unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
         try:
@@ -136,6 +137,21 @@ def told(error: Exception) -> str:
     reply = _REPLY.search(text)
     parts = [_QUERY.sub(r"\1", causes), *(part for part in (reply.groups() if reply else ()) if part)]
     return ": ".join(parts)
+
+
+def check_can_be_made(root: str) -> None:
+    """Find out before anything is extracted and paid for whether a new local corpus can be written.
+
+    Raises:
+        StorageError: something is in its place, or the folder that it would stand in cannot be written.
+    """
+    place = Path(root)
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise StorageError(f"corpus {root} cannot be opened: {place} is a file")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise StorageError(f"corpus {root} cannot be opened: no permission to write to {place}")
 
 
 def check_folders_writable(root: str, folders: list[str]) -> None:

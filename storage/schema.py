@@ -84,6 +84,16 @@ CHUNKS = pa.schema(
     ]
 )
 
+NOTES = pa.schema(
+    [
+        ("revision", pa.int64()),
+        ("stage", pa.string()),
+        ("note", pa.string()),
+        ("run_id", pa.string()),
+        ("noted_at", _TIME),
+    ]
+)
+
 RUNS = pa.schema(
     [
         ("run_id", pa.string()),
@@ -111,6 +121,7 @@ RUNS = pa.schema(
         ("cost_usd", pa.float64()),
         ("failures_by_reason", pa.string()),
         ("error", pa.string()),
+        ("sources", pa.list_(pa.string())),
     ]
 )
 
@@ -207,12 +218,16 @@ SCHEMAS: dict[Table, pa.Schema] = {
     "documents": DOCUMENTS,
     "texts": TEXTS,
     "chunks": CHUNKS,
+    "notes": NOTES,
     "entries": ENTRIES,
     "decisions": DECISIONS,
     "runs": RUNS,
     "failures": FAILURES,
     "searches": SEARCHES,
 }
+
+WIDENED: frozenset[Table] = frozenset({"runs"})
+"""tables whose shards of an earlier program lack columns at the end"""
 
 DUCKDB_TYPES = {
     pa.string(): "VARCHAR",

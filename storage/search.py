@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from knowledge.model import ENTRY_TYPE
 from knowledge.rank import by_rank, convex, reciprocal_rank
 from knowledge.settings import SearchSettings
 from knowledge.stems import stop_words
@@ -41,6 +42,11 @@ CANDIDATES = 700
 """chunks that the first of two stages keeps, at least"""
 CANDIDATES_PER_HIT = 10
 """of the first stage for each hit that is asked for"""
+LOOKAHEAD = 10
+"""chunks that are read beyond those asked for where equal texts are one result: a copy with another title or heading
+stands just below its text"""
+DEEPER = 4
+"""times as many chunks are looked at when those found have too few different texts"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,23 @@ class Hit:
     """columns of the chunk and its document"""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """1-based place in the list of each side that found it"""
+    also_in: tuple[Mapping[str, Any], ...] = ()
+    """columns of other chunks with the same text, best first; none unless equal texts are one hit"""
+
+
+def fold(hits: Sequence[Hit]) -> list[Hit]:
+    """Make one hit of those with equal texts: the first of them, with the others' rows in `also_in`.
+
+    Entries stay apart. Each is a statement of its own, with its own sessions behind it.
+
+    Args:
+        hits: best first.
+    """
+    copies: dict[tuple[str, str | None], list[Hit]] = {}
+    for hit in hits:
+        entry = hit.row["chunk_id"] if hit.row["media_type"] == ENTRY_TYPE else None
+        copies.setdefault((hit.row["text"], entry), []).append(hit)
+    return [replace(first, also_in=tuple(hit.row for hit in others)) for first, *others in copies.values()]
 
 
 @dataclass
@@ -114,7 +137,9 @@ class Searcher:
         """Namespaces of the visible documents that a model embedded."""
         return self._visible.namespaces_of(embedder)
 
-    def search(self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int) -> list[Hit]:
+    def search(
+        self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int, *, distinct: bool = False
+    ) -> list[Hit]:
         """The `k` best chunks.
 
         Args:
@@ -124,9 +149,27 @@ class Searcher:
                 models cannot be compared.
             mode: which sides rank.
             k: most hits to return.
+            distinct: make one hit of equal texts (`fold`). As many chunks are looked at as it takes to find `k`
+                different texts, if so many match.
         """
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
-        depth = max(k, self._settings.depth) if mode == "hybrid" else k
+        looked = k + LOOKAHEAD if distinct else k
+        depth = max(k, self._settings.depth) if mode == "hybrid" else looked
+        while True:
+            sides = self._sides(query, vectors, mode, depth)
+            ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
+            with self._timed("details"):
+                hits = self._different(ranked, sides, k) if distinct else self._hits(ranked, sides, k)
+            longest = max(map(len, sides.values()))
+            if not distinct or len(hits) >= k or longest < depth:
+                return hits[:k]
+            depth = DEEPER * longest
+
+    def _sides(
+        self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int
+    ) -> Mapping[str, Sequence[_Ranked]]:
+        """The list of each side that ranks, `depth` deep."""
+        self.explanation.vectors, self.explanation.vector_candidates = None, 0
         sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
         if mode != "text":
             with self._timed("vector"):
@@ -134,9 +177,7 @@ class Searcher:
         if mode != "vector":
             with self._timed("text"):
                 sides["text"] = self._text(query, depth)
-        ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
-        with self._timed("details"):
-            return self._hits(ranked, sides, k)
+        return sides
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -144,7 +185,8 @@ class Searcher:
         try:
             yield
         finally:
-            self.explanation.seconds[stage] = perf_counter() - started
+            known = self.explanation.seconds.get(stage, 0.0)
+            self.explanation.seconds[stage] = known + perf_counter() - started
 
     def _fused(self, sides: Mapping[str, Sequence[_Ranked]]) -> list[tuple[int, float]]:
         vector, text = ([(each.chunk, each.score) for each in sides[name]] for name in ("vector", "text"))
@@ -241,8 +283,20 @@ class Searcher:
 
     # --- what is shown
 
+    def _different(
+        self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int
+    ) -> list[Hit]:
+        """The best different texts, at least `k` if so many were ranked."""
+        looked = k + LOOKAHEAD
+        while True:
+            hits = self._hits(ranked, sides, looked)
+            folded = fold(hits)
+            if len(folded) >= k or looked >= len(ranked):
+                return folded
+            looked = DEEPER * max(looked, len(hits))
+
     def _hits(self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int) -> list[Hit]:
-        """The best chunks with what is known of them, once for each document that has them."""
+        """The best `k` chunks and all that tie with the last, once for each document that has them."""
         if not ranked:
             return []
         last = ranked[min(k, len(ranked)) - 1][1]
@@ -254,7 +308,7 @@ class Searcher:
             key=lambda row: (-chosen[row["chunk"]], row["document_id"], row["chunk_index"]),
         )
         hits = []
-        for row in found[:k]:
+        for row in found:
             chunk = row.pop("chunk")
             hits.append(
                 Hit(

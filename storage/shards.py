@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from knowledge.model import Chunk, Extraction, Heading, Part
+from knowledge.model import Chunk, Extraction, Heading, Note, Part
+from knowledge.rows import Stamp
 from storage import schema
 from storage.layout import Layout, Table
 from storage.places import files_at
@@ -128,6 +129,28 @@ def write_chunks(
         schema=schema.CHUNKS,
     )
     return write_shard(layout, "chunks", name, table)
+
+
+def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) -> Shard:
+    """Write the `notes` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        notes: on documents of the batch; whose a revision is, its row in `documents` tells.
+        stamp: of the run.
+    """
+    table = pa.table(
+        {
+            "revision": pa.array([note.revision for note in notes], pa.int64()),
+            "stage": [note.stage for note in notes],
+            "note": [note.text for note in notes],
+            "run_id": [stamp.run_id] * len(notes),
+            "noted_at": [stamp.at] * len(notes),
+        },
+        schema=schema.NOTES,
+    )
+    return write_shard(layout, "notes", name, table)
 
 
 def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:

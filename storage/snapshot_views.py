@@ -34,13 +34,20 @@ SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structu
 FROM all_texts AS t JOIN documents AS d USING (revision)
 """
 
+NOTES = """
+CREATE VIEW notes AS
+SELECT d.document_id, d.namespace, d.source, d.uri, d.filename, n.stage, n.note, n.run_id, n.noted_at, n.revision
+FROM {notes} AS n JOIN documents AS d USING (revision)
+"""
+
 
 def connect_snapshot(snapshot: Snapshot) -> Connection:
     """A DuckDB connection in memory with a view for each table of a corpus.
 
-    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`,
-    `document_history` (every row ever published up to the version), `published` (the current ones of these: documents,
-    entries and sessions), `entries` (live ones), `entry_history`, `decisions` and `sessions`.
+    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `notes` (on current
+    documents), `runs`, `failures`, `document_history` (every row ever published up to the version), `published` (the
+    current ones of these: documents, entries and sessions), `entries` (live ones), `entry_history`, `decisions` and
+    `sessions`.
     """
     connection = open_duckdb()
     files_at(snapshot.layout.root).lend(connection)
@@ -69,6 +76,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
     views: dict[str, Table] = {
         "document_history": "documents",
         "all_texts": "texts",
+        "all_notes": "notes",
         "all_entries": "entries",
         "all_decisions": "decisions",
         "runs": "runs",
@@ -77,14 +85,15 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
     }
     scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
     texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
-    return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in (texts, *ledger_views()))]
+    views_of_files = (texts, NOTES.format(notes="all_notes"), *ledger_views())
+    return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in views_of_files)]
 
 
 def _base_views(snapshot: Snapshot) -> list[str]:
     names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
     scans = [f"CREATE VIEW {name} AS {scan(table, snapshot.files[table])}" for table, name in names.items()]
     copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
-    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, *ledger_views()]
+    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, NOTES.format(notes="all_notes"), *ledger_views()]
 
 
 def _chunk_views(dimensions: Sequence[int]) -> list[str]:
@@ -99,10 +108,13 @@ def _fixed(dimensions: Sequence[int]) -> str:
 
 def scan(table: Table, files: Sequence[str]) -> str:
     """SQL that gives the rows of a table's files; without any, none, with the table's columns."""
-    if files:
+    if files and table not in schema.WIDENED:
         return f"SELECT * FROM read_parquet({sql_list(files)})"
     columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
-    return f"SELECT {', '.join(columns)} WHERE false"
+    none = f"SELECT {', '.join(columns)} WHERE false"
+    if not files:
+        return none
+    return f"{none} UNION ALL BY NAME SELECT * FROM read_parquet({sql_list(files)}, union_by_name := true)"
 
 
 def _dimensions(connection: Connection) -> list[int]:

@@ -12,7 +12,7 @@ from storage.filters import Filters, select_visible
 
 RELATION = "visible"
 """table `(doc, copies)` of the revisions that may answer, copies counting the documents that have each"""
-_SHOWN = "doc, document_id, uri, filename, title, namespace, source, media_type, modified_at, tags, metadata"
+_SHOWN = "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from knowledge import ids
 from knowledge.batches import Batch
 from knowledge.embed.base import Vectors
-from knowledge.errors import Verdict, classify
-from knowledge.model import DocumentRow, Extraction
+from knowledge.errors import ServiceRefused, TransientError, Verdict, classify
+from knowledge.model import DocumentRow, Extraction, Note
+from knowledge.outage import Key, Lost, lost_to
 from knowledge.report import Work
 from knowledge.rows import Processed, new_revision, origin_removed, processed_row, refused_row
 from storage.layout import shard_name
-from storage.shards import RevisionChunks, Shard, StoredText, stored_text, write_chunks, write_texts
+from storage.shards import RevisionChunks, Shard, StoredText, stored_text, write_chunks, write_notes, write_texts
 from tasks.engine import Shell
 from tasks.models import Model
 from tasks.reading import Document, read_documents
@@ -35,9 +36,14 @@ class BatchReport:
     rows: tuple[DocumentRow, ...]
     shards: tuple[Shard, ...]
     work: Work
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
+    """what was worked around in documents that are indexed all the same"""
     seconds: dict[str, float]
     """by stage, waiting included"""
+    lost: Mapping[Key, Lost] = field(default_factory=dict)
+    """documents that a service failed"""
+    held: int = 0
+    """documents that stay as they were, because the budget is reached"""
 
 
 def document_batches(run: Run) -> Shell[Batch, BatchReport]:
@@ -58,7 +64,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         run: in progress.
 
     Returns:
-        A row for every document of the batch, good or not.
+        A row for every document of the batch, good or not, but for those that the budget holds back.
 
     Raises:
         TransientError: the embedder or the disk failed in a way that may pass: the batch may be tried again.
@@ -66,26 +72,44 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
     """
     tally = Tally()
     model = run.models[batch.changes[0].namespace]
+    run.check_served(model)
+    if not run.affords(model):
+        return BatchReport(batch.number, (), (), Work(), (), {}, held=len(batch.changes))
     documents = read_documents(batch.changes, run, tally)
     good = [document for document in documents if document.prepared is not None]
     revisions = [_revision(document, run) for document in good]
     with run.slots:
         with tally.stage("embed"):
-            embedded = _embed(good, revisions, model, run, tally)
+            try:
+                embedded = _embed(good, revisions, model, run, tally)
+            except ServiceRefused as error:
+                run.turned_away(model, error)
+                raise
         with tally.stage("store"):
             shards, rows = _store(batch, good, embedded, model, run)
-    rows.extend(_refused_rows([document for document in documents if document.prepared is None], run))
+            if tally.notes:
+                name = shard_name(run.stamp.run_id, batch.number)
+                shards = (*shards, write_notes(run.lake.layout, name, tally.notes, run.stamp))
+    nothing = [document for document in documents if document.prepared is None and document.held is None]
+    rows.extend(_refused_rows(nothing, run))
     price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
+    described = tally.description_cost_usd
     work = Work(
-        chunks_written=sum(len(revision.chunks) for revision in embedded.revisions),
+        chunks_written=sum(
+            len(revision.chunks)
+            for document, revision in zip(good, embedded.revisions, strict=True)
+            if document.held is None
+        ),
         chunks_embedded=embedded.computed,
         chunks_reused=embedded.reused,
         bytes_read=tally.bytes_read,
         tokens=embedded.tokens_paid,
         description_tokens=tally.description_tokens,
-        cost_usd=embedded.tokens_paid * price / 1e6 + tally.description_cost_usd,
+        cost_usd=None if price is None or described is None else embedded.tokens_paid * price / 1e6 + described,
     )
-    return BatchReport(batch.number, tuple(rows), shards, work, tuple(tally.warnings), tally.seconds)
+    held = sum(document.held is not None for document in documents)
+    notes, lost = tuple(tally.notes), _lost(documents)
+    return BatchReport(batch.number, tuple(rows), shards, work, notes, tally.seconds, lost, held)
 
 
 def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
@@ -95,13 +119,22 @@ def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
         ParquetryError: `error` itself, if it concerns the whole run.
     """
     verdict = classify(error)
-    if verdict.fate == "stop":
+    lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
+    if verdict.fate == "stop" and lost is None:
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)
     # Nothing is known to be wrong with any one of its documents: the next run tries them again.
-    verdict = replace(verdict, fate="retry")
-    documents = [Document(change, refused=("store", verdict)) for change in batch.changes]
-    return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {})
+    verdict = replace(verdict, fate="retry", reason=lost.reason if lost else verdict.reason)
+    documents = [Document(change, refused=("store", verdict), lost=lost) for change in batch.changes]
+    return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
+
+
+def _lost(documents: Sequence[Document]) -> dict[Key, Lost]:
+    return {
+        (document.change.namespace, document.change.document_id): document.lost
+        for document in documents
+        if document.lost is not None
+    }
 
 
 # --- embed
@@ -148,18 +181,27 @@ def _embed(
     for keys, (_, _, inputs) in zip(hashes, revisions, strict=True):
         by_hash.update(zip(keys, inputs, strict=True))
     obtained = run.vectors_of(model).obtain(by_hash)
-    vectors = np.zeros((sum(map(len, hashes)), model.open().dimension), np.float32)
-    result, first = [], 0
+    if obtained.unpaid:
+        run.out_of_budget(model)
+    result: list[RevisionChunks] = []
+    rows: list[Vectors] = []
     for document, (revision, texts, _), keys in zip(documents, revisions, hashes, strict=True):
-        tokens = [obtained.by_hash[key].tokens for key in keys]
-        for row, key in enumerate(keys, first):
-            vectors[row] = obtained.by_hash[key].vector
-        first += len(keys)
+        chunks = _prepared(document).chunks
+        unpaid = [obtained.unpaid[key] for key in keys if key in obtained.unpaid]
+        if unpaid:
+            document.held = unpaid[0]
+            # Chunks that were paid for are stored all the same, where the next run finds their vectors.
+            paid = [place for place, key in enumerate(keys) if key not in obtained.unpaid]
+            chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
+            keys = [keys[place] for place in paid]
         without = sorted({obtained.refused[key] for key in keys if key in obtained.refused})
-        tally.warnings.extend(f"{document.uri}: a chunk has no vector: {reason}" for reason in without)
-        result.append(RevisionChunks(revision, _prepared(document).chunks, texts, tokens, keys))
-    total = sum(map(len, hashes))
-    return _Embedded(result, vectors, len(obtained.computed), total - len(obtained.computed), obtained.tokens_paid)
+        tally.notes.extend(
+            Note(revision, document.uri, "embed", f"a chunk has no vector: {reason}") for reason in without
+        )
+        rows.extend(obtained.by_hash[key].vector for key in keys)
+        result.append(RevisionChunks(revision, chunks, texts, [obtained.by_hash[key].tokens for key in keys], keys))
+    vectors = np.array(rows, np.float32).reshape(len(rows), model.open().dimension)
+    return _Embedded(result, vectors, len(obtained.computed), len(rows) - len(obtained.computed), obtained.tokens_paid)
 
 
 # --- store
@@ -169,23 +211,23 @@ def _store(
     batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: Run
 ) -> tuple[tuple[Shard, ...], list[DocumentRow]]:
     rows: list[DocumentRow] = []
-    if not documents:
+    if not embedded.vectors.size:
         return (), rows
     texts: list[StoredText] = []
-    means = np.zeros((len(documents), embedded.vectors.shape[1]), np.float32)
+    means: list[Vectors] = []
     first = 0
-    for index, (document, revision) in enumerate(zip(documents, embedded.revisions, strict=True)):
+    for document, revision in zip(documents, embedded.revisions, strict=True):
         last = first + len(revision.chunks)
-        means[index] = _document_vector(embedded.vectors[first:last], revision.tokens)
-        first = last
+        vectors, first = embedded.vectors[first:last], last
+        if document.held is not None:
+            continue
+        means.append(_document_vector(vectors, revision.tokens))
         texts.append(stored_text(revision.revision, _prepared(document).extraction))
         rows.append(_processed_row(document, revision, model, run))
         rows.extend(origin_removed(document.change, run.stamp))
     name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
-    shards = (
-        write_texts(layout, name, texts, model.id, means),
-        write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors),
-    )
+    chunks = write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors)
+    shards = (write_texts(layout, name, texts, model.id, np.array(means, np.float32)), chunks) if texts else (chunks,)
     keys = (key for revision in embedded.revisions for key in revision.text_hashes)
     run.vectors_of(model).stored_in(layout.shard("chunks", name), keys)
     return shards, rows

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from knowledge.llm import Answer, LanguageModel
 from knowledge.settings_llm import LlmSettings
+from knowledge.spending import Ledger
 
 AT_A_TIME = 4
 """requests in flight: a model takes seconds for each, and services limit the rate"""
@@ -16,13 +17,14 @@ class Describer:
 
     Args:
         settings: of the model.
+        ledger: of the run.
 
     Raises:
-        SettingsError: no model is configured, or there is no key for it.
+        SettingsError: no model is configured, there is no key for it, or there is a budget and no price.
     """
 
-    def __init__(self, settings: LlmSettings) -> None:
-        self._model = LanguageModel(settings, "describe")
+    def __init__(self, settings: LlmSettings, ledger: Ledger) -> None:
+        self._model = LanguageModel(settings, "describe", ledger)
         self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
 
     def start(self, content: bytes, media_type: str) -> Future[Answer]:

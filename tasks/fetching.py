@@ -12,6 +12,7 @@ from knowledge.rate import TURNS, host_of
 from knowledge.sources.base import Source
 from knowledge.sources.local import is_local
 from knowledge.sources.registry import Scope
+from knowledge.waiting import Waits
 from tasks.retries import Retries
 
 AT_A_TIME = 16
@@ -41,6 +42,7 @@ class Fetching:
         scopes: (namespace, name) -> what the settings say of it; a source without one is on this machine.
         retries: of the run.
         pause: waits that many seconds, or raises because the run was cancelled.
+        waits: notes which documents are being fetched, by path.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class Fetching:
         scopes: Mapping[tuple[str, str], Scope],
         retries: Retries,
         pause: Callable[[float], None],
+        waits: Waits,
     ) -> None:
         self._places = {key: _place(key[1], source, scopes.get(key)) for key, source in sources.items()}
         self._retries = retries
         self._pause = pause
+        self._waits = waits
         self._ahead = _Ahead(BYTES_AHEAD, pause)
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._lock = threading.Lock()
@@ -81,7 +85,8 @@ class Fetching:
         def one_try() -> tuple[Item, bytes]:
             if place.per_second is not None:
                 self._pause(TURNS.reserve(place.host, place.per_second))
-            return place.source.fetch(item)
+            with self._waits.on(item.path):
+                return place.source.fetch(item)
 
         return self._retries.call(place.name, one_try)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 
@@ -11,6 +12,7 @@ from knowledge.masking import masked
 from knowledge.model import BrokenOff, Item, Listing, Unlisted
 from knowledge.settled import Settled, Sighting
 from knowledge.sources.base import Source
+from knowledge.sources.nesting import Inner, Owners, left_out
 from knowledge.sources.registry import Scope
 from knowledge.threads import threads_of
 from tasks.retries import Retries
@@ -58,29 +60,42 @@ def list_scopes(
 def _list(scope: Scope, source: Source, sighting: Sighting, retries: Retries, stop: threading.Event) -> Listing:
     seen: dict[str, Item] = {}
     """by all tries together; a document that changes while it is listed may come twice"""
+    others: Counter[Inner] = Counter()
+    """documents by the source inside this one that they belong to, as the last try met them"""
     broken = None
     try:
-        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, stop))
+        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, others, stop))
     except Exception as error:
         verdict = classify(error)
         if verdict.fate == "stop":
             raise
         sighting.give_up()
         items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
-    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted, broken, sighting.count)
+    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted, broken, sighting.count, left_out(others))
 
 
 def _one_try(
-    scope: Scope, source: Source, sighting: Sighting, seen: dict[str, Item], stop: threading.Event
+    scope: Scope,
+    source: Source,
+    sighting: Sighting,
+    seen: dict[str, Item],
+    others: Counter[Inner],
+    stop: threading.Event,
 ) -> tuple[tuple[Item, ...], tuple[Unlisted, ...]]:
     items: dict[str, Item] = {}
     unlisted: list[Unlisted] = []
+    owners = Owners(scope.inner)
+    others.clear()
     sighting.begin()
     try:
         for found in source.scan(scope.prefix):
             if stop.is_set():
                 raise Cancelled("the listing of another source stopped the run; nothing was published")
-            if not isinstance(found, Item):
+            document = isinstance(found, Item)
+            owner = owners.of(found.path, document=document)
+            if owner is not None:
+                others[owner] += document
+            elif not isinstance(found, Item):
                 unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
             elif sighting.meets(found):
                 items.pop(found.path, None)

@@ -8,7 +8,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source, stale, within
-from knowledge.errors import RefusedError
+from knowledge.embed.base import Worst
+from knowledge.embed.registry import price_of, worst_of
+from knowledge.errors import RefusedError, SettingsError
 from knowledge.estimate import Estimate, Ratios, estimate
 from knowledge.fingerprint import Fingerprints
 from knowledge.model import DocumentRow, Listing
@@ -16,6 +18,7 @@ from knowledge.settings import Settings
 from knowledge.settled import Settled, Sighting
 from knowledge.sources.base import Hashing, Remembering, Source
 from knowledge.sources.local import is_local
+from knowledge.sources.nesting import Owners, place_in, told
 from knowledge.sources.registry import Scope
 from storage.current import CurrentRows
 from tasks.listing import list_scopes
@@ -37,11 +40,21 @@ class RefreshPlan:
     @property
     def changes(self) -> Iterable[Change]:
         """The changes of all sources that may go on, those that need nothing included."""
-        return (change for source in self.sources if source.refused is None for change in source.changes)
+        return (
+            change
+            for source in self.sources
+            for changes in ((source.changes if source.refused is None else ()), source.handed_over)
+            for change in changes
+        )
 
     @property
     def refused(self) -> tuple[str, ...]:
         return tuple(source.refused for source in self.sources if source.refused is not None)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What sources leave to sources inside them, one line each."""
+        return tuple(told(source.source, source.left_out) for source in self.sources if source.left_out)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -103,17 +116,22 @@ def plan_refresh(
             elsewhere=(row for row in twins if row.namespace == side.scope.namespace),
             allow_removals=allow_removals,
             force=force,
+            owner_of=side.owner_of,
         )
         for side, listing in zip(sides, listings, strict=True)
     ]
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
 
-    def price(namespace: str) -> float:
+    def price(namespace: str) -> float | None:
         return models[namespace].open().price_per_million_tokens
+
+    def worst(namespace: str) -> Worst:
+        return worst_of(settings.embedder_of(namespace))
 
     empty = tuple(nothing_found(side.scope) for side, plan in zip(sides, plans, strict=True) if plan.found_nothing)
     known = tuple(row for side in sides for row in side.rows)
-    return RefreshPlan(tuple(plans), estimate(changes, ratios, settings.chunking, price), empty, known)
+    estimated = estimate(changes, ratios, settings.chunking, settings.embedding, worst, price)
+    return RefreshPlan(tuple(plans), estimated, empty, known)
 
 
 def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
@@ -142,6 +160,7 @@ class _Side:
         self.fingerprints = fingerprints
         self._forced = force is not None
         self._knows_all = self._forced or isinstance(source, Remembering)
+        self._owners = Owners(scope.inner)
         self.rows: list[DocumentRow] = []
         """of documents with which something may have to be done"""
         self.settled = Settled()
@@ -151,10 +170,20 @@ class _Side:
 
     def take(self, row: DocumentRow) -> None:
         """Look at a row of this source."""
-        if self._knows_all or row.status != "indexed" or stale(row, self.fingerprints)[0] != "nothing":
+        if (
+            self._knows_all
+            or row.status != "indexed"
+            or stale(row, self.fingerprints)[0] != "nothing"
+            or self.owner_of(row.path) is not None
+        ):
             self.rows.append(row)
         elif within(row.path, self.scope.prefix):
             self.settled.add(row)
+
+    def owner_of(self, path: str) -> str | None:
+        """The source inside this one that a document belongs to."""
+        owner = self._owners.of(path)
+        return None if owner is None else owner.source
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
         """Hash the new documents that have the size of a published one: they may have its content."""
@@ -180,7 +209,7 @@ class _Side:
 def nothing_found(scope: Scope) -> str:
     """What to look at when a source lists nothing: only a person can tell an empty place from a mistyped one."""
     settings = scope.settings
-    place = f"{settings.uri.rstrip('/')}/{scope.prefix}" if scope.prefix else settings.uri
+    place = place_in(settings.uri, scope.prefix)
     named = "" if settings.name == settings.uri else f"source {settings.name}: "
     globs = ", its include and exclude globs" if settings.include or settings.exclude else ""
     last = "whether all it holds is hidden" if is_local(settings.uri) else "what the credentials may see"
@@ -188,13 +217,35 @@ def nothing_found(scope: Scope) -> str:
 
 
 def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
-    """Stop before a refresh that would cost more than it may.
+    """Stop before a refresh that will likely cost more than it may.
 
     Raises:
         RefusedError: with the estimate and the budget.
     """
-    if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
+    likely = plan.estimate.likely
+    if budget_usd is not None and likely.cost_usd is not None and likely.cost_usd > budget_usd:
         raise RefusedError(
-            f"this refresh would cost about ${plan.estimate.cost_usd:.2f} for {plan.estimate.tokens} tokens, more than "
+            f"this refresh would cost about ${likely.cost_usd:.2f} for {likely.tokens} tokens, more than "
             f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
         )
+
+
+def check_prices(settings: Settings, namespaces: Iterable[str], budget_usd: float | None, key: str) -> None:
+    """Stop a run with a budget that nothing could be measured by.
+
+    Args:
+        settings: with the embedders and their prices.
+        namespaces: that the run embeds in.
+        budget_usd: None if there is none.
+        key: of the settings, that the budget is from.
+
+    Raises:
+        SettingsError: what an embedder costs is not known.
+    """
+    for namespace in sorted(set(namespaces)) if budget_usd is not None else ():
+        name = settings.embedder_of(namespace)
+        if price_of(name, settings.embedding) is None:
+            raise SettingsError(
+                f"there is a budget ({key}), and what {name} costs is not known: set "
+                "embedding.price_per_million_tokens (0 if it costs nothing), or remove the budget"
+            )

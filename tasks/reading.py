@@ -12,11 +12,13 @@ from typing import Any
 
 from knowledge import ids
 from knowledge.changes import Change
-from knowledge.errors import BrokenDocument, SkippedDocument, Verdict, classify
+from knowledge.errors import BrokenDocument, BudgetReached, SkippedDocument, Verdict, classify
 from knowledge.extract.detect import detect
 from knowledge.extract.image import with_description
 from knowledge.llm import Answer
-from knowledge.model import DocumentRow, Extraction, Item, RawDocument
+from knowledge.model import DocumentRow, Extraction, Item, Note, RawDocument
+from knowledge.outage import Lost, Service, lost_to
+from knowledge.rows import new_revision
 from storage.shards import StoredText
 from tasks.run import Run
 from tasks.tally import Tally
@@ -25,6 +27,8 @@ from tasks.workers import Prepared, WorkerPool
 log = logging.getLogger("parquetry")
 _LOOK_SECONDS = 0.5
 """between two looks whether the run was cancelled"""
+_NOTED_AT = "extract"
+"""stage of what is noted while a document is read; such a note stays when its text is chunked again"""
 
 
 @dataclass
@@ -41,10 +45,18 @@ class Document:
     prepared: Prepared | None = None
     refused: tuple[str, Verdict] | None = None
     """stage and verdict, once it is known that nothing comes of it"""
+    lost: Lost | None = None
+    """why nothing comes of it, if a service failed it"""
+    held: str | None = None
+    """why the budget leaves it as it was"""
 
     @property
     def uri(self) -> str:
         return self.change.item.uri if self.change.item else self.change.document_id
+
+    @property
+    def path(self) -> str:
+        return self.change.item.path if self.change.item else self.change.document_id
 
 
 def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Document]:
@@ -72,11 +84,12 @@ def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Do
 
 def _start(documents: Sequence[Document], run: Run) -> None:
     """Read every document and hand it to the extraction processes as soon as it is there."""
-    stored = run.stored.texts(
+    revisions = [
         document.change.base.revision
         for document in documents
         if document.change.effort == "rechunk" and document.change.base
-    )
+    ]
+    stored, noted = run.stored.texts(revisions), run.stored.notes(revisions, _NOTED_AT)
     reading: list[Future[None]] = []
     try:
         for document in documents:
@@ -85,7 +98,7 @@ def _start(documents: Sequence[Document], run: Run) -> None:
             base = change.base
             if change.effort == "rechunk" and base is not None and base.revision in stored:
                 with _contained(document, "fetch"):
-                    _start_chunking(document, base, stored[base.revision], run)
+                    _start_chunking(document, base, stored[base.revision], noted.get(base.revision, ()), run)
             else:
                 document.change = replace(change, effort="extract")
                 start = partial(_read, document, run)
@@ -110,7 +123,7 @@ def _await(reading: Sequence[Future[None]], run: Run) -> None:
 def _read(document: Document, run: Run) -> None:
     """Fetch a document and hand it to the extraction processes."""
     run.check_cancelled()
-    with _contained(document, "fetch"):
+    with _contained(document, "fetch", "store"):
         item = document.change.item
         if item is None:
             raise BrokenDocument("vanished", "is not in its source any more")
@@ -121,8 +134,11 @@ def _read(document: Document, run: Run) -> None:
         with ExitStack() as unfinished:
             unfinished.callback(run.fetching.give_back, item.size)
             document.future = _start_extraction(document, item, run)
+            run.reading.extracting(document.change, document.future, is_all=document.description is None)
             given_back = unfinished.pop_all()
             document.future.add_done_callback(lambda _: given_back.close())
+    if document.future is None:
+        run.reading.read(document.change)
 
 
 def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepared]:
@@ -138,7 +154,9 @@ def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepar
     return _pool(document, run).prepare(RawDocument(content, filename))
 
 
-def _start_chunking(document: Document, base: DocumentRow, stored: StoredText, run: Run) -> None:
+def _start_chunking(
+    document: Document, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: Run
+) -> None:
     document.content_hash, document.media_type = base.content_hash, base.media_type
     extraction = Extraction(
         text=stored.text,
@@ -148,9 +166,11 @@ def _start_chunking(document: Document, base: DocumentRow, stored: StoredText, r
         metadata=base.metadata,
         media_type=base.media_type or "",
         extractor=base.extractor or "",
+        warnings=noted,
     )
     document.prepared = Prepared(extraction, ())
     document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings)
+    run.reading.extracting(document.change, document.future, is_all=True)
 
 
 def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
@@ -161,7 +181,7 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
         if future is None:
             continue
         document.prepared = None
-        with _contained(document, "extract"):
+        with _contained(document, "extract", "model" if document.description is not None else None):
             if document.description is not None:
                 prepared = _described(document, document.description, run, tally)
             else:
@@ -171,8 +191,9 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
                 raise SkippedDocument("no-text", "has no text to index")
             _check_spans(prepared)
             document.prepared = prepared
-            tally.warnings.extend(f"{document.uri}: {warning}" for warning in prepared.extraction.warnings)
+            tally.notes.extend(_note(document, warning, run) for warning in prepared.extraction.warnings)
         document.future = document.description = None
+        run.reading.read(document.change)
 
 
 def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
@@ -185,18 +206,26 @@ def _described(document: Document, description: Future[Answer], run: Run, tally:
         if error.reason != "no-text":
             raise
     try:
-        told = description.result()
+        with run.reading.waits.on(document.path):
+            told = description.result()
     except BrokenDocument as error:
         if prepared is None:
             raise
-        tally.warnings.append(f"{document.uri}: not described: {error.detail}")
+        tally.notes.append(_note(document, f"not described: {error.detail}", run))
         return prepared
     tally.description_tokens += told.input_tokens + told.output_tokens
-    tally.description_cost_usd += told.cost_usd
+    if not run.settings.llm.priced:
+        tally.description_cost_usd = None
+    elif tally.description_cost_usd is not None:
+        tally.description_cost_usd += told.cost_usd
     known = prepared.extraction if prepared else None
     extraction = with_description(known, told.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))
     return Prepared(extraction, chunks)
+
+
+def _note(document: Document, text: str, run: Run) -> Note:
+    return Note(new_revision(document.change, run.stamp), document.uri, _NOTED_AT, text)
 
 
 def _pool(document: Document, run: Run) -> WorkerPool:
@@ -211,13 +240,18 @@ def _check_spans(prepared: Prepared) -> None:
 
 
 @contextmanager
-def _contained(document: Document, stage: str) -> Iterator[None]:
-    """A document's failure is its own, unless it concerns the whole run."""
+def _contained(document: Document, stage: str, service: Service | None = None) -> Iterator[None]:
+    """A document's failure is its own or a service's, unless it concerns the whole run."""
     try:
         yield
+    except BudgetReached as error:
+        document.held = str(error)
     except Exception as error:
         verdict = classify(error)
+        lost = lost_to(service, error) if service else None
         if verdict.fate == "stop":
-            raise
-        document.refused = (stage, verdict)
+            if lost is None:
+                raise
+            verdict = Verdict("retry", lost.reason, lost.detail)
+        document.refused, document.lost = (stage, verdict), lost
         log.debug("%s refused at %s", document.change.document_id, stage, exc_info=error)

@@ -6,19 +6,25 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from knowledge.errors import ParquetryError
+from knowledge.embed.base import Accountable, Embedder
+from knowledge.errors import ParquetryError, ServiceRefused
 from knowledge.rows import Stamp
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
 from knowledge.sources.registry import Scope
+from knowledge.spending import Ledger
 from storage.current import Stored
 from storage.lake import Lake, Snapshot
 from tasks.describe import Describer
 from tasks.fetching import Fetching
 from tasks.models import Model
+from tasks.reading_progress import ReadingProgress
 from tasks.retries import Retries
 from tasks.vectors import RunVectors
 from tasks.workers import WorkerPool
+
+BUDGET_KEY = "refresh.budget_usd"
+"""of the settings"""
 
 
 class Cancelled(ParquetryError):
@@ -47,7 +53,10 @@ class Run:
     """take vectors of earlier runs by text hash"""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """set to stop between documents"""
+    ledger: Ledger = field(init=False)
+    """of what services cost"""
     retries: Retries = field(init=False)
+    reading: ReadingProgress = field(default_factory=ReadingProgress)
     fetching: Fetching = field(init=False)
     slots: threading.Semaphore = field(init=False)
     """for embedding and writing: batches at a time, from however many services they come"""
@@ -57,11 +66,16 @@ class Run:
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """by id of the model"""
     _describer: Describer | None = None
+    _turned_away: dict[str, ServiceRefused] = field(default_factory=dict)
+    """by id of the model"""
+    _unaffordable: set[str] = field(default_factory=set)
+    """ids of models"""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self.ledger = Ledger(self.settings.refresh.budget_usd, BUDGET_KEY)
         self.retries = Retries(self.settings.refresh.attempts, self.pause)
-        self.fetching = Fetching(self.sources, self.scopes, self.retries, self.pause)
+        self.fetching = Fetching(self.sources, self.scopes, self.retries, self.pause, self.reading.waits)
         self.slots = threading.Semaphore(self.settings.refresh.workers)
 
     def pool_of(self, namespace: str) -> WorkerPool:
@@ -89,8 +103,32 @@ class Run:
         stored = self.stored
         with self._lock:
             if model.id not in self._vectors:
-                self._vectors[model.id] = RunVectors(stored if self.reuse_vectors else Stored(), model.open())
+                self._vectors[model.id] = RunVectors(
+                    stored if self.reuse_vectors else Stored(), accounted(model.open(), self.ledger)
+                )
             return self._vectors[model.id]
+
+    def turned_away(self, model: Model, error: ServiceRefused) -> None:
+        """Note that the service of a model turns the account away."""
+        with self._lock:
+            self._turned_away.setdefault(model.id, error)
+
+    def out_of_budget(self, model: Model) -> None:
+        """Note that the budget does not allow to embed more with a model."""
+        with self._lock:
+            self._unaffordable.add(model.id)
+
+    def affords(self, model: Model) -> bool:
+        """Whether the budget allows to embed more with a model: if not, no document is read for it."""
+        with self._lock:
+            return model.id not in self._unaffordable
+
+    def check_served(self, model: Model) -> None:
+        """Raise ServiceRefused if the service of a model has turned the account away: no document is read for that."""
+        with self._lock:
+            error = self._turned_away.get(model.id)
+        if error is not None:
+            raise ServiceRefused(str(error))
 
     @property
     def describer(self) -> Describer | None:
@@ -99,7 +137,7 @@ class Run:
             return None
         with self._lock:
             if self._describer is None:
-                self._describer = Describer(self.settings.llm)
+                self._describer = Describer(self.settings.llm, self.ledger)
             return self._describer
 
     def check_cancelled(self) -> None:
@@ -125,3 +163,8 @@ class Run:
                 self._stored.close()
             if self._describer is not None:
                 self._describer.close()
+
+
+def accounted(embedder: Embedder, ledger: Ledger) -> Embedder:
+    """An embedder whose requests are written into a ledger, if they cost money."""
+    return embedder.accounted_by(ledger) if isinstance(embedder, Accountable) else embedder

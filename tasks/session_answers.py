@@ -16,6 +16,7 @@ from knowledge.sessions.replies import Question
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger, Purpose
 from storage.answers import Answers
+from tasks.asking import Asking
 
 Key = tuple[str | None, str]
 """(user, key of the answer)"""
@@ -33,6 +34,7 @@ class KeptAnswers:
         answers: of the corpus.
         ledger: of the run.
         check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
+        asking: notes what is being waited for.
         retry_quarantined: ask once more where a kept answer is not what was asked for.
     """
 
@@ -42,6 +44,7 @@ class KeptAnswers:
         answers: Answers,
         ledger: Ledger,
         check_cancelled: Callable[[], None],
+        asking: Asking,
         *,
         retry_quarantined: bool = False,
     ) -> None:
@@ -49,6 +52,7 @@ class KeptAnswers:
         self._answers = answers
         self._ledger = ledger
         self._check_cancelled = check_cancelled
+        self._asking = asking
         self._retry_quarantined = retry_quarantined
         self._lock = threading.Lock()
         self._models: dict[Purpose, LanguageModel] = {}
@@ -109,7 +113,8 @@ class KeptAnswers:
             self._looked_up += 1
 
     def _bought(self, question: Question, key: Key) -> Answer:
-        answer = self._model(question.purpose).ask(question.messages, question.schema)
+        with self._asking.question(f"what to {question.purpose}"):
+            answer = self._model(question.purpose).ask(question.messages, question.schema)
         about = {"purpose": question.purpose, "form": question.form, "at": datetime.now(UTC).isoformat()}
         self._answers.put(*key, {**asdict(answer), **about})
         return answer

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge.errors import Verdict, classify
+from knowledge.outage import Lost, lost_to
 from knowledge.sessions.distill import distill
 from knowledge.sessions.model import Draft, Refusal, Spent
 from knowledge.sessions.recalled import recalled_texts
@@ -42,6 +43,8 @@ class LearnedSession:
     """why nothing came of it; then there are no drafts"""
     quarantined: tuple[Stretch, ...] = ()
     """messages of which nothing was learned because the replies were of no use"""
+    lost: Lost | None = None
+    """the failure of the language model, if nothing came of it because it could not be asked"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +100,15 @@ def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport
     if verdict.fate == "stop":
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)
-    verdict = replace(verdict, fate="retry")
-    return SessionBatchReport(batch.number, tuple(_failed(found, verdict) for found in batch.sessions))
+    verdict, lost = replace(verdict, fate="retry"), lost_to("model", error)
+    return SessionBatchReport(batch.number, tuple(_failed(found, verdict, lost) for found in batch.sessions))
 
 
 def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
     run.run.check_cancelled()
     if not run.patient:
         detail = "not tried: the language model could not be asked for many sessions in a row"
-        return _failed(found, Verdict("retry", "unreachable", detail))
+        return _failed(found, Verdict("retry", "unreachable", detail), Lost("model", "unreachable", detail))
     try:
         learned = _learn(found, run)
     except Exception as error:
@@ -115,7 +118,7 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
         if verdict.fate == "retry":
             run.lost()
         log.info("%s failed: %s: %s", found.ref.uri, verdict.reason, verdict.detail)
-        return _failed(found, verdict)
+        return _failed(found, verdict, lost_to("model", error))
     run.answered()
     return learned
 
@@ -130,9 +133,11 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     refusals: list[Refusal] = []
     spent: list[Spent] = []
     quarantined: list[Stretch] = []
-    for window in windows_to_read(transcript, found.first_new, found.retried, settings):
+    to_read = list(windows_to_read(transcript, found.first_new, found.retried, settings))
+    for number, window in enumerate(to_read, start=1):
         run.run.check_cancelled()
-        got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
+        with run.asking.about(f"{found.ref.uri}, window {number} of {len(to_read)}"):
+            got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
         drafts.extend(got.drafts)
         refusals.extend(got.refusals)
         spent.append(got.spent)
@@ -143,8 +148,8 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     return LearnedSession(found, tuple(drafts), tuple(refusals), cost, None, tuple(quarantined))
 
 
-def _failed(found: FoundSession, verdict: Verdict) -> LearnedSession:
-    return LearnedSession(found, (), (), Spent(None, None), verdict)
+def _failed(found: FoundSession, verdict: Verdict, lost: Lost | None) -> LearnedSession:
+    return LearnedSession(found, (), (), Spent(None, None), verdict, lost=lost)
 
 
 def total(spent: Iterable[Spent], model: str | None, prompt: str | None) -> Spent:

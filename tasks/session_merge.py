@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 
 from knowledge import ids
-from knowledge.errors import TransientError, Verdict, classify
+from knowledge.errors import BudgetReached, TransientError, Verdict, classify
 from knowledge.model import Visibility
 from knowledge.sessions.candidates import fold
-from knowledge.sessions.compare import compare
 from knowledge.sessions.decisions import blank_decision
 from knowledge.sessions.effects import (
     Effects,
@@ -40,7 +40,7 @@ from knowledge.sessions.model import (
     SessionRef,
     Spent,
 )
-from knowledge.sessions.thresholds import candidate_threshold
+from knowledge.sessions.thresholds import Bar, candidate_bar
 from storage.current import StoredVector
 from storage.entries import EntryText
 from storage.known_entries import KnownEntries
@@ -48,6 +48,7 @@ from storage.lake import Snapshot
 from tasks.models import Model
 from tasks.retries import PATIENCE
 from tasks.session_batch import LearnedSession, total
+from tasks.session_judging import ScopeJudging, Waiting
 from tasks.session_run import SessionRun
 from tasks.session_scope import ScopeState, Vectored
 
@@ -131,6 +132,7 @@ def embed(run: SessionRun, namespace: str, texts: Iterable[str]) -> dict[str, St
 
     Raises:
         TransientError: the embedder could not be reached.
+        BudgetReached: the budget does not allow to embed them all.
     """
     model = run.run.models[namespace]
     vectors = run.vectors_of(model)
@@ -140,6 +142,8 @@ def embed(run: SessionRun, namespace: str, texts: Iterable[str]) -> dict[str, St
         some = wanted[first : first + EMBED_AT_A_TIME]
         keys = ids.text_hashes(some)
         obtained = vectors.obtain(dict(zip(keys, some, strict=True)))
+        for why in obtained.unpaid.values():
+            raise BudgetReached(why)
         run.embedded(obtained.tokens_paid, model)
         found.update((text, obtained.by_hash[key]) for text, key in zip(some, keys, strict=True))
     return found
@@ -163,7 +167,7 @@ class _Comparing:
         for each in learned:
             first = len(fold(each.drafts).drafts)
             for number, refusal in enumerate(each.refusals, first):
-                spent = self._spent(each.found.ref.session_id, number, _NOTHING)
+                spent = self.cost(each.found.ref.session_id, number, _NOTHING)
                 self.merged.decisions.append(_refused(refusal, number, self.run, spent))
 
     def embed_stale(self, scopes: Iterable[EntryScope]) -> dict[EntryScope, list[EntryText]]:
@@ -180,21 +184,22 @@ class _Comparing:
         return found
 
     def scope(self, scope: EntryScope, drafts: Sequence[Vectored], stale: Sequence[EntryText]) -> Merged:
-        """Compare the drafts of one scope, one after another."""
+        """Compare the drafts of one scope, one session after another."""
         settings = self.run.run.settings.sessions
         model = self.run.run.models[scope.namespace]
-        threshold = settings.similarity or candidate_threshold(model.id)
-        state = ScopeState(scope, self.known, drafts, model.id, threshold, settings.candidates)
+        bar = Bar(settings.similarity) if settings.similarity else candidate_bar(model.id)
+        state = ScopeState(scope, self.known, drafts, model.id, bar, settings.candidates)
         for text in stale:
             state.add(text.entry, text.vector)
         part, in_a_row = Merged(), 0
-        for place, draft in enumerate(drafts):
+        deciding = _Deciding(self, state, part)
+        judging = ScopeJudging(self.run, state, self.allowance, deciding.decide)
+        for session, group in groupby(enumerate(drafts), lambda each: each[1].draft.session.session_id):
             self.run.run.check_cancelled()
-            session = draft.draft.session.session_id
-            if session in self.merged.lost or session in part.lost:
+            if session in self.merged.lost:
                 continue
             try:
-                self._one(state, place, draft, part)
+                judging.session([Waiting(place, given) for place, given in group])
                 in_a_row = 0
             except TransientError as error:
                 in_a_row += 1
@@ -203,48 +208,58 @@ class _Comparing:
                 part.lost[session] = classify(error)
         return part
 
-    def _one(self, state: ScopeState, place: int, given: Vectored, part: Merged) -> None:
-        draft, scope = given.draft, state.scope
-        candidates = self._identical(state, draft) or state.candidates(place, given)
-        session = draft.session.session_id
-        allowance = max(0, self.run.run.settings.sessions.max_supersessions - self.replaced[session])
-        compared = compare(draft, candidates, allowance, self.run.asker, self.run.prompts.compare)
-        comparison = compared.comparison
-        if comparison.verdict == "merged":
-            proposal = proposal_of(draft, comparison, candidates)
-            if proposal.key in self.vetoed:
-                comparison = rejected(comparison)
-            else:
-                part.proposals.append(proposal)
-        is_live = state.live([*_ids_said(scope, draft, comparison)]).__contains__
-        effects = effects_of(draft, scope, comparison, candidates, is_live)
-        self.replaced[session] += len(effects.retires)
-        state.retire(effects.retires)
-        if effects.adds:
-            self._add(state, given, effects, part)
-        spent = self._spent(session, given.number, compared.spent)
-        part.decisions.append(_decision(given, comparison, effects, candidates, self.run, spent))
+    def allowance(self, session: str) -> int:
+        """Entries that a session may still replace."""
+        return max(0, self.run.run.settings.sessions.max_supersessions - self.replaced[session])
 
-    def _identical(self, state: ScopeState, draft: Draft) -> list[Candidate]:
-        """The live entry that says exactly this, whatever its vector; no entry can be nearer."""
-        live = state.live([entry_id_in(state.scope, draft.text)])
-        return [Candidate(1, entry, 1.0) for entry in live.values()]
-
-    def _add(self, state: ScopeState, given: Vectored, effects: Effects, part: Merged) -> None:
-        entry = effects.entry
-        model = self.run.run.models[entry.namespace]
-        stored = StoredVector(given.vector, given.tokens)
-        if entry.text != given.draft.text:
-            stored = embed(self.run, entry.namespace, [entry.text])[entry.text]
-        part.texts[entry.namespace, entry.entry_id] = _text(entry, model, stored)
-        state.add(entry, stored.vector)
-
-    def _spent(self, session: str, number: int, spent: Spent) -> Spent:
+    def cost(self, session: str, number: int, spent: Spent) -> Spent:
         """What a decision cost; the first of a session bears what learning from the session cost."""
         if number:
             return spent
         learning = self.spent[session]
         return total((learning, spent), spent.model or learning.model, spent.prompt or learning.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deciding:
+    """Writes down what becomes of drafts of one scope, and keeps its live entries up to it."""
+
+    comparing: _Comparing
+    state: ScopeState
+    part: Merged
+
+    def decide(self, waiting: Waiting, comparison: Comparison, candidates: Sequence[Candidate]) -> None:
+        """Act on a comparison."""
+        given, state = waiting.given, self.state
+        draft, session = given.draft, given.draft.session.session_id
+        if comparison.verdict == "merged":
+            proposal = proposal_of(draft, comparison, candidates)
+            if proposal.key in self.comparing.vetoed:
+                comparison = rejected(comparison)
+            else:
+                self.part.proposals.append(proposal)
+        is_live = state.live([*_ids_said(state.scope, draft, comparison)]).__contains__
+        effects = effects_of(draft, state.scope, comparison, candidates, is_live)
+        self.comparing.replaced[session] += len(effects.retires)
+        state.retire(effects.retires)
+        if effects.adds:
+            self._add(given, effects)
+        for entry_id in (*effects.retires, entry_id_in(state.scope, draft.text)):
+            state.is_said_by(entry_id, effects.entry.entry_id)
+        # What a draft was shown of others of its session, and is no entry, is nothing that could be looked up.
+        entries = state.live([one.entry.entry_id for one in candidates]).keys() | set(effects.retires)
+        scores = {one.entry.entry_id: one.score for one in candidates if one.entry.entry_id in entries}
+        spent = self.comparing.cost(session, given.number, waiting.spent)
+        self.part.decisions.append(_decision(given, comparison, effects, scores, self.comparing.run, spent))
+
+    def _add(self, given: Vectored, effects: Effects) -> None:
+        entry, run = effects.entry, self.comparing.run
+        stored = StoredVector(given.vector, given.tokens)
+        if entry.text != given.draft.text:
+            stored = embed(run, entry.namespace, [entry.text])[entry.text]
+        text = _text(entry, run.run.models[entry.namespace], stored)
+        self.part.texts[entry.namespace, entry.entry_id] = text
+        self.state.add(entry, stored.vector)
 
 
 def _ids_said(scope: EntryScope, draft: Draft, comparison: Comparison) -> Iterable[str]:
@@ -262,7 +277,7 @@ def _decision(
     given: Vectored,
     comparison: Comparison,
     effects: Effects,
-    candidates: Sequence[Candidate],
+    scores: Mapping[str, float],
     run: SessionRun,
     spent: Spent,
 ) -> Decision:
@@ -279,7 +294,7 @@ def _decision(
         adds=effects.adds,
         retires=effects.retires,
         links=effects.links,
-        candidates=tuple((each.entry.entry_id, each.score) for each in candidates),
+        candidates=tuple(scores.items()),
         reasoning=_told(comparison.reasoning, draft.lowered),
         reason=comparison.reason,
         spent=spent,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from knowledge.errors import RefusedError
 from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure, Listing
+from knowledge.plural import counted
 from knowledge.rows import failure_of
 from knowledge.sessions.distill import distill, estimated_tokens
 from knowledge.sessions.model import Transcript
@@ -26,9 +27,10 @@ from knowledge.sessions.session_rows import (
     quarantined_of,
     reason_to_read,
 )
-from knowledge.sessions.windows import windows_to_read
+from knowledge.sessions.windows import Stretch, windows_to_read
 from knowledge.settings import Settings
 from knowledge.sources.base import Source
+from knowledge.sources.nesting import place_in, told
 from knowledge.sources.registry import Scope
 from tasks.fetching import Fetching
 from tasks.listing import list_scopes
@@ -39,10 +41,9 @@ from tasks.session_reading import FoundSession, Reader, ReadFile
 from tasks.session_run import session_fingerprint
 from tasks.session_spool import Kept
 
-COMPARISONS_PER_WINDOW = 3
-"""assumed for an estimate: how many entries will be like known ones is not known before they are learned"""
-COMPARISON_TOKENS = (1300, 150)
-"""assumed for each: the prompt with five candidates; the verdict"""
+COMPARISON_TOKENS = (1600, 300)
+"""assumed for the comparison of what a window gives, which is not known before: the prompt with six statements that
+have three candidates each; their verdicts"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,17 @@ class SessionEstimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A session that another file of the same source holds, too: it is learned from there."""
+
+    found: FoundSession
+    of: str
+    """id of the other session"""
+    quarantined: tuple[Stretch, ...]
+    """of the other session, if that was read before this run"""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionPlan:
     """What a run will do."""
 
@@ -72,6 +84,8 @@ class SessionPlan:
     """those that had to be read, by place"""
     sessions: tuple[FoundSession, ...]
     """of which something is to be learned, the oldest first"""
+    copies: tuple[Copy, ...]
+    """of these, and of sessions that were read before"""
     counts: Mapping[str, int]
     """by name: SESSION_COUNTS"""
     failures: tuple[Failure, ...]
@@ -122,7 +136,7 @@ class Estimator:
             except Unanswered:
                 self.windows += 1
                 for side, expected in enumerate(estimated_tokens(window, self.prompt)):
-                    self.tokens[side] += expected + COMPARISONS_PER_WINDOW * COMPARISON_TOKENS[side]
+                    self.tokens[side] += expected + COMPARISON_TOKENS[side]
 
     @property
     def estimate(self) -> SessionEstimate:
@@ -214,14 +228,15 @@ def plan_sessions(
         quarantined,
     )
     read = sorted(reader.read(to_read), key=lambda each: each.file.key)
-    sessions = sorted((found for each in read for found in each.found), key=attrgetter("at", "ref.session_id"))
+    sessions, copies = _apart((found for each in read for found in each.found), reader)
     unread_rows = _rows_of_unread(files, to_read, known)
     before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
     failures = (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before))
     return SessionPlan(
         tuple(read),
         tuple(sessions),
-        _counts(read, sessions, unread_rows),
+        tuple(copies),
+        _counts(read, sessions, copies, unread_rows),
         failures,
         _warnings(scopes, listings, read),
         estimator.estimate if estimator else SessionEstimate(),
@@ -235,11 +250,27 @@ def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
         RefusedError: with the estimate and the budget.
     """
     if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
+        learning = f"learning from {counted(len(plan.sessions), 'session')}"
         raise RefusedError(
-            f"learning from {len(plan.sessions)} sessions would cost about ${plan.estimate.cost_usd:.2f} for "
+            f"{learning} would cost about ${plan.estimate.cost_usd:.2f} for "
             f"{plan.estimate.tokens} tokens, more than the budget of ${budget_usd:.2f} (sessions.budget_usd); "
             "nothing was spent"
         )
+
+
+def _apart(found: Iterable[FoundSession], reader: Reader) -> tuple[list[FoundSession], list[Copy]]:
+    """Sessions to learn from, the oldest first, and copies of them and of known ones, as in two exports side by side.
+
+    Of equal ones, that is learned of which most is known.
+    """
+    sessions: dict[Hashable, FoundSession] = {}
+    copies: list[Copy] = []
+    for each in sorted(found, key=lambda each: (-each.first_new, not each.retried, each.file.item.path, each.name)):
+        if (row := reader.copied(each)) is not None:
+            copies.append(Copy(each, row.document_id, quarantined_of(row)))
+        elif (other := sessions.setdefault(each.content, each)) is not each:
+            copies.append(Copy(each, other.ref.session_id, other.still_quarantined))
+    return sorted(sessions.values(), key=attrgetter("at", "ref.session_id")), copies
 
 
 def _files(scopes: Sequence[Scope], listings: Sequence[Listing], known: Known) -> list[SessionFile]:
@@ -278,20 +309,24 @@ def _warnings(
     empty = [
         nothing_found(scope)
         for (scope, _), listing in zip(scopes, listings, strict=True)
-        if listing.complete and not listing.items
+        if listing.complete and not listing.items and not listing.left_out
     ]
     without = [each.file.item.uri for each in read if each.refused is not None and each.refused[1].fate == "skip"]
-    files = "file holds" if len(without) == 1 else "files hold"
-    others = [f"{len(without)} new {files} no chat session, as {without[0]}"] if without else []
-    return (*empty, *others, *(warning for each in read for warning in each.unread))
+    files = counted(len(without), "new file holds", "new files hold")
+    others = [f"{files} no chat session, as {without[0]}"] if without else []
+    left = [told(listing.source, listing.left_out) for listing in listings if listing.left_out]
+    return (*empty, *left, *others, *(warning for each in read for warning in each.unread))
 
 
 def _counts(
-    read: Sequence[ReadFile], sessions: Sequence[FoundSession], unread_rows: Sequence[DocumentRow]
+    read: Sequence[ReadFile],
+    sessions: Sequence[FoundSession],
+    copies: Sequence[Copy],
+    unread_rows: Sequence[DocumentRow],
 ) -> dict[str, int]:
     counts: Counter[str] = Counter(found.change for found in sessions)
     counts["failed"] = sum(row.status == "failed" for row in unread_rows)
-    counts["unchanged"] = sum(row.status == "indexed" for row in unread_rows)
+    counts["unchanged"] = len(copies) + sum(row.status == "indexed" for row in unread_rows)
     for each in read:
         counts["failed"] += len(each.failed) + (each.refused is not None and each.refused[1].fate != "skip")
         counts["unchanged"] += each.sessions - len(each.found) - len(each.failed)
@@ -304,7 +339,7 @@ def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing
     found: list[Failure] = []
     for (scope, _), listing in zip(scopes, listings, strict=True):
         uri = scope.settings.uri
-        unseen = [(f"{uri.rstrip('/')}/{place.path}", "unlisted", place.detail) for place in listing.unlisted]
+        unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in listing.unlisted]
         if listing.broken is not None:
             unseen.append((uri, listing.broken.reason, listing.broken.detail))
         found.extend(

@@ -39,6 +39,8 @@ class Outcome:
     """of sessions and files, failed ones among them"""
     taken: frozenset[str]
     """sessions that another run had learned from meanwhile"""
+    failed: Mapping[str, Verdict] = field(default_factory=dict)
+    """why sessions failed, by their ids"""
 
 
 @dataclass
@@ -90,7 +92,7 @@ def publish_learned(
             if rows:
                 texts = tuple(merged.texts.values())
                 version = writer.publish(base, Learned(tuple(merged.decisions), texts, rows)).version
-            return Outcome(version, tuple(merged.decisions), rows, taken)
+            return Outcome(version, tuple(merged.decisions), rows, taken, failed)
         except PublishConflict as conflict:
             log.info("%s; comparing again with what is known now", conflict)
             base = run.run.lake.snapshot()
@@ -121,7 +123,7 @@ def _merged(
 def _taken(plan: SessionPlan, others: Known) -> frozenset[str]:
     """Sessions from which another run has learned at least as much since this one was planned."""
     taken = set()
-    for found in plan.sessions:
+    for found in (*plan.sessions, *(copy.found for copy in plan.copies)):
         now = others.sessions.get(found.ref.session_id)
         if now is None or now.status != "indexed" or (found.known and found.known.sequence == now.sequence):
             continue
@@ -148,6 +150,14 @@ def _rows(
             verdicts[found.file.key].append(verdict)
         if found.ref.session_id not in taken:
             rows.append(_session_row(run, found, verdict, quarantined.get(found.ref.session_id, ())))
+    for copy in plan.copies:
+        # Until the other one is learned, this one is as little read: its file may be the one that stays.
+        verdict = failed.get(copy.of)
+        if verdict is not None:
+            verdicts[copy.found.file.key].append(verdict)
+        if copy.found.ref.session_id not in taken:
+            left = (*copy.quarantined, *quarantined.get(copy.of, ()))
+            rows.append(_session_row(run, copy.found, verdict, left))
     for read in plan.files:
         row = _file_row(run, read, verdicts[read.file.key])
         now = others.files.get(row.document_id)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Literal
 
 from knowledge import ids
@@ -53,6 +54,20 @@ class FoundSession:
     """what of it is read again because it was quarantined"""
     still_quarantined: tuple[Stretch, ...] = ()
     """what of it was quarantined and is not read again"""
+    timed: bool = True
+    """`at` is told by the session, and not by its file"""
+
+    @property
+    def content(self) -> Hashable:
+        """What a copy of it in another file of its source has in common with it."""
+        file = self.file
+        return (file.namespace, file.source, file.owner, self.mark, self.at if self.timed else None)
+
+    def is_in(self, row: DocumentRow) -> bool:
+        """Whether a session that was read to its end is a copy of it; both are for the same owner and prompt."""
+        where = (row.namespace, row.source, row.status) == (self.file.namespace, self.file.source, "indexed")
+        same = mark_of(row) == self.mark and (not self.timed or row.modified_at == self.at)
+        return where and same and row.document_id != self.ref.session_id
 
     @property
     def change(self) -> Literal["new", "grown", "retried"]:
@@ -96,6 +111,13 @@ class Reader:
     check_cancelled: Callable[[], None]
     retried_files: Collection[FileKey] = ()
     """files of which what was quarantined is read again"""
+    _looked_at: set[Hashable] = field(default_factory=set)
+    _by_hash: dict[str | None, list[DocumentRow]] = field(default_factory=dict)
+    """known sessions by the hash of their messages"""
+
+    def __post_init__(self) -> None:
+        for row in sorted(self.known.values(), key=attrgetter("path")):
+            self._by_hash.setdefault(row.content_hash, []).append(row)
 
     def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
         """Read files, those of services several at a time, and yield what each holds, in any order.
@@ -193,14 +215,24 @@ class Reader:
         retried, left = (quarantined, ()) if retry else ((), quarantined)
         if new == len(transcript.messages) and not retried:
             return
-        last = next((message.at for message in reversed(transcript.messages) if message.at), item.modified_at)
+        told = next((message.at for message in reversed(transcript.messages) if message.at), None)
+        last = told or item.modified_at
         ref = SessionRef(identity, session_uri(item.uri, transcript.name), file.owner)
         kept = self.keep(transcript) if self.keep else None
         name, title = transcript.name, transcript.title
-        found = FoundSession(file, known, ref, name, title, new, mark, last, kept, retried, left)
+        found = FoundSession(file, known, ref, name, title, new, mark, last, kept, retried, left, told is not None)
         read.found.append(found)
-        if self.look:
+        if self.look and found.content not in self._looked_at and not self.copied(found):
+            self._looked_at.add(found.content)
             self.look(found, transcript)
+
+    def copied(self, found: FoundSession) -> DocumentRow | None:
+        """The row of a session that was read from another file and says the same; None if there is none."""
+        if found.retried:
+            return None
+        fingerprint = self.fingerprint(found.file)
+        rows = self._by_hash.get(found.mark.hash, ())
+        return next((row for row in rows if row.fingerprint == fingerprint and found.is_in(row)), None)
 
 
 def _contained(error: Exception) -> Verdict:

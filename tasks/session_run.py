@@ -9,13 +9,14 @@ from knowledge.ids import settings_hash
 from knowledge.sessions.model import Owner
 from knowledge.sessions.prompts import Prompt, load_prompt
 from knowledge.settings import Settings
-from knowledge.spending import Ledger
+from knowledge.spending import Ledger, Purpose, Usage
 from storage.answers import Answers
 from storage.current import Stored
 from storage.layout import holds_entries
+from tasks.asking import Asking
 from tasks.models import Model
 from tasks.retries import PATIENCE
-from tasks.run import Run
+from tasks.run import Run, accounted
 from tasks.session_answers import KeptAnswers
 from tasks.session_spool import Spool
 from tasks.vectors import RunVectors
@@ -70,13 +71,15 @@ class SessionRun:
     retry_quarantined: bool = False
     """ask again about what was quarantined"""
     spool: Spool = field(default_factory=Spool)
+    asking: Asking = field(default_factory=Asking)
     asker: KeptAnswers = field(init=False)
     embedding_tokens: int = 0
     """that the embedder was paid for"""
-    embedding_cost_usd: float = 0.0
     _stored: Stored = field(init=False)
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
     """by id of the model"""
+    _unpriced: bool = False
+    """whether an embedder was paid whose price is not known"""
     _lost: int = 0
     """sessions in a row for which the language model could not be asked"""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -84,7 +87,9 @@ class SessionRun:
     def __post_init__(self) -> None:
         answers = Answers(self.run.lake.layout)
         llm, check_cancelled = self.run.settings.llm, self.run.check_cancelled
-        self.asker = KeptAnswers(llm, answers, self.ledger, check_cancelled, retry_quarantined=self.retry_quarantined)
+        self.asker = KeptAnswers(
+            llm, answers, self.ledger, check_cancelled, self.asking, retry_quarantined=self.retry_quarantined
+        )
         base = self.run.base
         # What was embedded for documents is not looked through for every entry.
         chunks = tuple(file for file in base.files["chunks"] if holds_entries(file))
@@ -95,7 +100,7 @@ class SessionRun:
         """Vectors of entries that exist or are being computed."""
         with self._lock:
             if model.id not in self._vectors:
-                self._vectors[model.id] = RunVectors(self._stored, model.open())
+                self._vectors[model.id] = RunVectors(self._stored, accounted(model.open(), self.ledger))
             return self._vectors[model.id]
 
     def embedded(self, tokens: int, model: Model) -> None:
@@ -103,17 +108,23 @@ class SessionRun:
         if tokens:
             with self._lock:
                 self.embedding_tokens += tokens
-                self.embedding_cost_usd += tokens * model.open().price_per_million_tokens / 1e6
+                self._unpriced |= model.open().price_per_million_tokens is None
 
     @property
     def tokens(self) -> int:
         """Read and written by language models so far."""
-        return sum(each.input_tokens + each.output_tokens for each in self.ledger.usage.values())
+        return sum(each.input_tokens + each.output_tokens for each in self.asked.values())
 
     @property
-    def cost_usd(self) -> float:
-        """US dollars, of language models and of the embedder so far."""
-        return self.ledger.cost_usd + self.embedding_cost_usd
+    def asked(self) -> dict[Purpose, Usage]:
+        """What language models took so far."""
+        return {purpose: used for purpose, used in self.ledger.usage.items() if purpose != "embed"}
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars, of language models and of the embedder so far; None if a price is not known."""
+        unpriced = self._unpriced or (self.tokens > 0 and not self.run.settings.llm.priced)
+        return None if unpriced else self.ledger.cost_usd
 
     def lost(self) -> None:
         """Tell that the language model could not be asked, after all tries."""

@@ -11,10 +11,12 @@ from knowledge.embed.base import Vectors
 from knowledge.sessions.candidates import ranked, unit
 from knowledge.sessions.entry_rows import EntryScope
 from knowledge.sessions.model import Candidate, Draft, Entry
+from knowledge.sessions.thresholds import Bar
 from storage.known_entries import KnownEntries
 
-_SPARE = 8
-"""known entries asked for beyond the limit, because this run may retire some"""
+_LOOKED_AT = 4
+"""known entries that are looked at for each candidate that is wanted: words may put one before others that are nearer,
+and this run may retire some"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class ScopeState:
         known: what was published.
         drafts: that will be compared, in order.
         embedder: id of the model of their vectors.
-        threshold: cosine from which an entry is a candidate.
+        bar: that an entry has to reach to be a candidate.
         limit: most candidates of a draft.
     """
 
@@ -47,18 +49,20 @@ class ScopeState:
         known: KnownEntries,
         drafts: Sequence[Vectored],
         embedder: str,
-        threshold: float,
+        bar: Bar,
         limit: int,
     ) -> None:
         self.scope = scope
         self._known = known
         self._embedder = embedder
-        self._threshold = threshold
+        self._bar = bar
         self._limit = limit
-        self._near = self._nearest([draft.vector for draft in drafts], limit + _SPARE)
+        self._near = self._nearest([draft.vector for draft in drafts], limit * _LOOKED_AT)
         self._made: dict[str, Entry] = {}
         """live entries that this run made or embedded anew"""
         self._retired: set[str] = set()
+        self._said_by: dict[str, str] = {}
+        """entry that is not live -> the one that says it instead"""
         self._order: list[str] = []
         """entries by row of the matrix; one that was retired keeps its row"""
         self._matrix: Vectors = np.zeros((16, len(drafts[0].vector)), np.float32)
@@ -73,24 +77,40 @@ class ScopeState:
                 elsewhere.append(entry_id)
         return found | self._known.entries(self.scope, elsewhere) if elsewhere else found
 
-    def candidates(self, place: int, draft: Vectored) -> list[Candidate]:
-        """The live entries that a draft has to be compared with, best first.
+    def candidates(self, place: int, draft: Vectored, earlier: Sequence[tuple[Entry, Vectors]] = ()) -> list[Candidate]:
+        """The entries that a draft has to be compared with, most alike first.
 
         Args:
             place: 0-based, of the draft among those that were given.
             draft: the draft.
+            earlier: what drafts that are judged together with it will be if they are new; with their vectors.
         """
-        wanted, near = self._limit + _SPARE, self._near[place]
+        wanted, near = self._limit * _LOOKED_AT, self._near[place]
         alive = [hit for hit in near if hit[0].entry_id not in self._retired]
         while len(alive) < self._limit and len(near) == wanted:
             wanted *= 4
             (near,) = self._nearest([draft.vector], wanted)
             alive = [hit for hit in near if hit[0].entry_id not in self._retired]
-        return ranked([*alive, *self._made_near(draft.vector)], self._threshold, self._limit)
+        found = [*alive, *self._made_near(draft.vector), *_near_earlier(draft.vector, earlier)]
+        return ranked(draft.draft.text, found, self._bar, self._limit)
+
+    def now(self, entry_id: str) -> Entry | None:
+        """The live entry that says what an entry says or said; None if there is none yet."""
+        while entry_id in self._said_by:
+            entry_id = self._said_by[entry_id]
+        return self.live([entry_id]).get(entry_id)
+
+    def is_said_by(self, entry_id: str, other_id: str) -> None:
+        """One entry is not live, and from now on another one says what it says."""
+        if entry_id != other_id:
+            self._said_by[entry_id] = other_id
+            # What comes back after it was replaced is said by itself.
+            self._said_by.pop(other_id, None)
 
     def add(self, entry: Entry, vector: Vectors) -> None:
         """An entry is live from now on."""
         self._retired.discard(entry.entry_id)
+        self._said_by.pop(entry.entry_id, None)
         self._made[entry.entry_id] = entry
         if len(self._order) == len(self._matrix):
             self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
@@ -104,12 +124,19 @@ class ScopeState:
             self._retired.add(entry_id)
 
     def _nearest(self, vectors: Sequence[Vectors], limit: int) -> list[list[tuple[Entry, float]]]:
-        return self._known.candidates(self.scope, np.stack(vectors), self._embedder, limit, self._threshold)
+        return self._known.candidates(self.scope, np.stack(vectors), self._embedder, limit, self._bar.cosine)
 
     def _made_near(self, vector: Vectors) -> list[tuple[Entry, float]]:
         scores = self._matrix[: len(self._order)] @ unit(vector[np.newaxis])[0]
         return [
             (self._made[self._order[row]], float(scores[row]))
-            for row in np.flatnonzero(scores >= self._threshold)
+            for row in np.flatnonzero(scores >= self._bar.cosine)
             if self._order[row] in self._made
         ]
+
+
+def _near_earlier(vector: Vectors, earlier: Sequence[tuple[Entry, Vectors]]) -> list[tuple[Entry, float]]:
+    if not earlier:
+        return []
+    scores = unit(np.stack([other for _, other in earlier])) @ unit(vector[np.newaxis])[0]
+    return [(entry, float(score)) for (entry, _), score in zip(earlier, scores, strict=True)]

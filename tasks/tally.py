@@ -1,4 +1,4 @@
-"""What a batch counts while it works."""
+"""What a batch counts and notes while it works."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from knowledge.model import Note
+
 
 @dataclass
 class Tally:
-    """Bytes, seconds and what was worked around."""
+    """Bytes, seconds and notes on documents."""
 
     bytes_read: int = 0
     description_tokens: int = 0
     """read and written by the language model that described images"""
-    description_cost_usd: float = 0.0
-    warnings: list[str] = field(default_factory=list)
+    description_cost_usd: float | None = 0.0
+    """None if the price is not known"""
+    notes: list[Note] = field(default_factory=list)
+    """what was worked around"""
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager

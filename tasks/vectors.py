@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class Obtained:
     computed: frozenset[str]
     """text hashes that were embedded for this batch"""
     tokens_paid: int
+    unpaid: Mapping[str, str] = field(default_factory=dict)
+    """text hash -> why the budget did not allow to embed it; it has no vector"""
 
 
 class RunVectors:
@@ -55,14 +57,14 @@ class RunVectors:
         """
         found, mine, theirs = self._find_or_claim(inputs)
         try:
-            tokens, refused = self._compute(inputs, mine, found)
+            tokens, refused, unpaid = self._compute(inputs, mine, found)
         finally:
             self._drop(key for key, future in mine.items() if not future.done())
         for key, future in theirs.items():
             found[key] = _awaited(future)
             if not found[key].vector.any():
                 refused[key] = "refused in another document of this run"
-        return Obtained(found, refused, frozenset(mine), tokens)
+        return Obtained(found, refused, frozenset(mine).difference(unpaid), tokens, unpaid)
 
     def stored_in(self, file: str, text_hashes: Iterable[str]) -> None:
         """Tell that a shard with these vectors is written: from now on they are found there."""
@@ -94,16 +96,20 @@ class RunVectors:
 
     def _compute(
         self, inputs: Mapping[str, str], mine: Mapping[str, Future[StoredVector]], found: dict[str, StoredVector]
-    ) -> tuple[int, dict[str, str]]:
+    ) -> tuple[int, dict[str, str], dict[str, str]]:
+        """Tokens paid for; why some texts have no vector; and which ones the budget did not allow."""
         if not mine:
-            return 0, {}
+            return 0, {}, {}
         keys = list(mine)
         done = self._embedder.embed([inputs[key] for key in keys])
         _check(done.vectors, len(keys), self._embedder)
         for index, key in enumerate(keys):
+            if index in done.unpaid:
+                continue
             found[key] = StoredVector(done.vectors[index], int(done.token_counts[index]))
             mine[key].set_result(found[key])
-        return done.tokens, {keys[index]: reason for index, reason in done.refused.items()}
+        refused = {keys[index]: reason for index, reason in done.refused.items()}
+        return done.tokens, refused, {keys[index]: reason for index, reason in done.unpaid.items()}
 
     def _drop(self, keys: Iterable[str]) -> None:
         """Give up claims whose computation failed; who waits for one fails with the batch and tries again."""

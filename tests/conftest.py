@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,33 @@ from workshop import Workshop
 from knowledge import reply_forms
 from knowledge.quota import quota_of
 
+# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
+"""fixtures that start a server"""
+SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
+"""servers that a fixture `shelf` starts for the store it is made in"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run all tests of a server in one test process, so that it starts once, and none of them in the fast tier."""
+    for item in items:
+        server = _server_of(item)
+        if server is not None:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.xdist_group(server))
+
+
+def _server_of(item: pytest.Item) -> str | None:
+    fixtures = getattr(item, "fixturenames", ())
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    store = parameters.get("shelf")
+    if isinstance(store, str) and store in SERVERS_OF_SHELVES:
+        return SERVERS_OF_SHELVES[store]
+    return next((server for server in SERVERS if server in fixtures), None)
+
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
@@ -26,7 +54,8 @@ def workshop(tmp_path: Path) -> Workshop:
 @pytest.fixture(autouse=True)
 def _nothing_known_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers each service by its address; a test's server may get the port of one that was otherwise."""
-    monkeypatch.setattr(reply_forms, "_known", {})
+    for ways in (reply_forms.FORMS, reply_forms.CAPS, reply_forms.OFFICIAL_CAPS):
+        monkeypatch.setattr(ways, "_known", {})
     quota_of.cache_clear()
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from knowledge import ids
+from knowledge.spending import Ledger
 
 Vectors = npt.NDArray[np.float32]
 """float32[n, dimension], each row L2-normalised"""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The most tokens that a tokenizer makes of any text."""
+
+    tokens_per_byte: float
+    """of a text in UTF-8"""
+    tokens_per_text: int
+    """besides: what is added to every text"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +38,8 @@ class Embedded:
     """0-based position -> why this text has no vector, as `reason-in-kebab-case: a sentence`"""
     token_counts: Sequence[int]
     """tokens of each text as the model took it, with prefix and special tokens; as exact as `count_tokens`"""
+    unpaid: Mapping[int, str] = field(default_factory=dict)
+    """0-based position -> why the budget did not allow to embed this text; it has zeros"""
 
 
 class Embedder(Protocol):
@@ -51,8 +64,8 @@ class Embedder(Protocol):
         ...
 
     @property
-    def price_per_million_tokens(self) -> float:
-        """US dollars; 0 for what runs on this machine."""
+    def price_per_million_tokens(self) -> float | None:
+        """US dollars; 0 for what runs on this machine, None if it is not known."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Embedded:
@@ -84,6 +97,15 @@ class Embedder(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens in each text, exactly where the tokenizer is at hand, else an upper estimate."""
+        ...
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """An embedder whose requests cost money."""
+
+    def accounted_by(self, ledger: Ledger) -> Embedder:
+        """The same embedder, which makes no request that the ledger's budget does not allow, and writes down each."""
         ...
 
 

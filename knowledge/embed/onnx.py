@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.embed.base import Embedded, Vectors, model_id
+from knowledge.embed.base import Embedded, Vectors, Worst, model_id
 from knowledge.embed.checks import NO_TOKENS, blank, same_dimension, unit_rows
 from knowledge.embed.recipe import Pooling, Recipe, read_recipe
 from knowledge.errors import SettingsError
@@ -37,6 +37,10 @@ class _Window:
     """0-based position of its text"""
     ids: list[int]
     types: list[int]
+
+
+WORST = Worst(8, 8)
+"""NFKC, which some tokenizers begin with, makes 18 letters of three bytes; and every window has special tokens."""
 
 
 class OnnxEmbedder:

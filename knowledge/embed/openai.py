@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import copy
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy.typing as npt
 
 from knowledge import ids
 from knowledge.calls import Endpoint, Patience, endpoint, open_client, patiently
-from knowledge.embed.base import Embedded, Vectors, model_id
+from knowledge.embed.base import Embedded, Embedder, Vectors, Worst, model_id
 from knowledge.embed.checks import blank, in_order, same_dimension, unit_rows
-from knowledge.errors import BrokenDocument, SettingsError, TransientError
+from knowledge.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
 from knowledge.settings import EmbeddingSettings
+from knowledge.spending import Ledger, Usage
 
 if TYPE_CHECKING:
     import openai
@@ -28,7 +30,9 @@ _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "
 _PRICES = {"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10}
 """US dollars per million tokens. Source: https://platform.openai.com/docs/pricing"""
 _BYTES_PER_TOKEN = 3
-"""fewer than any common text has, so that the estimate is an upper one"""
+"""fewer than most texts have, so that the estimate is mostly an upper one"""
+WORST = Worst(1, 8)
+"""Byte-level BPE makes a token of every byte at most; services with other tokenizers add special ones."""
 _PROBE = "probe"
 
 Format = Literal["base64", "float"]
@@ -59,6 +63,13 @@ class OpenAIEmbedder:
         self._lock = threading.RLock()
         self._client: openai.OpenAI | None = None
         self._unclaimed: dict[str, npt.NDArray[np.float32]] = {}
+        self._ledger = Ledger()
+
+    def accounted_by(self, ledger: Ledger) -> Embedder:
+        """The same embedder with a ledger of its own; vectors that were paid for are shared."""
+        accounted = copy.copy(self)
+        accounted._ledger = ledger
+        return accounted
 
     @property
     def id(self) -> str:
@@ -77,10 +88,9 @@ class OpenAIEmbedder:
         return self._dimension
 
     @property
-    def price_per_million_tokens(self) -> float:
+    def price_per_million_tokens(self) -> float | None:
         """US dollars: what the settings say, else OpenAI's list price if it is OpenAI that is called."""
-        listed = _PRICES.get(self._model, 0.0) if self._where.official else 0.0
-        return self._settings.price_per_million_tokens or listed
+        return _price(self._model, self._settings, self._where)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed documents' texts; texts that the service will not take are refused, all others embedded.
@@ -99,17 +109,21 @@ class OpenAIEmbedder:
             vectors[row] = vector
         waiting = {row: text for row, text in inputs.items() if row not in kept}
         done = set(kept)
-        tokens = 0
+        paid: list[int] = []
+        unpaid: dict[int, str] = {}
         try:
             for batch in self._batches(waiting):
-                tokens += self._embed_batch(batch, vectors, refused, done)
+                self._embed_batch(batch, vectors, refused, done, paid)
+        except BudgetReached as error:
+            unpaid = {row: str(error) for row in waiting if row not in done and row not in refused}
         except (TransientError, SettingsError):
             self._keep({inputs[row]: vectors[row] for row in done})
             raise
         for row, reason in unit_rows(vectors).items():
-            refused.setdefault(row, reason)
+            if row not in unpaid:
+                refused.setdefault(row, reason)
         counts = [_estimate(inputs.get(row, "")) for row in range(len(texts))]
-        return Embedded(vectors, tokens, refused, counts)
+        return Embedded(vectors, sum(paid), refused, counts, unpaid)
 
     def embed_query(self, text: str) -> Vectors:
         """float32[dimension], L2-normalised; zeros for a blank text.
@@ -160,14 +174,25 @@ class OpenAIEmbedder:
         if batch:
             yield batch
 
-    def _embed_batch(self, batch: dict[int, str], vectors: Vectors, refused: dict[int, str], done: set[int]) -> int:
-        """Fill in a batch's rows, halving it as long as the service refuses it; returns the tokens paid for."""
-        tokens = 0
+    def _embed_batch(
+        self, batch: dict[int, str], vectors: Vectors, refused: dict[int, str], done: set[int], paid: list[int]
+    ) -> None:
+        """Fill in a batch's rows, halving it as long as the service or the budget refuses it.
+
+        Raises:
+            BudgetReached: the budget does not even allow a single text; `paid` has the tokens of the others.
+        """
         waiting = [list(batch)]
         while waiting:
             rows, form = waiting.pop(), self._format
             try:
-                found, paid = self._request([batch[row] for row in rows])
+                found, tokens = self._request([batch[row] for row in rows])
+            except BudgetReached:
+                if len(rows) == 1:
+                    raise
+                middle = len(rows) // 2
+                waiting += [rows[middle:], rows[:middle]]
+                continue
             except BrokenDocument as error:
                 # Unless a request has gone well, the fault may be in all of them: a wrong model, dimension or format.
                 self._prove()
@@ -181,8 +206,7 @@ class OpenAIEmbedder:
                 continue
             vectors[rows] = found
             done.update(rows)
-            tokens += paid
-        return tokens
+            paid.append(tokens)
 
     def _prove(self) -> None:
         """Find a form of request that this service takes, and its dimension, with one harmless word.
@@ -212,25 +236,45 @@ class OpenAIEmbedder:
         client = self._connected()
         shape = {"dimensions": self._settings.dimension} if self._settings.dimension else {}
 
-        def call() -> tuple[npt.NDArray[np.float32], int]:
+        def post() -> Any:
             raw = client.embeddings.with_raw_response.create(
                 model=self._model, input=inputs, encoding_format=self._format, extra_body=shape
             )
             # Read as plain data: the client's types take a second for what is read in milliseconds, and a service may
             # leave out what they promise.
-            reply = json.loads(raw.content)
-            found = _vectors(reply, len(inputs))
-            usage = reply.get("usage")
-            paid = usage.get("total_tokens") if isinstance(usage, dict) else None
-            return found, paid if isinstance(paid, int) else sum(map(_estimate, inputs))
+            return json.loads(raw.content)
 
-        found, paid = patiently(call, self._where, self._patience)
+        def one_try() -> tuple[npt.NDArray[np.float32], int]:
+            reply, paid = self._accounted(post, inputs)
+            return _vectors(reply, len(inputs)), paid
+
+        found, paid = patiently(one_try, self._where, self._patience)
         with self._lock:
             if self._dimension is None:
                 self._dimension = found.shape[1]
             same_dimension(found.shape[1], self._dimension, f"{self._model} at {self._where.url}")
             self._proven = True
         return found, paid
+
+    def _accounted(self, post: Callable[[], Any], inputs: Sequence[str]) -> tuple[Any, int]:
+        """One request within the budget: what it may cost is reserved, what the service counted is written down."""
+        price = (self.price_per_million_tokens or 0.0) / 1e6
+        reserved = price * sum(map(tokens_at_most, inputs))
+        if reserved:
+            self._ledger.begin(reserved, patient=True)
+        used = Usage()
+        try:
+            reply = post()
+            usage = reply.get("usage") if isinstance(reply, dict) else None
+            counted = usage.get("total_tokens") if isinstance(usage, dict) else None
+            paid = counted if isinstance(counted, int) else sum(map(_estimate, inputs))
+            used = Usage(1, paid, 0, paid * price)
+        finally:
+            if reserved:
+                self._ledger.settle("embed", reserved, used)
+            else:
+                self._ledger.note("embed", used)
+        return reply, paid
 
     def _connected(self) -> openai.OpenAI:
         with self._lock:
@@ -260,8 +304,28 @@ def embedder_id(model: str, settings: EmbeddingSettings) -> str | None:
     return None if dimension is None else _id(model, dimension, settings)
 
 
+def price(model: str, settings: EmbeddingSettings) -> float | None:
+    """The price that `OpenAIEmbedder(model, settings)` has.
+
+    Raises:
+        SettingsError: OpenAI itself is meant and there is no key.
+    """
+    return _price(model, settings, endpoint(settings.base_url, settings.api_key, "embedding"))
+
+
+def _price(model: str, settings: EmbeddingSettings, where: Endpoint) -> float | None:
+    if settings.price_per_million_tokens is not None:
+        return settings.price_per_million_tokens
+    return _PRICES.get(model) if where.official else None
+
+
 def _id(model: str, dimension: int, settings: EmbeddingSettings) -> str:
     return model_id("openai", f"{model}/{_REVISION}", dimension, prefix=settings.document_prefix)
+
+
+def tokens_at_most(text: str) -> int:
+    """Tokens of a text in the worst case: one for every byte, and those that a service adds."""
+    return int(len(text.encode("utf-8", "replace")) * WORST.tokens_per_byte) + WORST.tokens_per_text
 
 
 def _estimate(text: str) -> int:

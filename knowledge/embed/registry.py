@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from knowledge.embed import onnx, openai, wordllama
-from knowledge.embed.base import Embedder
+from knowledge.embed.base import Embedder, Worst
 from knowledge.errors import SettingsError
 from knowledge.settings import EmbeddingSettings
 
@@ -23,6 +23,9 @@ class Provider:
     """what stands after the colon; empty if nothing does"""
     open: Callable[[str, EmbeddingSettings], Embedder]
     identify: Callable[[str, EmbeddingSettings], str | None]
+    worst: Worst
+    price: Callable[[str, EmbeddingSettings], float | None] = lambda _, __: 0.0
+    """US dollars per million tokens; None if it is not known"""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -31,9 +34,12 @@ PROVIDERS: dict[str, Provider] = {
         "",
         lambda _, settings: wordllama.WordLlamaEmbedder(settings),
         lambda _, settings: wordllama.embedder_id(settings),
+        wordllama.WORST,
     ),
-    "openai": Provider("openai:<model>", "a model", openai.OpenAIEmbedder, openai.embedder_id),
-    "onnx": Provider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id),
+    "openai": Provider(
+        "openai:<model>", "a model", openai.OpenAIEmbedder, openai.embedder_id, openai.WORST, openai.price
+    ),
+    "onnx": Provider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id, onnx.WORST),
 }
 
 _open: dict[tuple[object, ...], Embedder] = {}
@@ -74,6 +80,25 @@ def embedder_id(name: str, settings: EmbeddingSettings) -> str | None:
     """
     provider, model = _parse(name)
     return provider.identify(model, settings)
+
+
+def worst_of(name: str) -> Worst:
+    """The most tokens that the embedder of this name makes of a text.
+
+    Raises:
+        SettingsError: there is no such embedder.
+    """
+    return _parse(name)[0].worst
+
+
+def price_of(name: str, settings: EmbeddingSettings) -> float | None:
+    """US dollars per million tokens of the embedder of this name; None if it is not known.
+
+    Raises:
+        SettingsError: there is no such embedder, or there is no key for it.
+    """
+    provider, model = _parse(name)
+    return provider.price(model, settings)
 
 
 def id_of(name: str, settings: EmbeddingSettings) -> str:

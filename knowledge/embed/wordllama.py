@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.embed.base import Embedded, Vectors, model_id
+from knowledge.embed.base import Embedded, Vectors, Worst, model_id
 from knowledge.embed.checks import blank, unit_rows
 from knowledge.errors import SettingsError
 from knowledge.settings import EmbeddingSettings
@@ -38,6 +38,9 @@ DIMENSIONS = (64, 128, 256)
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
+
+WORST = Worst(1.5, 1)
+"""A token for every byte of the text in lower case, which may be half as long again; and a space before it."""
 
 _SPACE = "\u2581"
 """what the tokenizer makes of a space"""

@@ -9,7 +9,7 @@ from typing import Any
 from knowledge.errors import BrokenDocument
 from knowledge.extract.docx_styles import attribute
 from knowledge.extract.package import Package
-from knowledge.extract.running_heads import without_page_number
+from knowledge.extract.page_numbers import without_page_number
 
 _HTML_CHUNK = re.compile(r"\.(x?html?|xht)$", re.IGNORECASE)
 

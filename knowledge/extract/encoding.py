@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from knowledge.errors import BrokenDocument
+from knowledge.plural import counted
 
 SAMPLE_BYTES = 96 * 1024
 """An encoding is guessed from this much of the start and as much of the middle; everything is then decoded with it."""
@@ -101,7 +102,7 @@ def replaced(content: bytes, text: str, encoding: str) -> tuple[str, ...]:
     if count and (encoding == "gb18030" or encoding.startswith("utf")):
         # The sign may stand in the content itself.
         count -= content.count("\ufffd".encode(encoding))
-    return (f"{count} characters could not be decoded as {encoding} and were replaced",) if count > 0 else ()
+    return (f"{counted(count, 'character')} could not be decoded as {encoding}, and replaced",) if count > 0 else ()
 
 
 def _codec(label: str | None) -> str | None:

@@ -36,6 +36,10 @@ _KEYS = {
 _BODY = re.compile(rb"<body\b.*", re.DOTALL | re.IGNORECASE)
 _MARKUP = re.compile(rb"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _HEADING = re.compile(rb"<h([1-4])\b[^>]*>(.*?)</h\1>", re.DOTALL | re.IGNORECASE)
+_PAGE_BREAK = re.compile(
+    rb"<(span|div|a|p|hr)\b[^<>]{0,300}\b(?:epub:type|role)=[\"'](?:doc-)?pagebreak[\"'][^<>]{0,300}(?:(?<=/)>|>[^<]{0,20}</\1\s*>)"
+)
+"""where a page of the printed book begins, often with its number"""
 _NAMED_ENTITY = re.compile(rb"&(?!#|amp;|lt;|gt;|quot;|apos;)\w+;")
 
 
@@ -53,7 +57,7 @@ class EpubExtractor:
     """Reads EPUB 2 and 3."""
 
     name = "epub"
-    version = 1
+    version = 2
     media_types = frozenset({"application/epub+zip"})
     settings_used = frozenset({"max_unpacked_bytes"})
 
@@ -80,7 +84,7 @@ class EpubExtractor:
             if page.name not in package:
                 warnings.append(f"{page.name} is in the reading order but missing from the archive")
                 continue
-            content = package.read(page.name)
+            content = _PAGE_BREAK.sub(b"", package.read(page.name))
             # Covers and title pages made of a picture have no words and are no chapters.
             if not _words(content):
                 continue

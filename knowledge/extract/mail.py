@@ -76,7 +76,7 @@ class _MailWriter:
                 self.builder.text(text.content)
         for number, attachment in enumerate(mail.attachments, start=1):
             if number > MAX_ATTACHMENTS:
-                self.warnings.append(f"{len(mail.attachments) - MAX_ATTACHMENTS} more attachments were not read")
+                self.warnings.append(f"attachments after the first {MAX_ATTACHMENTS} were not read")
                 break
             self._write_attachment(attachment, depth + 1)
 

@@ -163,6 +163,12 @@ def is_source_code(media_type: str) -> bool:
     return media_type.startswith("text/x-") and media_type != RST
 
 
+def keeps_its_size(filename: str) -> bool:
+    """Whether the text of documents of this name is what stands in the file, and nothing is unpacked or added."""
+    media_type = by_filename(filename)
+    return media_type in (MARKDOWN, PLAIN) or (media_type is not None and is_source_code(media_type))
+
+
 def by_filename(filename: str) -> str | None:
     """The media type that a file name speaks of; None if it speaks of none that is known."""
     name = filename.rsplit("/", 1)[-1].strip().lower()

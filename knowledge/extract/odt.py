@@ -8,10 +8,13 @@ from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.odf_blocks import OdfStyles, OdfWriter, drawn_order, local, named, paragraph_text
 from knowledge.extract.package import Package
+from knowledge.extract.page_numbers import without_page_number
 from knowledge.extract.properties import odf_properties
-from knowledge.extract.running_heads import without_page_number
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
+
+_REPEATED = frozenset({"header", "footer", "date-time", "page-number"})
+"""placeholders that say the same on every slide, as in PPTX"""
 
 
 class OdtExtractor:
@@ -22,7 +25,7 @@ class OdtExtractor:
     """
 
     name = "odt"
-    version = 1
+    version = 2
     media_types = frozenset(
         {"application/vnd.oasis.opendocument.text", "application/vnd.oasis.opendocument.presentation"}
     )
@@ -78,6 +81,7 @@ def _add_slides(builder: TextBuilder, writer: OdfWriter, slides: list[Any]) -> N
     for number, slide in enumerate(slides, start=1):
         notes = [child for child in slide if local(child) == "notes"]
         frames = [child for child in slide if local(child) not in ("notes", "forms", "par", "seq")]
+        frames = [frame for frame in frames if named(frame, "class") not in _REPEATED]
         title = next((frame for frame in frames if named(frame, "class") == "title"), None)
         heading = "" if title is None else " ".join(" ".join(map(paragraph_text, title.iter("{*}p"))).split())
         builder.part("slide", number, heading or None)

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import ocr, pdf_engine
+from knowledge.extract import ocr, pdf_attachments, pdf_engine
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.media_types import PDF
 from knowledge.extract.pdf_layout import (
@@ -29,7 +29,9 @@ from knowledge.extract.pdf_layout import (
     starts_of_lines,
     words_of,
 )
+from knowledge.extract.running_heads import without_running_heads
 from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
 _OCR_TIME_SHARE = 0.7
@@ -60,13 +62,15 @@ class _Reading:
     """1-based numbers of pages in which OCR found nothing to read"""
     damaged: list[int] = field(default_factory=list)
     """1-based numbers of pages that no engine could read"""
+    attached: list[str] = field(default_factory=list)
+    """names of attached files"""
 
 
 class PdfExtractor:
     """Text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 3
+    version = 4
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 
@@ -83,11 +87,14 @@ class PdfExtractor:
         return self._build(reading, media_type, settings)
 
     def _build(self, reading: _Reading, media_type: str, settings: ExtractionSettings) -> Extraction:
-        raw = [paragraphs(lines) for lines in reading.pages]
+        title = _title(reading)
+        titles = [bookmark.title for entries in reading.bookmarks.values() for bookmark in entries]
+        pages = without_running_heads(reading.pages, [title or "", *titles])
+        raw = [paragraphs(lines) for lines in pages]
         words = words_of(raw) if any(HYPHEN_MARK in text for text in raw) else frozenset[str]()
-        sizes = large_lines(reading.pages) if not reading.bookmarks else None
+        sizes = large_lines(pages) if not reading.bookmarks else None
         builder = TextBuilder("text")
-        for index, lines in enumerate(reading.pages):
+        for index, lines in enumerate(pages):
             text = join_divided(raw[index], words)
             bookmarks = reading.bookmarks.get(index, [])
             if sizes:
@@ -101,16 +108,17 @@ class PdfExtractor:
             for offset, bookmark in place_bookmarks(text, starts_of_lines(lines), bookmarks):
                 builder.mark_heading(start + offset, bookmark.level, " ".join(normalise(bookmark.title).split()))
         extraction = builder.build(
-            title=_title(reading),
+            title=title,
             metadata=_metadata(reading),
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
             warnings=_warnings(reading),
         )
+        attached = pdf_attachments.note(reading.attached)
         if not extraction.text and reading.damaged:
-            raise BrokenDocument("damaged", f"none of its {len(reading.pages)} pages can be read")
+            raise BrokenDocument("damaged", "no page of it can be read")
         if not extraction.text:
-            raise SkippedDocument("no-text", _why_no_text(reading, settings))
+            raise SkippedDocument("no-text", "; ".join([_why_no_text(reading, settings), *attached]))
         return extraction
 
 
@@ -129,9 +137,13 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
     try:
         count = len(opened)
         fillable = pdf_engine.has_form(opened)
+        reading.attached += pdf_attachments.of_document(opened)
         for index in range(count):
             try:
-                page = pdf_engine.flattened(opened, index) if fillable else opened[index]
+                page = opened[index]
+                reading.attached += pdf_attachments.of_page(page)
+                if fillable:
+                    page = pdf_engine.flattened(opened, index, page)
             except PdfiumError:
                 second = second or _PypdfPages(document, settings)
                 reading.pages.append(second.lines(index))
@@ -230,6 +242,7 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
         try:
             reading.information = {key.lstrip("/"): str(value) for key, value in (reader.metadata or {}).items()}
             _pypdf_outline(reader, reader.outline, 1, reading)
+            reading.attached += (str(attached.name) for attached in reader.attachment_list)
         except _pypdf_errors() as error:
             reading.warnings.append(f"its outline or information could not be read: {error}")
 
@@ -338,7 +351,8 @@ def _iso_date(value: str) -> str:
 def _warnings(reading: _Reading) -> list[str]:
     unread = [f"page {number} has no text layer" for number in reading.unread]
     illegible = [f"page {number} is a picture in which no text can be read" for number in reading.illegible]
-    return [*reading.warnings, *unread, *illegible, *(f"page {number} is damaged" for number in reading.damaged)]
+    damaged = [f"page {number} is damaged" for number in reading.damaged]
+    return [*reading.warnings, *unread, *illegible, *damaged, *pdf_attachments.note(reading.attached)]
 
 
 def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
@@ -346,7 +360,7 @@ def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
     if reading.illegible and not reading.unread:
         return "its pages are pictures in which no text can be read"
     if not reading.unread:
-        return f"nothing is written on its {pages} page{'s' * (pages != 1)}"
+        return f"nothing is written on its {counted(pages, 'page')}"
     pictures = "its pages are pictures without a text layer"
     if not settings.ocr:
         return f"{pictures}; set extraction.ocr = true to read them"

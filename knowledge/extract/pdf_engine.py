@@ -132,11 +132,10 @@ def render(page: Any) -> Any:
     return page.render(scale=scale).to_pil().convert("RGB")
 
 
-def flattened(document: Any, index: int) -> Any:
+def flattened(document: Any, index: int, page: Any) -> Any:
     """The page at a 0-based index, with what is filled into form fields made part of its text."""
     from pypdfium2 import raw
 
-    page = document[index]
     if raw.FPDFPage_GetAnnotCount(page) and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
         page.close()
         page = document[index]

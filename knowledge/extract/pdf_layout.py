@@ -99,7 +99,7 @@ def paragraphs(lines: Sequence[Line]) -> str:
     """The lines as text: a line feed between the lines of a paragraph, a blank line between paragraphs."""
     if not lines:
         return ""
-    pitch = _usual_pitch(lines)
+    pitch = usual_pitch(lines)
     pieces = [lines[0].text]
     for i in range(1, len(lines)):
         following = lines[i + 1] if i + 1 < len(lines) else None
@@ -114,7 +114,7 @@ def starts_of_lines(lines: Sequence[Line]) -> list[Line]:
     return [line for i, line in enumerate(lines) if i == 0 or not lines[i - 1].text.endswith(HYPHEN_MARK)]
 
 
-def _usual_pitch(lines: Sequence[Line]) -> float:
+def usual_pitch(lines: Sequence[Line]) -> float:
     pitches = [
         above.bottom - below.bottom
         for above, below in pairwise(lines)

@@ -115,11 +115,11 @@ def _read_lines(text: str) -> tuple[list[Any], list[str]]:
         except ValueError:
             bad.append(number)
     if bad and not records:
-        raise BrokenDocument("damaged", f"none of the {len(bad)} lines is JSON")
+        raise BrokenDocument("damaged", "no line of it is JSON")
     if not bad:
         return records, []
     named = ", ".join(map(str, bad[:_MAX_NAMED_LINES])) + (", ..." if len(bad) > _MAX_NAMED_LINES else "")
-    return records, [f"{len(bad)} of {len(bad) + len(records)} lines are not JSON and were left out: {named}"]
+    return records, [f"lines that are not JSON were left out, {len(bad)} of {len(bad) + len(records)}: {named}"]
 
 
 def _title(value: Any) -> str | None:

@@ -10,6 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
+from knowledge.extract import sheet_formulas
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.grid import Row, add_grid, is_caption
 from knowledge.extract.package import Package, is_encrypted_container
@@ -39,7 +40,7 @@ class SheetExtractor:
     """Reads XLSX, XLSB, XLS and ODS workbooks."""
 
     name = "sheets"
-    version = 1
+    version = 2
     media_types = frozenset({_XLSX, _XLSB, _ODS, _XLS})
     settings_used = frozenset({"max_unpacked_bytes"})
 
@@ -50,9 +51,9 @@ class SheetExtractor:
             SkippedDocument: `empty`, when no sheet has a filled cell.
             BrokenDocument: `damaged`, `encrypted` or `too-large`.
         """
-        title, metadata = _properties(document.content, media_type, settings)
+        title, metadata, formulas = _properties(document.content, media_type, settings)
         builder = TextBuilder()
-        warnings = []
+        warnings = [formulas] if formulas else []
         filled = 0
         workbook = _open(document.content)
         for number, sheet in enumerate(workbook.sheets_metadata, start=1):
@@ -68,7 +69,7 @@ class SheetExtractor:
             _spread_merged(grid, merged)
             add_grid(builder, grid, caption_known=sheet.name)
         if not filled:
-            raise SkippedDocument("empty", "no sheet of the workbook has a filled cell")
+            raise SkippedDocument("empty", "; ".join(["no sheet of the workbook has a filled cell", *warnings]))
         metadata["sheets"] = len(workbook.sheets_metadata)
         return builder.build(
             title=title,
@@ -79,18 +80,20 @@ class SheetExtractor:
         )
 
 
-def _properties(content: bytes, media_type: str, settings: ExtractionSettings) -> tuple[str | None, dict[str, Scalar]]:
-    """Checks the archive on the way, since calamine unpacks without a cap."""
+def _properties(
+    content: bytes, media_type: str, settings: ExtractionSettings
+) -> tuple[str | None, dict[str, Scalar], str | None]:
+    """Title, metadata and the note on formulas. Checks the archive on the way, since calamine unpacks without a cap."""
     if media_type == _XLS and not content.startswith(b"PK"):
-        return None, {}
+        return None, {}, None
     package = Package(content, settings.max_unpacked_bytes)
     package.check()
     if "content.xml" in package:
-        return odf_properties(package)
+        return *odf_properties(package), sheet_formulas.note(package)
     for name in package.names:
         if re.fullmatch(r"(?i)xl/worksheets/[^/]+\.xml", name):
             _refuse_sprawl(package, name)
-    return core_properties(package)
+    return *core_properties(package), sheet_formulas.note(package)
 
 
 def _refuse_sprawl(package: Package, name: str) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.pdf_layout import Line
+from knowledge.extract.running_heads import without_running_heads
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
 
+_ROW = 12.0
+"""points from one row of a printed page to the next"""
+
 
 class PlainTextExtractor:
-    """Reads plain text: notes, logs, READMEs, org files."""
+    """Reads plain text: notes, logs, READMEs, org files, and what was laid out in pages for a printer."""
 
     name = "text"
-    version = 1
+    version = 2
     media_types = frozenset({"text/plain"})
     settings_used: frozenset[str] = frozenset()
 
@@ -25,7 +30,7 @@ class PlainTextExtractor:
     ) -> Extraction:
         text, encoding = decode(document.content)
         builder = TextBuilder("text")
-        if builder.text(text) is None:
+        if builder.text(_without_running_heads(text)) is None:
             raise SkippedDocument("no-text", "the file holds only white space")
         return builder.build(
             title=None,
@@ -34,3 +39,25 @@ class PlainTextExtractor:
             extractor=f"{self.name}/{self.version}",
             warnings=replaced(document.content, text, encoding),
         )
+
+
+def _without_running_heads(text: str) -> str:
+    """The text without what its pages, which end with form feeds, repeat at their edges."""
+    if "\f" not in text:
+        return text
+    pages = [page.split("\n") for page in text.replace("\r\n", "\n").rstrip("\f\n ").split("\f")]
+    # Every row is one unit high, so that an empty one is a gap.
+    kept = without_running_heads(
+        [
+            [
+                Line(line, 0.0, len(line), -_ROW * (row + 1), -_ROW * row, _ROW)
+                for row, line in enumerate(lines)
+                if line.strip()
+            ]
+            for lines in pages
+        ]
+    )
+    for lines, left in zip(pages, kept, strict=True):
+        staying = {round(line.top / -_ROW): line.text for line in left}
+        lines[:] = [staying.get(row, "") for row in range(len(lines))]
+    return "\n".join("\n".join(lines) for lines in pages)

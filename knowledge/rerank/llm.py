@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from knowledge.calls import Patience
 from knowledge.errors import TransientError
-from knowledge.json_reply import complaint, json_object
+from knowledge.json_reply import asked_again, complaint, json_object
 from knowledge.llm import LanguageModel
 from knowledge.rerank.base import Judgement, Scores
 from knowledge.settings_llm import LlmSettings
@@ -72,17 +72,17 @@ class LlmReranker:
         try:
             return Judgement(_read(first.text, len(texts)), first.usage)
         except ValueError as error:
-            again = f"This reply cannot be used: {complaint(error)}. Send the corrected JSON alone."
-            messages += [{"role": "assistant", "content": first.text}, {"role": "user", "content": again}]
+            wrong = complaint(error, cut=first.cut)
+            messages += asked_again(first.text, wrong, cut=first.cut)
         second = self._model.ask(messages)
         try:
             return Judgement(_read(second.text, len(texts)), first.usage + second.usage)
         except ValueError as error:
+            wrong = complaint(error, cut=second.cut)
             raise TransientError(
                 "bad-reply",
-                f"the language model {self._model.model} was asked twice and did not rank the passages: "
-                f"{complaint(error)} (it said {second.text[:_SHOWN]!r}); search without --rerank, or set another model "
-                "in [llm]",
+                f"the language model {self._model.model} was asked twice and did not rank the passages: {wrong} "
+                f"(it said {second.text[:_SHOWN]!r}); search without --rerank, or set another model in [llm]",
             ) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,53 +12,43 @@ import numpy.typing as npt
 
 from knowledge.sessions.model import Candidate, Draft, Entry
 from knowledge.sessions.near import near_key
+from knowledge.sessions.statement import content, read
+from knowledge.sessions.thresholds import Bar
 
 Vectors = npt.NDArray[np.float32]
 
 
-def candidates(
-    vector: Vectors, entries: Sequence[Entry], vectors: Vectors, threshold: float, limit: int
-) -> list[Candidate]:
-    """The entries whose vectors are nearest to one, by brute force.
-
-    Args:
-        vector: float32[dimension] of the new text, of any length.
-        entries: n of them, of one scope.
-        vectors: float32[n, dimension] in the order of the entries, of any length.
-        threshold: cosine below which an entry is none.
-        limit: most to return.
-
-    Returns:
-        Best first, with ordinals from 1. A vector that is zero or not finite is near to nothing.
-
-    Raises:
-        ValueError: not as many vectors as entries, or not of the dimension of the new one.
-    """
-    if vectors.shape != (len(entries), len(vector)):
-        raise ValueError(
-            f"{len(entries)} entries and one vector of length {len(vector)}, but vectors of {vectors.shape}"
-        )
-    cosines = unit(vectors) @ unit(vector[np.newaxis])[0]
-    return ranked(zip(entries, map(float, cosines), strict=True), threshold, limit)
-
-
-def ranked(scored: Iterable[tuple[Entry, float]], threshold: float, limit: int) -> list[Candidate]:
+def ranked(text: str, scored: Iterable[tuple[Entry, float]], bar: Bar, limit: int) -> list[Candidate]:
     """The best of entries whose cosines are known, wherever they were found.
 
     Args:
+        text: that they are to be compared with.
         scored: entries and cosines in any order; an entry that comes twice counts once, with its better cosine.
-        threshold: cosine below which an entry is none.
+        bar: that an entry has to reach by its cosine and the words that it shares with the text.
         limit: most to return.
 
     Returns:
-        Best first, of equal ones by id, with ordinals from 1.
+        Most alike first, of equal ones by id, with ordinals from 1.
     """
     best: dict[str, tuple[float, Entry]] = {}
-    for entry, score in scored:
-        if score >= threshold and (entry.entry_id not in best or score > best[entry.entry_id][0]):
-            best[entry.entry_id] = (score, entry)
-    order = sorted(best.values(), key=lambda each: (-each[0], each[1].entry_id))[:limit]
-    return [Candidate(ordinal, entry, score) for ordinal, (score, entry) in enumerate(order, start=1)]
+    for entry, cosine in scored:
+        if entry.entry_id not in best or cosine > best[entry.entry_id][0]:
+            best[entry.entry_id] = (cosine, entry)
+    alike = [(cosine + bar.words * shared_words(text, entry.text), cosine, entry) for cosine, entry in best.values()]
+    order = sorted((each for each in alike if each[0] >= bar.least), key=lambda each: (-each[0], each[2].entry_id))
+    return [Candidate(ordinal, entry, cosine) for ordinal, (_, cosine, entry) in enumerate(order[:limit], start=1)]
+
+
+def shared_words(one: str, other: str) -> float:
+    """Share of the words, numbers and names of two texts that both have, 0 to 1, up to endings and function words."""
+    ours, theirs = _words(one), _words(other)
+    together = ours | theirs
+    return len(ours & theirs) / len(together) if together else 0.0
+
+
+@functools.lru_cache(maxsize=20_000)
+def _words(text: str) -> frozenset[str]:
+    return content(read(text).words)
 
 
 def unit(vectors: Vectors) -> Vectors:

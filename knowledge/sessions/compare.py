@@ -1,66 +1,20 @@
-"""What is to become of a draft: the judgement of the language model, between rules that need none and guards."""
+"""What is to become of a draft: rules that need no language model, and guards over what the model says."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from knowledge.extract.builder import normalise
 from knowledge.sessions.distill import TEXT_CHARACTERS, statement
-from knowledge.sessions.entry_rows import scope_of
 from knowledge.sessions.guards import Objection, objection_to_existing, objection_to_merge
 from knowledge.sessions.instructions import is_instruction
-from knowledge.sessions.model import Candidate, Comparison, Draft, Spent, Verdict
+from knowledge.sessions.judgements import Judgement
+from knowledge.sessions.model import Candidate, Comparison, Draft
 from knowledge.sessions.near import equal, nearly_equal
 from knowledge.sessions.prompts import Prompt
-from knowledge.sessions.replies import Asker, Reply, Useless, request
 
 REASONING_CHARACTERS = 4000
 """of what the model says for a person at most"""
-
-
-class Judgement(Reply):
-    """What the language model replies."""
-
-    verdict: Verdict
-    ordinals: list[int]
-    merged_text: str | None
-    reasoning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A comparison and what it cost."""
-
-    comparison: Comparison
-    spent: Spent
-
-
-def compare(draft: Draft, candidates: Sequence[Candidate], allowance: int, asker: Asker, prompt: Prompt) -> Compared:
-    """Decide what becomes of a draft.
-
-    Args:
-        draft: something learned.
-        candidates: the live entries of its scope that may say the same, best first, with ordinals from 1.
-        allowance: entries that its session may still replace.
-        asker: asks the language model, unless a rule decides before.
-        prompt: what the model is told.
-
-    Raises:
-        ValueError: a candidate is not of the draft's scope, or the ordinals are not those of the candidates in order.
-        TransientError: the model could not be reached.
-        RefusedError: its budget is spent.
-    """
-    _check(draft, candidates)
-    if (comparison := settled(draft, candidates)) is not None:
-        return Compared(comparison, Spent(None, None))
-    reply, spent = request(asker, "compare", draft.session.owner, prompt, question(draft, candidates), Judgement)
-    if isinstance(reply, Useless):
-        # What could not be judged may be known all the same: both are kept, and each tells of the other.
-        objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw}"))
-        return Compared(_apart(objection, (1,)), spent)
-    return Compared(guarded(reply, draft, candidates, allowance, prompt), spent)
 
 
 def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
@@ -84,28 +38,14 @@ def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
     return None
 
 
-def question(draft: Draft, candidates: Sequence[Candidate]) -> str:
-    """What the language model is shown: in JSON, no statement can end early and go on as something else."""
-    known = [
-        {
-            "ordinal": candidate.ordinal,
-            "kind": candidate.entry.kind,
-            "said": f"{candidate.entry.valid_from:%Y-%m-%d}",
-            "text": candidate.entry.text,
-        }
-        for candidate in candidates
-    ]
-    new = {"kind": draft.kind, "said": f"{draft.said_at:%Y-%m-%d}", "text": draft.text}
-    return json.dumps({"new": new, "known": known}, ensure_ascii=False)
-
-
 def guarded(
-    reply: Judgement, draft: Draft, candidates: Sequence[Candidate], allowance: int, prompt: Prompt
+    reply: Judgement | Objection, draft: Draft, candidates: Sequence[Candidate], allowance: int, prompt: Prompt
 ) -> Comparison:
     """What stands of the model's judgement.
 
     Args:
-        reply: its judgement.
+        reply: its judgement; or why there is none. What could not be judged may be known all the same: it is kept
+            beside what is most like it, each linked with the other.
         draft: what it is about.
         candidates: what the model was shown, with ordinals from 1.
         allowance: entries that the draft's session may still replace.
@@ -114,6 +54,8 @@ def guarded(
     Returns:
         The judgement; or, if a guard objects, that the draft is new and linked with what the judgement was about.
     """
+    if isinstance(reply, Objection):
+        return _apart(reply, (1,))
     reasoning = normalise(reply.reasoning[:REASONING_CHARACTERS])
     if reply.verdict == "new":
         return Comparison("new", "model", None, (), reasoning, None)
@@ -166,12 +108,3 @@ def _objection_to_ordinals(reply: Judgement, count: int) -> Objection | None:
 def _apart(objection: Objection, concerns: tuple[int, ...], reasoning: str = "") -> Comparison:
     said = f"{objection.detail}; the model said: {reasoning}" if reasoning else objection.detail
     return Comparison("new", "guard", None, concerns, said, objection.reason)
-
-
-def _check(draft: Draft, candidates: Sequence[Candidate]) -> None:
-    scope = scope_of(draft.session.owner.namespace, draft.access)
-    for place, candidate in enumerate(candidates, start=1):
-        if candidate.ordinal != place:
-            raise ValueError(f"the candidate at place {place} has the ordinal {candidate.ordinal}")
-        if scope_of(candidate.entry.namespace, candidate.entry.access) != scope:
-            raise ValueError(f"entry {candidate.entry.entry_id} is of another scope than what it is compared with")

@@ -21,6 +21,8 @@ from knowledge.sessions.personal_data import personal_data
 from knowledge.sessions.prompts import Prompt
 from knowledge.sessions.recalled import Recalled
 from knowledge.sessions.replies import Asker, Reply, Useless, request
+from knowledge.sessions.small_talk import small_talk
+from knowledge.sessions.support import unsupported
 from knowledge.settings_llm import SessionsSettings
 
 TEXT_CHARACTERS = 1000
@@ -166,8 +168,13 @@ class _Check:
             raise _Objection("secret", "holds a key, a password or a token, which is never stored")
         if self.recalled.copied(text):
             raise _Objection("recalled", "repeats what the session was shown from the knowledge base")
+        if wrong := small_talk(text):
+            raise _Objection("not-knowledge", wrong)
         access, lowered = self._access(proposal.level, text)
         evidence = [self.frame.labelled[label] for label in labels]
+        said_at = next((message.at for message in reversed(evidence) if message.at is not None), self.at)
+        if wrong := unsupported(text, self._texts(labels), self._said(), said_at):
+            raise _Objection("unsupported", wrong)
         return Draft(
             session=self.session,
             kind=proposal.kind,
@@ -175,9 +182,20 @@ class _Check:
             access=access,
             confidence=proposal.confidence,
             evidence=tuple(dict.fromkeys(message.id for message in evidence)),
-            said_at=next((message.at for message in reversed(evidence) if message.at is not None), self.at),
+            said_at=said_at,
             lowered=lowered,
         )
+
+    def _texts(self, labels: Sequence[str]) -> list[str]:
+        """Texts of the evidence, and of the questions that it answers."""
+        messages = list(self.frame.labelled.values())
+        named = [place for place, label in enumerate(self.frame.labelled) if label in set(labels)]
+        asked = [place - 1 for place in named if place and _asks(messages[place - 1])]
+        return [messages[place].text for place in sorted({*named, *asked})]
+
+    def _said(self) -> list[str]:
+        """Texts of what was said up to the end of this part of the session."""
+        return [message.text for message in self.frame.labelled.values() if _is_said(message)]
 
     def _evidence(self, named: Sequence[str]) -> list[str]:
         """Labels of messages that exist, in order."""
@@ -206,6 +224,10 @@ class _Check:
 
 def _is_said(message: Message) -> bool:
     return message.kind == "speech" and message.role in {"user", "assistant"}
+
+
+def _asks(message: Message) -> bool:
+    return _is_said(message) and message.text.rstrip(" \n\"')*_`”’").endswith(("?", "？", "؟"))
 
 
 def _scope(level: Visibility, owner: Owner) -> Access:

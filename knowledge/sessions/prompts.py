@@ -33,7 +33,7 @@ def load_prompt(name: PromptName, file: str | None) -> Prompt:
         file: that the settings name; None takes the prompt that comes with Parquetry.
 
     Raises:
-        SettingsError: the file cannot be read, is no UTF-8, or is empty.
+        SettingsError: the file cannot be read, is no UTF-8, is empty, or is for comparing one statement at a time.
     """
     if file is None:
         whole = files("knowledge.sessions").joinpath(f"{name}_prompt.md").read_text("utf-8")
@@ -48,4 +48,9 @@ def load_prompt(name: PromptName, file: str | None) -> Prompt:
         raise SettingsError(f"sessions.{name}_prompt = {file!r} cannot be read: {first_line(error)}") from error
     if not text:
         raise SettingsError(f"sessions.{name}_prompt = {file!r} is empty: write the prompt, or remove the setting")
+    if name == "compare" and "verdicts" not in text:
+        raise SettingsError(
+            f"sessions.{name}_prompt = {file!r} does not say that the reply has a list of `verdicts`, one for each "
+            "statement of a question: take the form of the reply from docs/sessions-comparing.md, or remove the setting"
+        )
     return Prompt(name, text, f"custom-{ids.prompt_hash(text)}")

@@ -187,7 +187,8 @@ def _spelled(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
     if plain == "one" and _stands_for_something(words, at):
         return [], 0
     total, part, used = 0, 0, 0
-    for word in words[at:]:
+    # Not a slice: a long text would be copied once for every word.
+    for word in (words[place] for place in range(at, len(words))):
         values = [cues.NUMBER_WORDS.get(each) for each in word.plain.split("-")]
         if word.plain in cues.MULTIPLIERS and used:
             part *= cues.MULTIPLIERS[word.plain]

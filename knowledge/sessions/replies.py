@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from knowledge.calls import BAD_REPLY
+from knowledge.calls import BAD_REPLY, REPLY_CUT
 from knowledge.errors import BrokenDocument, TransientError
-from knowledge.json_reply import complaint, json_object
-from knowledge.llm import Answer
+from knowledge.json_reply import asked_again, complaint, json_object
+from knowledge.llm import TOO_LONG, Answer
 from knowledge.sessions.credentials import masked
 from knowledge.sessions.model import Owner, Spent
 from knowledge.sessions.prompts import Prompt
@@ -19,8 +19,6 @@ from knowledge.spending import Purpose
 
 QUARANTINED = 4000
 """characters that are kept of a reply that was of no use"""
-_SHOWN_AGAIN = 20_000
-"""characters of a useless reply that the model is shown when it is asked for a better one"""
 _SCHEMA_WORDS = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
 }  # fmt: skip
@@ -85,7 +83,8 @@ class Useless:
     """No usable reply was given, or none at all."""
 
     reason: str
-    """`bad-reply`: not what was asked for, twice; `input-rejected`: the service or the model refuses to answer"""
+    """`bad-reply`: not what was asked for, twice; `reply-cut`: it reached its limit of tokens before it was complete,
+    twice; `input-rejected`: the service or the model refuses to answer"""
     detail: str
     """one sentence for a person"""
     raw: str
@@ -93,7 +92,13 @@ class Useless:
 
 
 def request(
-    asker: Asker, purpose: Purpose, owner: Owner, prompt: Prompt, content: str, form: type[R]
+    asker: Asker,
+    purpose: Purpose,
+    owner: Owner,
+    prompt: Prompt,
+    content: str,
+    form: type[R],
+    read: Callable[[str], R] | None = None,
 ) -> tuple[R | Useless, Spent]:
     """Ask for a reply of a form, and once more, with what was wrong, if it is not of that form.
 
@@ -104,6 +109,7 @@ def request(
         prompt: what the model is told to do.
         content: what it is to be done with, as JSON.
         form: of the reply. A ValueError of its validators is a reason to ask once more.
+        read: makes it of a text in another way than all or nothing; a ValueError is a reason to ask once more.
 
     Returns:
         The reply, or why there is none, and what asking cost.
@@ -116,7 +122,7 @@ def request(
     messages = [{"role": "system", "content": prompt.text}, {"role": "user", "content": content}]
     name = f"{prompt.name} {prompt.version}"
     spent = Spent(asker.model, prompt.version)
-    wrong, raw = "", ""
+    wrong, raw, cut = "", "", False
     for _ in range(2):
         try:
             answer = asker.ask(Question(purpose, owner, tuple(messages), form, name))
@@ -132,13 +138,14 @@ def request(
             output_tokens=spent.output_tokens + answer.output_tokens,
             cost_usd=spent.cost_usd + answer.cost_usd,
         )
-        raw = answer.text
+        raw, cut = answer.text, answer.cut
         try:
-            return parsed(raw, form), spent
+            return read(raw) if read else parsed(raw, form), spent
         except ValueError as error:
-            wrong = complaint(error)
-        again = f"This reply cannot be used: {wrong}. Send the corrected JSON alone."
-        messages += [{"role": "assistant", "content": raw[:_SHOWN_AGAIN]}, {"role": "user", "content": again}]
+            wrong = complaint(error, cut=cut)
+        messages += asked_again(raw, wrong, cut=cut)
+    if cut:
+        return Useless(REPLY_CUT, f"the reply was cut before its end: {TOO_LONG}", kept(raw)), spent
     return Useless(BAD_REPLY, f"the reply was not what was asked for, twice: {wrong}", kept(raw)), spent
 
 

@@ -36,13 +36,21 @@ class SessionsReport:
     tokens: int
     """read and written by the language model, in calls of this run"""
     embedding_tokens: int
-    cost_usd: float
+    cost_usd: float | None
+    """US dollars; None if a price is not known"""
     failures: tuple[Failure, ...]
     warnings: tuple[str, ...]
     """what was worked around"""
     decisions: tuple[Decision, ...] = ()
     """in the order in which they were made"""
+    outages: tuple[str, ...] = ()
+    """sources that a service failed, one line each: the run has failed, although what was good is published"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """Reason -> how many statements were refused, or replies quarantined, for it; the most frequent first."""
+        return reasons([each for each in self.decisions if each.kind in ("refused", "quarantined")])
 
     def as_json(self) -> dict[str, Any]:
         """The object that `parquetry sessions refresh --json` prints."""
@@ -56,9 +64,11 @@ class SessionsReport:
             "cached": self.cached,
             "tokens": self.tokens,
             "embedding_tokens": self.embedding_tokens,
-            "cost_usd": round(self.cost_usd, 6),
+            "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "failures": [failure_json(failure) for failure in self.failures],
+            "refusals": self.refusals,
             "warnings": list(self.warnings),
+            "outages": list(self.outages),
         }
 
 

@@ -75,5 +75,7 @@ class Place:
     """gitignore-style globs"""
     options: Mapping[str, Any] = field(default_factory=dict)
     """the table `[source.options]`, which every provider reads for itself: `sources.options.options_of`"""
+    inner: tuple[str, ...] = ()
+    """places within it that belong to other sources; what is listed there is left out, and links lead nowhere there"""
     corpus: Path | None = None
     """folder of the corpus if it is local, which no source may hold"""

@@ -19,7 +19,7 @@ from knowledge.sources.names import native
 
 SIDECAR = ".parquetry.toml"
 SHARED = "shared"
-"""the folder of the layout `agents` that everybody may see"""
+"""the folder of the layout `agents` that everybody may see whom the source allows"""
 _MAX_BYTES = 64 * 1024
 
 
@@ -42,7 +42,8 @@ class FolderAccess:
     Args:
         root: of the source.
         access: of documents for which nothing else is said.
-        agents: every folder of the root belongs to the user of its name, but for `shared`.
+        agents: every folder of the root belongs to the user of its name, but for `shared`; no file then shows more than
+            `access` does.
     """
 
     def __init__(self, root: Path, access: Access, *, agents: bool) -> None:
@@ -80,9 +81,7 @@ class FolderAccess:
             return error
 
     def _of_agent(self, folder: str, above: Access) -> Access:
-        if folder == SHARED:
-            return _without_leftovers(replace(above, visibility="public"))
-        return replace(above, visibility="individual", user_id=folder)
+        return above if folder == SHARED else replace(above, visibility="individual", user_id=folder)
 
     def _with_sidecar(self, folder: str, above: Access) -> Access:
         shown = f"{folder}/{SIDECAR}" if folder else SIDECAR
@@ -96,7 +95,20 @@ class FolderAccess:
             raise UnclearAccess(f"{shown}: {problems}") from error
         merged = replace(above, **sidecar.model_dump(exclude_none=True))
         _check(merged, sidecar, shown)
+        if self._agents:
+            self._check_narrower(merged, shown)
         return _without_leftovers(merged)
+
+    def _check_narrower(self, access: Access, shown: str) -> None:
+        """Agents write to their folders themselves: what they say must not undo what the settings say."""
+        allowed = self._access
+        if allowed.visibility == "organization" and (
+            access.visibility == "public" or (access.visibility == "organization" and access.org_id != allowed.org_id)
+        ):
+            raise UnclearAccess(
+                f"{shown}: it would show more than the source allows, which is organization {allowed.org_id}; "
+                "narrow it, or change the visibility of the source"
+            )
 
 
 def _way_to(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A folder on this machine."""
+"""A folder on this machine, or one file of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from knowledge import ids
+from knowledge.changes import within
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings_section import Section
@@ -33,7 +34,7 @@ class LocalOptions(Section):
 
     access: Literal["agents"] | None = Field(
         None,
-        description="`agents`: every folder of the root belongs to the user of its name, and `shared` to everybody.",
+        description="`agents`: every folder of the root belongs to the user of its name, but for `shared`.",
     )
 
 
@@ -48,8 +49,10 @@ class LocalSource:
         include: gitignore-style globs; empty for everything.
         exclude: gitignore-style globs, besides `selection.DEFAULT_EXCLUDES`; `!glob` takes one of those back.
         access: who may see the documents, where no `.parquetry.toml` says otherwise.
-        agents: every folder of the root belongs to the user of its name, and `shared` to everybody.
+        agents: every folder of the root belongs to the user of its name; `shared` is as `access` says.
         skip: a folder never entered: the corpus itself, when it stands inside the source.
+        alone: the one file of the folder that is a document; None for all of them.
+        inner: places within the source that belong to other sources: a link into one is not listed.
     """
 
     def __init__(
@@ -61,7 +64,10 @@ class LocalSource:
         skip: Path | None = None,
         *,
         agents: bool = False,
+        alone: str | None = None,
+        inner: Sequence[str] = (),
     ) -> None:
+        self._alone, self._inner = alone, inner
         self._root = Path(os.path.realpath(root))
         self._selection = Selection(include, exclude)
         self._access, self._agents = access or Access(), agents
@@ -70,6 +76,10 @@ class LocalSource:
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         self._check_root()
         prefix = prefix.rstrip("/")
+        if self._alone is not None:
+            if prefix not in ("", self._alone):
+                return
+            prefix = self._alone
         start = os.path.join(self._root, native(prefix)) if prefix else str(self._root)  # noqa: PTH118
         try:
             mode = os.lstat(start).st_mode
@@ -82,7 +92,7 @@ class LocalSource:
         if prefix and self._selection.leaves_out(prefix, folder=folder):
             raise SettingsError(
                 f"{printable(start)} is left out of source {printable(str(self._root))}: its include or exclude globs, "
-                "or the default excludes (hidden files and caches), do not let it in"
+                "or the default excludes (hidden files, caches, `build` and `dist`), do not let it in"
             )
         access = FolderAccess(self._root, self._access, agents=self._agents)
         yield from self._walk(prefix, start, access) if folder else self._listed(prefix, start, access)
@@ -132,6 +142,8 @@ class LocalSource:
                 if not self._inside(file):
                     return
                 place = printable(os.path.relpath(os.path.realpath(file), self._root))
+                if any(within(place, inner) for inner in self._inner):
+                    return
             status = os.stat(file)  # noqa: PTH116 - as in the whole scan: a Path for each file costs more than its stat
         except FileNotFoundError:
             return
@@ -189,13 +201,30 @@ class LocalSource:
 
 
 def open_local(place: Place) -> LocalSource:
-    """The folder at a path or `file://` URL.
+    """The folder or file at a path or `file://` URL.
 
     Raises:
-        SettingsError: it has options that a folder does not know.
+        SettingsError: it has options that a folder does not know, or that contradict its visibility.
     """
     agents = options_of(place, LocalOptions).access == "agents"
-    return LocalSource(local_path(place.uri), place.include, place.exclude, place.access, place.corpus, agents=agents)
+    if agents and place.access.visibility == "individual":
+        raise SettingsError(
+            f'source {place.name}: access = "agents" shows each folder to another user, and visibility = "individual" '
+            f"allows {place.access.user_id} alone; leave out one of them"
+        )
+    root, alone = Path(os.path.realpath(local_path(place.uri))), None
+    if root.is_file():
+        root, alone = root.parent, printable(root.name)
+    return LocalSource(
+        root,
+        place.include,
+        place.exclude,
+        place.access,
+        place.corpus,
+        agents=agents,
+        alone=alone,
+        inner=place.inner,
+    )
 
 
 def is_local(uri: str) -> bool:

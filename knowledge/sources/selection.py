@@ -9,7 +9,7 @@ import pathspec
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Source
 
-DEFAULT_EXCLUDES = (
+PAGE_EXCLUDES = (
     ".*",
     "__pycache__/",
     "node_modules/",
@@ -26,6 +26,8 @@ DEFAULT_EXCLUDES = (
 )
 """What a place holds that nobody means as a document: hidden files and folders, version control, caches, virtual
 environments, lock and backup files of editors, litter of operating systems."""
+DEFAULT_EXCLUDES = (*PAGE_EXCLUDES, "build/", "dist/")
+"""The same of files, where a program's own output is a copy of what stands elsewhere; of pages it is the original."""
 
 
 class Selection:
@@ -33,12 +35,15 @@ class Selection:
 
     Args:
         include: gitignore-style globs; empty for everything.
-        exclude: gitignore-style globs, besides `DEFAULT_EXCLUDES`; `!glob` takes one of those back.
+        exclude: gitignore-style globs, besides `defaults`; `!glob` takes one of those back.
+        defaults: what nobody means as a document.
     """
 
-    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self, include: Sequence[str] = (), exclude: Sequence[str] = (), defaults: Sequence[str] = DEFAULT_EXCLUDES
+    ) -> None:
         self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = pathspec.GitIgnoreSpec.from_lines([*DEFAULT_EXCLUDES, *exclude])
+        self._exclude = pathspec.GitIgnoreSpec.from_lines([*defaults, *exclude])
 
     def enters(self, folder: str) -> bool:
         """Whether a folder may hold anything that is wanted."""

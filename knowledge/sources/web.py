@@ -22,7 +22,7 @@ from knowledge.rate import host_of
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
-from knowledge.sources.selection import Selection
+from knowledge.sources.selection import PAGE_EXCLUDES, Selection
 from knowledge.threads import threads_of
 from knowledge.web.listings import Entry, Kind, entries_of, kind_of, unpacked
 from knowledge.web.names import path_of
@@ -110,7 +110,7 @@ class WebSource:
     def __init__(self, place: Place, options: WebOptions, roots: Sequence[httpx.URL], visitor: Visitor) -> None:
         self._name, self._access, self._options = place.name, place.access, options
         self._roots, self._visitor = roots, visitor
-        self._selection = Selection(place.include, place.exclude)
+        self._selection = Selection(place.include, place.exclude, PAGE_EXCLUDES)
         self._known: Mapping[str, DocumentRow] = {}
         self._lock = Lock()
         self._kept: dict[str, tuple[str, bytes]] = {}

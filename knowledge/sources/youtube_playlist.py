@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import TransientError
+from knowledge.plural import counted
 
 if TYPE_CHECKING:
     import requests
@@ -63,11 +64,11 @@ def videos_of_playlist(playlist: str, session: requests.Session) -> Iterator[str
         if page.token is None:
             break
         if key is None or version is None or page.token in tokens:
-            raise _not_understood(playlist, f"there is no way on after {len(seen)} videos")
+            raise _not_understood(playlist, f"there is no way on after {counted(len(seen), 'video')}")
         tokens.add(page.token)
         page = _next_page(session, key[1], version[1], page.token)
         if not page.videos:
-            raise _not_understood(playlist, f"it breaks off after {len(seen)} videos")
+            raise _not_understood(playlist, f"it breaks off after {counted(len(seen), 'video')}")
     if len(page.videos) >= _FULL_PAGE:
         raise _not_understood(playlist, f"it has {len(seen)} videos and perhaps more")
 

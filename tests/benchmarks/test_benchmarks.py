@@ -14,6 +14,8 @@ from benchmarks.orchestration import BATCHES, overhead
 from benchmarks.process_tree import measure
 from tests.files.pdf_writer import lines, write_pdf
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def pdfs(tmp_path: Path) -> Path:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.plans import main
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_plan_finds_what_is_new_or_changed(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from serving.eval_command import index_dataset
 from serving.progress import Silent
 from serving.service import Reader, SearchRequest
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "crane": "# Cranes\n\nThe cranes of the harbour lift crates, and crates are lifted by cranes all day.",
     "glue": "Glue is heated in a water bath. Order SR-2023-052 names the bath.",

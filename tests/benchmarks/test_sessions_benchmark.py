@@ -6,7 +6,11 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks.sessions import FILES, Trial, scripted_model, take
+
+pytestmark = pytest.mark.slow
 
 MONDAY = "We reset the staging database every Monday."
 

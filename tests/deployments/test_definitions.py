@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.definitions import deployments_of
+from deployments.definitions import check_deployments, deployments_of
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings, parse_settings
 
@@ -84,7 +84,7 @@ def test_form_of_an_on_demand_reindex_describes_every_field():
     schema = reindex._parameter_openapi_schema
     assert reindex.enforce_parameter_schema
     fields = schema.definitions["ReindexParameters"]["properties"]
-    assert set(fields) == {"namespace", "documents", "embeddings_only"}
+    assert set(fields) == {"namespace", "documents", "all", "embeddings_only"}
     assert all(field["title"] and field["description"] for field in fields.values())
     assert schema.definitions["ReindexParameters"]["additionalProperties"] is False
     assert {name: each["description"] for name, each in schema.properties.items()}.keys() == {
@@ -94,17 +94,19 @@ def test_form_of_an_on_demand_reindex_describes_every_field():
     }
 
 
-def test_schedule_that_is_no_cron_expression_is_refused_with_its_source():
-    with pytest.raises(SettingsError, match="source handbook: schedule 'hourly'"):
-        deployments_of(settings({"name": "handbook", "schedule": "hourly"}), None)
-
-
 @pytest.mark.parametrize(
     "names", [("a/b", "a b"), ("on-demand",)], ids=["sources-that-look-alike", "source-named-on-demand"]
 )
 def test_two_deployments_of_one_name_are_refused(names):
     with pytest.raises(SettingsError, match="deployments would be named refresh/"):
         deployments_of(settings(*({"name": name, "schedule": "0 * * * *"} for name in names)), None)
+
+
+def test_schedule_of_a_past_year_is_refused():
+    """Prefect's scheduler fails on it, for every deployment."""
+    past = settings({"name": "handbook", "schedule": "0 3 1 1 * 0 2020"})
+    with pytest.raises(SettingsError, match=r"source handbook: schedule '0 3 1 1 \* 0 2020' does not fire after"):
+        check_deployments(past)
 
 
 def test_without_a_settings_file_the_flows_take_the_default():

@@ -12,7 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deployments"
@@ -44,7 +47,8 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="documents", type="process"))
         prefect(prefect_api, "deploy", "--all", "--prefect-file", str(FOLDER / "prefect.yaml"))
-        for name in ("refresh/nightly", "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
+        nights = {"refresh/nightly": ["0 3 * * *"], "sessions/nightly": ["0 4 * * *"]}
+        for name in (*nights, "refresh/on-demand", "reindex/on-demand", "sessions/on-demand"):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
             flow = name.partition("/")[0]
@@ -53,9 +57,8 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
             assert found.global_concurrency_limit.limit == 1
             # No folder of the machine that deploys: the worker may run anywhere.
             assert found.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
-            nightly = name == "refresh/nightly"
-            assert found.concurrency_options.collision_strategy == ("CANCEL_NEW" if nightly else "ENQUEUE")
-            assert [schedule.schedule.cron for schedule in found.schedules] == (["0 3 * * *"] if nightly else [])
+            assert found.concurrency_options.collision_strategy == ("CANCEL_NEW" if name in nights else "ENQUEUE")
+            assert [schedule.schedule.cron for schedule in found.schedules] == nights.get(name, [])
 
 
 def test_entrypoints_are_flows_of_that_name():
@@ -66,6 +69,7 @@ def test_entrypoints_are_flows_of_that_name():
         flow = getattr(import_module(module), name)
         assert isinstance(flow, Flow)
         assert flow.name == name
+        assert "parquetry" in deployment["tags"], "notifications would miss its runs"
         assert set(deployment["parameters"]) <= set(flow.parameters.properties)
 
 

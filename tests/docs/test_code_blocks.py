@@ -8,6 +8,8 @@ from documentation import OWN_RULES, PAGES, ROOT, blocks_of
 
 from storage.connect import connect
 
+pytestmark = pytest.mark.slow
+
 RUN = [page for page in PAGES if page not in OWN_RULES and page != "docs/settings.md"]
 MAY_BE_EMPTY = "No rows if"
 """said in the paragraph before a query that finds faults or coincidences"""

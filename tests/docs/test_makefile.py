@@ -1,12 +1,13 @@
 """`make` installs when it has to and only then."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
-from documentation import ROOT
+from documentation import ROOT, text_of
 
 
 @pytest.fixture
@@ -17,8 +18,16 @@ def checkout(tmp_path):
     bin_folder = tmp_path / ".venv" / "bin"
     bin_folder.mkdir(parents=True)
     (bin_folder / "python").symlink_to(sys.executable)
+    _installed(tmp_path, '{"dir_info": {"editable": true}, "url": "file:///checkout"}')
     (tmp_path / ".venv" / ".installed").write_text(f"{tmp_path} {sys.version}\n", "utf-8")
     return tmp_path
+
+
+def _installed(checkout, origin):
+    """Parquetry in the environment, as pip notes where it came from."""
+    notes = checkout / ".venv" / "lib" / "python3.11" / "site-packages" / "parquetry-0.1.0.dist-info"
+    notes.mkdir(parents=True, exist_ok=True)
+    (notes / "direct_url.json").write_text(origin, "utf-8")
 
 
 def _would_install(checkout):
@@ -52,3 +61,43 @@ def test_changed_requirements_are_installed(checkout):
     later = (checkout / ".venv" / ".installed").stat().st_mtime + 60
     os.utime(checkout / "pyproject.toml", (later, later))
     assert _would_install(checkout)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        '{"dir_info": {}, "url": "file:///checkout"}',
+        '{"dir_info": {"editable": false}, "url": "file:///checkout"}',
+        '{"url":"file:///checkout","dir_info":{}}',
+    ],
+    ids=["pip", "pip-explicitly", "uv"],
+)
+def test_copy_of_the_code_in_the_environment_gives_way_to_the_checkout(checkout, origin):
+    """`pip install .` leaves a copy in the same environment, which tests ran instead of the code at hand."""
+    _installed(checkout, origin)
+    assert _would_install(checkout)
+
+
+def test_editable_install_by_uv_is_taken(checkout):
+    _installed(checkout, '{"url":"file:///checkout","dir_info":{"editable":true}}')
+    assert not _would_install(checkout)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/operators.md"])
+def test_pages_install_the_checkout_and_no_copy_of_it(page):
+    lines = re.findall(r"^.*pip install .*$", text_of(page), re.MULTILINE)
+    local = [line for line in lines if "'.[" in line]
+    assert local
+    assert [line for line in local if "--editable" not in line] == []
+
+
+def test_new_pins_are_installed_and_their_schedules_seen_to_fire(checkout):
+    """A release that broke Prefect's scheduler was pinned, and no test knew."""
+    done = subprocess.run(
+        ["make", "--dry-run", "constraints"], cwd=checkout, capture_output=True, text=True, check=True
+    )
+    # Under `make test` make says between which folders it goes.
+    *_, last = [line for line in done.stdout.splitlines() if not line.startswith("make[")]
+    assert "--output-file constraints.txt" in done.stdout
+    assert last.startswith(".venv/bin/pytest")
+    assert (ROOT / last.split()[-1]).is_file()

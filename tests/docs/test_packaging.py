@@ -4,10 +4,11 @@ import ast
 import re
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
+from importlib.metadata import packages_distributions, requires
 
 import pytest
 from documentation import ROOT
+from packaging.requirements import Requirement
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PACKAGES = ["knowledge", "storage", "tasks", "flows", "serving", "deployments"]
@@ -53,6 +54,22 @@ def test_every_requirement_is_pinned():
     ]
     wanted += [each for each in PROJECT["dependency-groups"]["dev"] if isinstance(each, str)]
     assert {_name(each) for each in wanted} <= pins
+
+
+def test_no_dependency_of_prefect_is_without_an_upper_bound():
+    """A release that nobody tried with Prefect broke its scheduler, and nothing but the server's log said so."""
+    bounded = {
+        requirement.name.lower().replace("_", "-")
+        for requirement in map(Requirement, [*PROJECT["project"]["dependencies"], *requires("prefect")])
+        if requirement.marker is None or "extra" not in str(requirement.marker)
+        if any(part.operator in ("<", "<=", "==", "~=") for part in requirement.specifier)
+    }
+    needed = [each for each in map(Requirement, requires("prefect")) if "extra" not in str(each.marker)]
+    assert len(needed) > 40
+    assert {each.name for each in needed} - bounded == set()
+    # Prefect bounds this one too high.
+    (sqlalchemy,) = [each for each in map(Requirement, PROJECT["project"]["dependencies"]) if each.name == "sqlalchemy"]
+    assert not sqlalchemy.specifier.contains("2.1.0")
 
 
 def test_every_folder_with_code_is_a_package():

@@ -20,6 +20,8 @@ from knowledge.settings import load_settings
 from storage.connect import connect
 from tests.docs.conftest import Desk
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/sql.md"
 SETTINGS = "examples/library.toml"
 RECIPES = [block for block in blocks_of(PAGE) if block.language == "sql"]

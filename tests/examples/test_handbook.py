@@ -16,6 +16,8 @@ from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
 from knowledge.settings import ExtractionSettings
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HANDBOOK = EXAMPLES / "handbook"
 CONTENT = EXAMPLES / "content"

@@ -140,3 +140,47 @@ def with_filled_field(content: bytes, value: str) -> bytes:
     out = BytesIO()
     writer.write(out)
     return out.getvalue()
+
+
+def with_attachments(content: bytes, names: Sequence[str]) -> bytes:
+    """The same file with small files embedded in it."""
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
+    for name in names:
+        writer.add_attachment(name, b"1,2")
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def with_pinned_file(content: bytes, name: str) -> bytes:
+    """The same file with another one pinned to its last page as an annotation."""
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject, TextStringObject
+
+    writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
+    page = writer.pages[-1]
+    stream = StreamObject()
+    stream.set_data(b"1,2")
+    stream[NameObject("/Type")] = NameObject("/EmbeddedFile")
+    file = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Filespec"),
+            NameObject("/F"): TextStringObject(name),
+            NameObject("/UF"): TextStringObject(name),
+            NameObject("/EF"): DictionaryObject({NameObject("/F"): writer._add_object(stream)}),
+        }
+    )
+    pin = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Annot"),
+            NameObject("/Subtype"): NameObject("/FileAttachment"),
+            NameObject("/Rect"): ArrayObject(map(FloatObject, (20, 20, 40, 40))),
+            NameObject("/FS"): writer._add_object(file),
+        }
+    )
+    page[NameObject("/Annots")] = ArrayObject([*page.get("/Annots", ()), writer._add_object(pin)])
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()

@@ -13,6 +13,8 @@ from serving.citations import cite
 from storage.filters import Caller, Filters
 from tests.servers.youtube import Video, YouTube
 
+pytestmark = pytest.mark.slow
+
 OAK = "The oak stands in hall two and is dried for nine weeks."
 ASH = "The ash is delivered on Mondays."
 

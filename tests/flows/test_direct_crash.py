@@ -18,6 +18,8 @@ from workshop import Workshop
 
 from storage.database import open_duckdb, sql_list
 
+pytestmark = pytest.mark.slow
+
 RUNNER = Path(__file__).parent / "crash_runner.py"
 BY_EVENT, BY_TIME, PARTS = 20, 12, 4
 SECTIONS = {

@@ -6,6 +6,8 @@ from servers.fault_proxy import FaultProxy
 
 from tasks import retries
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(4)
 """`python -m benchmarks.faults` runs 300"""
 

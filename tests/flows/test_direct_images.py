@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -52,4 +53,4 @@ def test_image_that_the_model_refuses_fails_alone(gallery):
 def test_descriptions_without_a_model_stop_with_what_to_set(gallery):
     with pytest.raises(SettingsError, match=r"set model in \[llm\]"):
         gallery.refresh()
-    assert gallery.lake.snapshot().version == 0
+    assert not Path(gallery.settings.corpus.root).exists()

@@ -6,11 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workshop import Workshop
 
 from serving.service import SearchRequest
+
+pytestmark = pytest.mark.slow
 
 QUERIES = ("days of leave", "the planer in hall two", "oak and beech", "who signs an order")
 WORDS = ("leave", "oak", "beech", "planer", "hall", "order", "sign", "days", "Monday", "blade", "glue", "two")

@@ -18,6 +18,8 @@ from storage.lake import Lake
 from tasks import retries
 from tasks.engine import DirectEngine
 
+pytestmark = pytest.mark.slow
+
 DOWN = TransientError("unreachable", "no answer")
 
 

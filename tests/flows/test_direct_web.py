@@ -12,6 +12,8 @@ from storage.lake import Lake
 from tasks import retries
 from tasks.engine import DirectEngine
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {"holidays": "Thirty days of holiday in a year.", "travel": "Trains before planes.", "pay": "Paid on the 25th."}
 
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from datetime import datetime
 
 import pytest
+import shelf_source
 from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
+from shelf_source import SHELVES, ShelfSource
 
 from flows.composition import Request as RefreshRequest
 from flows.composition import reindex_request
 from flows.parameters import RefreshParameters, ReindexParameters
 from flows.refresh import refresh, reindex, run_request
-from knowledge.errors import RefusedError, SettingsError
+from knowledge.errors import OutageError, RefusedError, SettingsError
 from knowledge.report import RunReport
+from knowledge.settings import parse_settings
+from knowledge.sources import providers
 from serving.progress import Silent
-from tasks import prefect_engine
+from storage.lake import Lake
+from tasks import prefect_engine, reading_progress
 from tasks.run import Cancelled
 
 
@@ -147,16 +153,47 @@ def test_failure_that_does_not_pass_costs_its_batch_alone(library, records, line
     assert any(message.startswith("batch ") and "failed" in message for message in lines.messages)
 
 
-def test_failure_that_concerns_the_whole_run_is_not_tried_again(library, records):
+def test_service_that_turns_the_account_away_is_not_tried_again_and_fails_the_run(library, records):
     with EmbeddingServer(Service(refusals=1000, status=401)) as server:
         embedded_by(library, server)
-        with pytest.raises(SettingsError):
-            run(library)
+        report = run(library)
         assert sum(any("walnut" in text for text in request.inputs) for request in server.requests) == 1
     flow_run = records.flow_run(root(library))
     assert flow_run.state.is_failed()
+    assert "(service-refused: " in flow_run.state.message
     assert "not now" in flow_run.state.message
-    assert library.lake.snapshot().version == 0
+    assert (len(report.outages), report.version, library.lake.snapshot().version) == (1, 1, 1)
+
+
+@pytest.mark.slow
+def test_outage_fails_the_flow_run_with_its_report_and_publishes_what_is_good(library, records, lines):
+    with EmbeddingServer(lambda _: refusal(503, "closed")) as server:
+        embedded_by(library, server)
+        report = run(library)
+    (outage,) = report.outages
+    assert "source docs: the embedding service failed 6 of 6 documents (service-failed: " in outage
+    flow_run = records.flow_run(root(library))
+    assert flow_run.state.is_failed()
+    assert outage in flow_run.state.message
+    assert f"failed: {outage}" in lines.messages
+    artifacts = records.artifacts(flow_run)
+    assert f"**Failed:** {outage}" in artifacts["refresh-report-default"]
+    assert len(json.loads(artifacts["refresh-failures-default"])) == 6
+    with library.reader().connection as connection:
+        assert connection.execute("SELECT status, error, skipped FROM runs").fetchall() == [("failed", outage, 0)]
+
+
+@pytest.mark.slow
+def test_outage_in_a_deployment_is_raised(library, tmp_path, records):
+    with EmbeddingServer(lambda _: refusal(503, "closed")) as server:
+        file = tmp_path / "parquetry.toml"
+        file.write_text(
+            f'[corpus]\nroot = "{root(library)}"\nembedder = "openai:m"\n[extraction]\nworkers = 1\n'
+            f'[embedding]\nbase_url = "{server.url}"\napi_key = "x"\nattempts = 1\ndimension = 8\n'
+            f'[[source]]\nname = "docs"\nuri = "{library.folder}"\n'
+        )
+        with pytest.raises(OutageError, match="the embedding service failed 6 of 6 documents"):
+            refresh(config=str(file))
 
 
 class CancelsAfterOneBatch(Silent):
@@ -172,6 +209,31 @@ class CancelsAfterOneBatch(Silent):
         if not self.batches:
             self.records.client.set_flow_run_state(self.records.flow_run(self.corpus).id, Cancelling())
         self.batches += 1
+
+
+def test_document_that_takes_long_is_named_in_the_log_before_it_is_read(tmp_path, records, lines, monkeypatch):
+    monkeypatch.setattr(reading_progress, "LONG_SECONDS", 0.0)
+    monkeypatch.setitem(providers.BUILT_IN, "shelf", f"{shelf_source.__name__}:open_shelf")
+    shelf, told = ShelfSource(**{"handbook__md": "Count twice."}), threading.Event()
+    monkeypatch.setitem(SHELVES, "slow", shelf)
+
+    class Hears(Silent):
+        read = 0
+
+        def document_read(self):
+            assert told.is_set()
+            self.read += 1
+
+        def document_slow(self, slow):
+            told.set()
+
+    shelf.before_fetch = lambda _: told.wait(60) or pytest.fail("nobody was told")
+    corpus, source = {"root": str(tmp_path / "corpus")}, {"name": "docs", "uri": "shelf://slow"}
+    hears = Hears()
+    settings = parse_settings({"corpus": corpus, "source": [source], "extraction": {"workers": 1}}, "test")
+    report = run_request(RefreshRequest(settings), hears)
+    assert (report.documents.added, hears.read) == (1, 1)
+    assert any(re.fullmatch(r"reading handbook\.md \(\d+ s\)", message) for message in lines.messages)
 
 
 def test_cancelled_run_publishes_nothing_and_ends_as_cancelled(library, records):
@@ -192,7 +254,8 @@ def test_refused_source_fails_the_flow_run_with_what_to_do(library, records):
     report = run(library)
     assert len(report.refused) == 1
     latest = records.flow_runs(root(library))[0]
-    assert latest.state.is_failed()
+    # A failed run under a name of its own, which automations tell apart.
+    assert (latest.state.type.value, latest.state.name) == ("FAILED", "Refused")
     assert "allow" in latest.state.message
     assert "**Refused:**" in records.artifacts(latest)["refresh-report-default"]
     assert run(library, allow_removals=True).documents.removed == 4
@@ -232,11 +295,37 @@ def test_refusal_in_a_deployment_is_raised(library, tmp_path, records):
         refresh(config=file)
 
 
+def test_budget_ends_the_flow_run_as_refused(library, records):
+    library.sections["corpus"] = {"embedder": "openai:m"}
+    library.sections["embedding"] = {"base_url": "http://127.0.0.1:9/v1", "price_per_million_tokens": 1000.0}
+    library.sections["embedding"] |= {"dimension": 8, "api_key": "x"}
+    library.sections["refresh"] |= {"budget_usd": 0.000001}
+    with pytest.raises(RefusedError, match="budget"):
+        run(library)
+    state = records.flow_run(root(library)).state
+    assert (state.type.value, state.name) == ("FAILED", "Refused")
+    assert "budget" in state.message
+    assert not Lake.exists(root(library)), "a first run that comes to nothing leaves no corpus"
+
+
+def test_reindex_of_a_deployment_has_to_say_what(library, tmp_path, records):
+    """Without a word it would rebuild everything, as one click in the UI."""
+    file = write_settings(library, tmp_path)
+    refresh(config=file)
+    with pytest.raises(SettingsError, match=r'"documents" or "all": true, and neither is given; nothing was done'):
+        reindex(config=file)
+    with pytest.raises(SettingsError, match="and both are given"):
+        reindex(ReindexParameters(documents=["0.md"], all=True), config=file)
+    assert library.lake.snapshot().version == 1
+    assert reindex(ReindexParameters(all=True), config=file)["documents"]["changed"] == 6
+
+
 def test_run_names_tell_what_the_run_is_about():
     assert RefreshParameters().subject() == "all"
     assert RefreshParameters(namespace="hr").subject() == "hr"
     assert RefreshParameters(targets=["./docs/people/"]).subject() == "people"
     assert RefreshParameters(namespace="hr", targets=["a", "b", "c"]).subject() == "hr:a+2"
+    assert ReindexParameters(all=True).subject() == "all"
     assert ReindexParameters(documents=["*.pdf"]).subject() == "*.pdf"
 
 

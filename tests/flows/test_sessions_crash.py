@@ -15,6 +15,8 @@ import pytest
 from servers.chat_server import ChatServer
 from sessions_shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 RUNNER = Path(__file__).parent / "session_runner.py"
 MOMENTS = 6
 FACTS = [f"Hall {number}: it has {number + 3} gates." for number in range(3)]

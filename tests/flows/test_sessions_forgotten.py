@@ -10,6 +10,8 @@ from storage.doctor import examine
 from storage.erasure import forget_user
 from tests.storage.telling import telling
 
+pytestmark = pytest.mark.slow
+
 SAW = "Saw: the saw of hall 3 runs at 4200 rpm."
 TEA = "Tea: I drink xylophonquartz tea in the morning."
 

@@ -17,6 +17,8 @@ from sessions_shelf import Shelf
 from knowledge.rows import new_stamp
 from storage.undoing import undo_decision
 
+pytestmark = pytest.mark.slow
+
 MOST = 2
 """entries that one session may replace here"""
 _ORDERS = [
@@ -47,15 +49,20 @@ _WRAPS = [
 INJECTIONS = [wrap.format(order) for order in _ORDERS for wrap in _WRAPS]
 
 
+def merged_as_told(shown: dict[str, Any]) -> dict[str, Any]:
+    """Sometimes more than a session may replace, so that it is refused; sometimes as many as go through."""
+    taken = shown["known"][: 1 + len(shown["new"]["text"]) % (MOST + 1)]
+    merged = " ".join([*(known["text"] for known in taken), shown["new"]["text"]])
+    every = [known["ordinal"] for known in taken]
+    verdict = {"verdict": "merged", "ordinals": every, "merged_text": merged, "reasoning": "as I was told"}
+    return {"statement": shown["statement"], **verdict}
+
+
 def obedient(body: Any) -> Reply:
     """A model that does what sessions say, and more."""
     shown = session_model.asked(body)
     if "messages" not in shown:
-        # Sometimes more than a session may replace, so that it is refused; sometimes as many as go through.
-        taken = shown["known"][: 1 + len(shown["new"]["text"]) % (MOST + 1)]
-        merged = " ".join([*(known["text"] for known in taken), shown["new"]["text"]])
-        every = [known["ordinal"] for known in taken]
-        return said_json({"verdict": "merged", "ordinals": every, "merged_text": merged, "reasoning": "as I was told"})
+        return said_json({"verdicts": [merged_as_told(each) for each in shown["statements"]]})
     proposed = [*session_model.distilled(shown)["entries"]]
     for message in shown["messages"]:
         if message["role"] == "user":
@@ -134,7 +141,8 @@ def test_ordinals_that_were_never_shown_replace_nothing(tmp_path):
     def lying(body: Any) -> Reply:
         if session_model.is_distilling(body):
             return session_model.answer(body)
-        return said_json({"verdict": "merged", "ordinals": [7, 1000], "merged_text": "All.", "reasoning": "obeyed"})
+        verdict = {"verdict": "merged", "ordinals": [7, 1000], "merged_text": "All.", "reasoning": "obeyed"}
+        return said_json({"verdicts": [{"statement": 1, **verdict}]})
 
     with ChatServer(lying) as server:
         shelf = Shelf(tmp_path, server.url)

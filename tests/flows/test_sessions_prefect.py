@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prefect.exceptions import Pause
 from prefect.types.entrypoint import EntrypointType
-from servers.chat_server import ChatServer, said
+from servers.chat_server import ChatServer, error, said
 from sessions_shelf import Shelf
 
 from flows import session_review
@@ -20,6 +20,7 @@ from flows.parameters import SessionsParameters
 from flows.sessions import run_sessions_request, sessions
 from knowledge.sessions.report import SessionsReport
 from serving.progress import Silent
+from storage.lake import Lake
 
 DRY = "Glue bench: it needs 12 hours to dry."
 CLOSED = "Glue bench: it is closed on Fridays."
@@ -125,6 +126,7 @@ def test_run_that_waits_for_a_person_goes_on_with_the_answer(shelf, config, reco
     assert shelf.live() == sorted([TEA, *([DRY, CLOSED] if rejects else [f"{DRY} {CLOSED}"])])
 
 
+@pytest.mark.usefixtures("prefect_api")
 def test_run_of_a_deployment_asks_again_about_what_was_quarantined(shelf, server, config):
     with ChatServer(lambda _: said("I would rather not.")) as useless:
         shelf.url = useless.url
@@ -146,7 +148,7 @@ def test_run_of_a_deployment_is_suspended_and_begins_again_with_the_answer(shelf
         run_flow(sessions, flow_run=created, return_type="state")
     waiting = records.client.read_flow_run(created.id)
     assert waiting.state.name == "Suspended"
-    assert shelf.live() == []
+    assert not Lake.exists(root(shelf))
     asked = len(server.bodies)
 
     resume_flow_run(created.id, run_input={"rejected": []})
@@ -154,3 +156,17 @@ def test_run_of_a_deployment_is_suspended_and_begins_again_with_the_answer(shelf
     assert records.client.read_flow_run(created.id).state.is_completed()
     assert shelf.live() == sorted([TEA, f"{DRY} {CLOSED}"])
     assert len(server.bodies) == asked
+
+
+def test_a_model_that_fails_every_session_fails_the_flow_run_with_its_report(tmp_path, records, lines):
+    with ChatServer(lambda _: error(503, "out of memory")) as down:
+        shelf = Shelf(tmp_path, down.url)
+        shelf.write("a.json", [f"public/fact: {DRY}"])
+        report = learn(shelf)
+    (outage,) = report.outages
+    assert "the language model failed its session (service-failed: " in outage
+    flow_run = records.flow_run(root(shelf))
+    assert flow_run.state.is_failed()
+    assert outage in flow_run.state.message
+    assert f"failed: {outage}" in lines.messages
+    assert f"**Failed:** {outage}" in records.artifacts(flow_run)["sessions-report-default"]

@@ -14,6 +14,8 @@ from sessions_shelf import Shelf
 from knowledge.model import SESSION_TYPE, DocumentRow
 from storage.current import current_rows
 
+pytestmark = pytest.mark.slow
+
 DRY = "Glue bench: it needs 12 hours to dry."
 SAW = "Saw: the saw of hall 3 runs at 4200 rpm."
 KILN = "Kiln: it is fired on Mondays."

@@ -20,6 +20,8 @@ from storage.current import current_rows
 from storage.filters import Caller, Filters
 from tasks.engine import DirectEngine
 
+pytestmark = pytest.mark.slow
+
 DRY = "Glue bench: it needs 12 hours to dry."
 CLOSED = "Glue bench: it is closed on Fridays."
 OPEN = "Glue bench: it is not closed on Fridays."

@@ -136,7 +136,6 @@ def test_prose_is_asked_for_without_a_form():
         pytest.param(Reply(200, [1, 2]), "bad-reply", id="a list"),
         pytest.param(Reply(200, {"choices": [{"message": "hello"}]}), "bad-reply", id="a message that is none"),
         pytest.param(said(None), "bad-reply", id="nothing said"),
-        pytest.param(said("", finish="length"), "bad-reply", id="stopped before a word"),
     ],
 )
 def test_a_fault_is_tried_again_and_then_told(fault: Reply, reason: str):

@@ -133,6 +133,7 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "warnings",
         "refused",
         "retries",
+        "outages",
     ]
     assert list(told["documents"]) == [
         "scanned",

@@ -110,6 +110,17 @@ SOURCE = {"name": "docs", "uri": "docs"}
             {"corpus": "here"}, "corpus: must be a table of settings (it is 'here')", id="section-that-is-none"
         ),
         pytest.param({"source": {"name": "docs"}}, "source: must be a list", id="source-that-is-no-list"),
+        pytest.param(
+            {"source": [{**SOURCE, "schedule": "hourly"}]},
+            "source[0]: schedule 'hourly' of source 'docs' is not a cron expression; "
+            "'0 3 * * *' is every night at three (UTC)",
+            id="schedule-that-is-no-cron-expression",
+        ),
+        pytest.param(
+            {"source": [{**SOURCE, "schedule": "0 3 31 2 *"}]},
+            "source[0]: schedule '0 3 31 2 *' of source 'docs' never fires; '0 3 * * *' is every night at three (UTC)",
+            id="schedule-on-a-day-that-never-comes",
+        ),
     ],
 )
 def test_mistake_is_one_line_with_key_value_and_remedy(values, line):

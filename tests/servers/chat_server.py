@@ -46,6 +46,11 @@ def said(
     return Reply(200, body)
 
 
+def said_too_long(text: str | None) -> Reply:
+    """A reply that reached its limit of tokens."""
+    return said(text, finish="length")
+
+
 def said_json(value: Any, *, tokens: tuple[int, int] = (120, 9)) -> Reply:
     """A correct reply of an assistant that speaks JSON."""
     return said(json.dumps(value), tokens=tokens)
@@ -92,6 +97,20 @@ def without_schemas(rule: Rule, forms: Sequence[str] = ("json_schema",), status:
     def answer(body: Any) -> Reply | None:
         form = body.get("response_format", {}).get("type")
         return error(status, f"response_format {form} is not supported") if form in forms else rule(body)
+
+    return answer
+
+
+def with_caps(rule: Rule, names: Sequence[str], largest: int = 100_000) -> Rule:
+    """The rule at a service that knows these parameters for the length of a reply alone, up to a largest value."""
+
+    def answer(body: Any) -> Reply | None:
+        for name in ("max_tokens", "max_completion_tokens"):
+            if name in body and name not in names:
+                return error(400, f"Unsupported parameter: '{name}' is not supported with this model.")
+            if body.get(name, 0) > largest:
+                return error(400, f"'{name}' is too large: {body[name]}; {largest} tokens are left of the context")
+        return rule(body)
 
     return answer
 

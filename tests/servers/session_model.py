@@ -43,6 +43,11 @@ def distilled(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(shown: dict[str, Any]) -> dict[str, Any]:
+    """What becomes of statements."""
+    return {"verdicts": [{"statement": each["statement"], **judged(each)} for each in shown["statements"]]}
+
+
+def judged(shown: dict[str, Any]) -> dict[str, Any]:
     """What becomes of a statement."""
     new = shown["new"]["text"]
     for known in shown["known"]:

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 _CONTROL = "/-/control"
+_CODES = {403: "AccessDenied", 409: "ConditionalRequestConflict", 412: "PreconditionFailed", 501: "NotImplemented"}
 
 
 class SmallS3:
@@ -208,9 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.answer(206, content[first : last + 1], headers, with_content=with_content)
 
     def refuse(self, status, code=None):
-        code = code or {412: "PreconditionFailed", 409: "ConditionalRequestConflict", 501: "NotImplemented"}.get(
-            status, "InternalError"
-        )
+        code = code or _CODES.get(status, "InternalError")
         self.answer(status, f"<Error><Code>{code}</Code><Message>{code} here</Message></Error>".encode())
 
     def answer(self, status, content=b"", headers=None, *, with_content=True):

@@ -10,6 +10,7 @@ def hit(text="One. Two.", start=0, index=0, score=0.5, scores=None, **columns):
         "chunk_id": f"{columns.get('document_id', 'd')}-chunk-{index}",
         "document_id": "d",
         "uri": "file:///docs/leave.pdf",
+        "path": "people/leave.pdf",
         "filename": "leave.pdf",
         "title": "Leave",
         "namespace": "default",

@@ -6,6 +6,8 @@ import sys
 import pytest
 from program import found, settle
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def typed(monkeypatch):

@@ -18,6 +18,8 @@ def test_citation_tells_source_place_and_the_sentence_with_its_span():
         "span": [100, 152],
         "snippet": "Thirty days of holiday.",
         "snippet_span": [114, 137],
+        "header": None,
+        "header_span": None,
     }
 
 

@@ -12,6 +12,8 @@ from tests.serving.conftest import Result
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 ACME = Access("organization", org_id="acme")
 ADA = Access("individual", user_id="ada")
 STAGING = entry("The staging database is reset every Monday.", ACME)
@@ -94,7 +96,7 @@ def test_entries_are_listed_with_who_sees_them_and_what_they_contradict(known):
     [
         pytest.param(["--kind", "preference"], {TABLES.text}, id="kind"),
         pytest.param(["--contains", "STAGING database"], {NEVER.text}, id="contains"),
-        pytest.param(["--namespace", "other"], set(), id="namespace"),
+        pytest.param(["--namespace", "default"], {BOTH.text, NEVER.text, TABLES.text}, id="namespace"),
         pytest.param(["--user", "ada"], {TABLES.text}, id="user"),
         pytest.param(["--org", "acme"], {BOTH.text, NEVER.text}, id="organization"),
         pytest.param(["--user", "eve"], set(), id="stranger"),
@@ -266,10 +268,10 @@ def test_recency_halves_what_is_old_and_states_it(known):
 
 def test_deleted_namespace_takes_its_entries_and_a_restored_version_brings_them_back(known):
     gone = known("namespaces", "delete", "default", "--yes")
-    assert gone.stdout.startswith("Removed 1 documents and 3 entries of default.")
+    assert gone.stdout.startswith("Removed 1 document and 3 entries of default.")
     assert texts(known("entries", "--json")) == set()
     back = known("restore", "--version", 2)
-    assert "1 documents are as they were at version 2, 0 were not there and left.\n" in back.stdout
+    assert "1 document is as it was at version 2, 0 were not there and left.\n" in back.stdout
     assert "3 entries are as they were then, 0 were not there and left.\n" in back.stdout
     assert texts(known("entries", "--json")) == {STAGING.text, PUSHING.text, TABLES.text}
     assert known("doctor").code == 0

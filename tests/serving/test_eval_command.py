@@ -5,6 +5,8 @@ import tempfile
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 KEYS = ["dataset", "mode", "documents", "queries", "ndcg@10", "recall@100", "mrr@10", "seconds_index", "ms_per_query"]
 MODES = ["hybrid", "vector", "text"]
 DOCUMENTS = [
@@ -104,8 +106,8 @@ def test_people_get_a_table_and_are_told_what_cannot_be_found(desk, dataset):
     assert done.stdout.splitlines()[0].split() == KEYS
     assert [line.split()[1] for line in done.stdout.splitlines()[2:]] == MODES
     assert done.stderr.splitlines() == [
-        "1 documents have no text and cannot be found.",
-        "1 relevant documents are not in corpus.jsonl and count as missed.",
+        "1 document has no text and cannot be found.",
+        "Not in corpus.jsonl, and counted as missed: 1 relevant document.",
     ]
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from tests.serving.program import command, found
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def owned(desk):

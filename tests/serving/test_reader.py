@@ -13,6 +13,8 @@ from serving.service import Reader, SearchRequest
 from storage.filters import Caller, Filters
 from tests.servers.embedding_server import EmbeddingServer
 
+pytestmark = pytest.mark.slow
+
 OAK = SearchRequest("oak", "text", filters=Filters(caller=Caller("ada")))
 
 

@@ -4,9 +4,12 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import pytest
 from program import COUNTS, found, settle
 
 from knowledge.settings import load_settings
+
+pytestmark = pytest.mark.slow
 
 
 def test_init_writes_a_file_that_loads_and_never_writes_over_one(desk):
@@ -18,6 +21,16 @@ def test_init_writes_a_file_that_loads_and_never_writes_over_one(desk):
     again = desk("init", "new.toml")
     assert (again.code, again.complaint) == (2, "new.toml exists already; edit it, or name another file")
     assert desk("init", "nowhere/new.toml").complaint == "nowhere/new.toml cannot be written: No such file or directory"
+
+
+def test_init_of_a_file_that_exists_tells_what_is_wrong_in_it(desk):
+    """Its reader edits it next, and would meet the mistake later."""
+    file = desk.folder / "new.toml"
+    file.write_text('[[source]]\nname = "a"\nuri = "docs"\nschedule = "nightly"\n')
+    told = desk("init", "new.toml")
+    assert told.code == 2
+    assert told.complaint.startswith("new.toml: source[0]: schedule 'nightly' of source 'a' is not a cron expression")
+    assert "nightly" in file.read_text()
 
 
 # --- refresh and plan
@@ -125,7 +138,7 @@ def test_guard_ends_with_3_and_keeps_everything(desk):
 
 
 def test_reindex_needs_to_know_what(desk):
-    assert desk("reindex", "--direct").complaint == "name the documents to reindex, or give --all"
+    assert desk("reindex", "--direct").complaint == "name the documents to reindex, or give --all for every document"
     assert desk("reindex", "--direct", "--all", "oak.txt").code == 2
     told = desk("reindex", "--direct", "nothing.md")
     assert (told.code, "is named 'nothing.md'; `parquetry documents` lists them" in told.complaint) == (2, True)
@@ -165,7 +178,7 @@ def test_removed_document_leaves_comes_back_with_restore_and_with_refresh(desk):
 
 def test_restore_of_what_is_there_says_so(desk):
     assert "nothing to restore" in desk("restore", "--version", 2).stdout
-    assert desk("restore", "--version", 1).stdout.startswith("1 documents are as they were at version 1, 0 ")
+    assert desk("restore", "--version", 1).stdout.startswith("1 document is as it was at version 1, 0 ")
 
 
 def test_doctor_ends_with_1_where_something_is_broken(desk):
@@ -175,7 +188,7 @@ def test_doctor_ends_with_1_where_something_is_broken(desk):
     next((desk.folder / "corpus" / "chunks").glob("*.parquet")).unlink()
     broken = desk("doctor")
     assert broken.code == 1
-    assert "problem missing-file: 1 files of chunks are gone" in broken.stdout
+    assert "problem missing-file: files of chunks are gone (1)" in broken.stdout
     assert "is damaged" in broken.stdout
     told = desk("doctor", "--json")
     assert (told.code, told.json["healthy"]) == (1, False)

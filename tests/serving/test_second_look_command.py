@@ -12,6 +12,8 @@ from serving.service import SearchRequest
 from tests.knowledge.rerank.tiny_cross_encoder import build_folder, probability
 from tests.servers.chat_server import ChatServer, said
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     "a.md": "walnut lunch walnut lunch",
     "b.md": "walnut walnut walnut menu",
@@ -142,10 +144,11 @@ def test_what_a_reranker_lacks_is_one_line(kilns, rerank, message):
 
 
 def test_diversified_results_say_the_same_thing_once(kilns):
-    """Two documents are equal; without the option both are among the best."""
-    plain = [each["text"] for each in results(kilns, "walnut lunch", "-k", 2, "--mode", "vector")]
+    """Two documents are equal; where duplicates are asked for, both are among the best."""
+    asked = ("walnut lunch", "-k", 2, "--mode", "vector", "--duplicates")
+    plain = [each["text"] for each in results(kilns, *asked)]
     assert plain == ["walnut lunch walnut lunch"] * 2
-    found = results(kilns, "walnut lunch", "-k", 2, "--mode", "vector", "--diversify")
+    found = results(kilns, *asked, "--diversify")
     assert found[0]["text"] == plain[0] != found[1]["text"]
 
 

@@ -8,8 +8,8 @@ from serving.snippets import LONGEST_SNIPPET, snippets
 
 
 def quoted(query, text, headings=(), language="english"):
-    ((start, end),) = snippets(query, [text], [headings], language)
-    return text[start:end]
+    (found,) = snippets(query, [text], [headings], language)
+    return text[slice(*found.span)]
 
 
 LEAVE = "# Parental leave\n\nParental leave is 26 weeks at full pay. Tell your manager early. It may be split in two."
@@ -42,8 +42,8 @@ def test_heading_is_known_without_a_mark():
 
 def test_rarest_word_decides():
     texts = ["Oak is hard. The report SR-77 says so.", "Oak is heavy. Oak is brown.", "Oak burns."]
-    (start, end), *_ = snippets("oak SR-77", texts, [()] * 3, "english")
-    assert texts[0][start:end] == "The report SR-77 says so."
+    first, *_ = snippets("oak SR-77", texts, [()] * 3, "english")
+    assert texts[0][slice(*first.span)] == "The report SR-77 says so."
 
 
 def test_inflections_are_those_of_the_language():
@@ -61,6 +61,42 @@ def test_text_without_spaces_is_compared_by_pairs_of_characters():
 def test_row_of_a_table_is_quoted_alone():
     table = "| name | price |\n|---|---|\n| oak | 640 |\n| elm | 700 |"
     assert quoted("how much is elm", table) == "| elm | 700 |"
+
+
+TABLE = (
+    "| name | price | stock |\n| --- | --- | --- |\n| oak | 640 | 12 |\n| elm | 700 | 3 |\n| price list oak | 1 | 0 |"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("price of elm", "| elm | 700 | 3 |", id="row-and-column"),
+        pytest.param("which one costs 640", "| oak | 640 | 12 |", id="number"),
+        pytest.param("price and stock", "| price list oak | 1 | 0 |", id="columns-are-no-answer"),
+        pytest.param("stock", "| oak | 640 | 12 |", id="column-alone"),
+    ],
+)
+def test_row_is_quoted_with_the_names_of_its_columns(query, expected):
+    text = f"Prices of 2031.\n\n{TABLE}\n\nDelivered flat."
+    (found,) = snippets(query, [text], [()], "english")
+    assert text[slice(*found.span)] == expected
+    assert text[slice(*found.header)] == "| name | price | stock |"
+
+
+def test_sentence_beside_a_table_has_no_column_names():
+    (found,) = snippets("delivered flat", [f"{TABLE}\n\nDelivered flat."], [()], "english")
+    assert found.header is None
+
+
+def test_long_row_is_quoted_whole():
+    """A part of it would stand under the wrong columns."""
+    row = f"| oak | {'very long remark ' * 40}| 640 |"
+    (found,) = snippets("oak", [f"| name | remark | price |\n|---|---|---|\n{row}"], [()], "english")
+    assert found.span[1] - found.span[0] == len(row) > LONGEST_SNIPPET
+    long = row.replace("remark", "remark " * 20)
+    (found,) = snippets("oak", [f"| name | remark | price |\n|---|---|---|\n{long}"], [()], "english")
+    assert found.span[1] - found.span[0] <= LONGEST_SNIPPET
 
 
 def test_long_sentence_is_cut_around_the_words_between_words():
@@ -89,7 +125,7 @@ def test_long_monotonous_text_takes_no_time_to_speak_of(text):
 def test_snippet_is_a_part_of_its_text(texts, query):
     found = snippets(query, texts, [["oak"]] * len(texts), "english")
     assert len(found) == len(texts)
-    for text, (start, end) in zip(texts, found, strict=True):
+    for text, (start, end) in zip(texts, [each.span for each in found], strict=True):
         assert 0 <= start <= end <= len(text)
         assert end - start <= LONGEST_SNIPPET
         assert text[start:end] == text[start:end].strip()

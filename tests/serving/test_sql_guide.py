@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from storage.database import open_duckdb
+from storage.layout import TABLES
+
 VIEWS = [
-    "chunks", "decisions", "document_history", "documents", "entries", "entry_history", "failures", "published", "runs",
-    "searches", "sessions", "texts",
+    "chunks", "decisions", "document_history", "documents", "entries", "entry_history", "failures", "notes",
+    "published", "runs", "searches", "sessions", "texts",
 ]  # fmt: skip
 
 
@@ -67,3 +70,18 @@ def test_json_names_the_index_file_of_a_version_that_has_one(desk):
     assert told["index"].endswith(f"index-{told['version']}.duckdb")
     assert desk("sql", "--version", 0, "--json").json["index"] is None
     assert "duckdb -readonly" not in desk("sql", "--version", 0).stdout
+
+
+def test_json_has_the_tables_the_files_and_the_queries_for_other_engines(desk):
+    """As `docs/raw-tables.md` says."""
+    told = desk("sql", "--json").json
+    assert list(told) == ["version", "tables", "files", "queries", "index"]
+    assert set(told["tables"]) == set(told["files"]) == set(TABLES)
+    for table, files in told["files"].items():
+        assert all(Path(file).parent == Path(told["tables"][table]) for file in files)
+    with open_duckdb() as connection:
+        for name in ("documents", "chunks"):
+            connection.execute(f"CREATE VIEW {name} AS FROM read_parquet({told['files'][name]!r})")
+        for name, statement in told["queries"].items():
+            ((shown,),) = desk("sql", f"SELECT count(*) FROM {name}", "--json").json["rows"]
+            assert connection.execute(f"SELECT count(*) FROM ({statement})").fetchall() == [(shown,)]

@@ -12,7 +12,9 @@ from program import command
 from knowledge.settings import parse_settings
 from knowledge.sources.registry import scopes_of
 from knowledge.sources.selection import Selection
-from serving.watch_command import Watched
+from serving.watch_command import Watched, _watched
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = """
 [corpus]
@@ -150,6 +152,26 @@ def test_change_concerns_a_source_or_not(tmp_path, path, concerned):
     (scope,) = scopes_of(settings, ())
     watched = Watched(scope, tmp_path, Selection((), ["drafts/"]), tmp_path / "corpus")
     assert watched.concerns(str(Path(tmp_path / path).absolute()) if ".." not in path else "/elsewhere.md") is concerned
+
+
+@pytest.mark.parametrize(
+    ("path", "concerned"),
+    [("a.md", True), (".parquetry.toml", True), ("b.md", False), ("a.md.new", False), ("x/a.md", False)],
+)
+def test_file_that_is_a_source_is_watched_by_its_folder(tmp_path, path, concerned):
+    (tmp_path / "a.md").write_text("x")
+    settings = parse_settings({"source": [{"name": "one", "uri": str(tmp_path / "a.md")}]}, "test")
+    (watched,) = _watched(settings, (), None)
+    assert watched.root == tmp_path
+    assert watched.concerns(str(tmp_path / path)) is concerned
+
+
+def test_change_of_what_belongs_to_an_inner_source_does_not_concern_the_outer_one(tmp_path):
+    (tmp_path / "sub").mkdir()
+    tables = [{"name": "docs", "uri": str(tmp_path)}, {"name": "sub", "uri": str(tmp_path / "sub")}]
+    outer, inner = _watched(parse_settings({"source": tables}, "test"), (), None)
+    changed = str(tmp_path / "sub" / "a.md")
+    assert (outer.concerns(changed), inner.concerns(changed)) == (False, True)
 
 
 @pytest.mark.parametrize(

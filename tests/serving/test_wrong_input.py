@@ -12,6 +12,8 @@ from storage import schema
 from storage.lake import Lake
 from tests.permissions import obey_permissions
 
+pytestmark = pytest.mark.slow
+
 
 def still_whole(desk):
     """The version before is readable, and the next run finishes what could not be done."""
@@ -47,6 +49,14 @@ def still_whole(desk):
             2,
             "the settings name 'magic', which is not an embedder",
             id="unknown-embedder",
+        ),
+        pytest.param(
+            lambda folder: (folder / "parquetry.toml").write_text(
+                '[[source]]\nname="a"\nuri="docs"\nschedule="every night"\n'
+            ),
+            2,
+            "schedule 'every night' of source 'a' is not a cron expression; '0 3 * * *' is every night",
+            id="wrong-schedule",
         ),
     ],
 )

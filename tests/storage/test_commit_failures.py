@@ -6,6 +6,8 @@ from knowledge.errors import PublishConflict, StorageError
 from storage.lake import Lake
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 ROOT = "s3://bucket/kb"
 COMMIT = r"documents/_delta_log/0+1\.json$"
 REGISTERED = r"chunks/_delta_log/0+1\.json$"

@@ -15,6 +15,8 @@ from storage.undoing import undo_decision
 from tests.records import NOW
 from tests.storage.notebook import ADA, ASH, ELM, OAK, PUBLIC, decision, entry, text_of
 
+pytestmark = pytest.mark.slow
+
 # --- publishing
 
 

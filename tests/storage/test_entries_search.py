@@ -10,6 +10,8 @@ from storage.search import Searcher
 from tests.storage.notebook import ADA, ASH, ELM, OAK, decision, entry, vector
 from tests.storage.shelf import EMBEDDER
 
+pytestmark = pytest.mark.slow
+
 # --- searching
 
 

@@ -22,6 +22,8 @@ from tests.records import row
 from tests.storage.notebook import Notebook, entry, vector
 from tests.storage.shelf import EMBEDDER
 
+pytestmark = pytest.mark.slow
+
 OAK = entry("The oak is old.")
 ADAS = entry("The oak is Ada's.", Access("individual", user_id="ada"))
 KNOWLEDGE = ("entries", "entry_history", "decisions", "sessions")

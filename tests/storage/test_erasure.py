@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.errors import PublishConflict, SettingsError
-from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure
+from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure, Note
 from knowledge.rows import Stamp
 from knowledge.settings import SearchSettings
 from storage import erasure
@@ -19,11 +19,15 @@ from storage.doctor import examine
 from storage.entries import Learned
 from storage.erasure import forget_user
 from storage.index import IndexFolder
+from storage.layout import shard_name
 from storage.places import LocalFiles
+from storage.shards import write_notes
 from tests.records import row
 from tests.storage.notebook import Notebook, decision, entry, text_of
 from tests.storage.shelf import Shelf
 from tests.storage.telling import telling
+
+pytestmark = pytest.mark.slow
 
 USER = "ada-lovelace"
 SECRET = "xylophonquartz"
@@ -88,6 +92,9 @@ def fill(shelf):
     said_again = replace(confirmed, decision_id="again", run_id="learn-4")
     once_more = [replace(each, run_id="learn-4", metadata={"grown": 2}) for each in sessions]
     book.writer().publish(book.lake.snapshot(), Learned([said_again], rows=once_more))
+    noted = [Note(each.revision, each.uri, "extract", f"worked around in {each.path}") for each in shelf.rows()]
+    name = shard_name("20310101T000000-000000ff", 0)
+    shelf.lake.register([write_notes(shelf.lake.layout, name, noted, LATER)], "noted")
     document = next(each for each in shelf.rows() if each.path == f"{SECRET}.md")
     failures = [
         Failure(each.document_id, "default", "docs", each.uri, "failed", "fetch", "gone", each.path, 1, "run")
@@ -123,7 +130,7 @@ def rooms(found):
 
 def test_nothing_of_the_user_is_left_in_any_file_and_everything_else_is(shelf, tmp_path):
     book = fill(shelf)
-    everywhere = {"documents", "texts", "chunks", "entries", "decisions", "failures", "index"}
+    everywhere = {"documents", "texts", "chunks", "entries", "decisions", "failures", "notes", "index"}
     assert rooms(telling(copied(shelf, tmp_path / "before"), SECRET)) == {*everywhere, "answers"}
     done = forget(shelf.lake, shelf.settings)
     after = copied(shelf, tmp_path / "after")
@@ -139,11 +146,13 @@ def test_nothing_of_the_user_is_left_in_any_file_and_everything_else_is(shelf, t
         ("existing", None, None, "", [], SHARED.entry_id),
     ]
     assert Answers(shelf.lake.layout).get(None, "two") == {"reply": "tea"}
-    assert done.rows == Counter(documents=11, texts=4, chunks=5, entries=1, decisions=5, failures=2)
+    assert done.rows == Counter(documents=11, texts=4, chunks=5, notes=1, entries=1, decisions=5, failures=2)
     assert (done.answers_deleted, done.files_left) == (1, 0)
     checkup = examine(shelf.lake, shelf.settings)
     assert checkup.healthy, checkup.findings
     with shelf.connect() as connection:
+        notes = connection.execute("SELECT note FROM notes ORDER BY ALL").fetchall()
+        assert notes == [("worked around in crane.md",), ("worked around in grace.md",)]
         runs = connection.execute("SELECT kind, namespaces FROM runs WHERE run_id = $1", [LATER.run_id]).fetchall()
     assert runs == [("forget", ["default"])]
     again = forget(shelf.lake, shelf.settings)

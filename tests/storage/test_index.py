@@ -17,6 +17,8 @@ from storage.index_check import disagreements
 from storage.search import Searcher
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["oak", "elm", "running", "runs", "SR-2031-007", "--dry-run", "snake_case", "漢字", "the", "Öl"]
 AXIS = np.array([1, 0.5, -0.25, 0.1], np.float32)
 

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from storage.index import KEPT, IndexFolder
+
+pytestmark = pytest.mark.slow
 
 READERS = 8
 PUBLISHES = 50

@@ -9,6 +9,8 @@ from storage.connect import connect
 from storage.index import IndexFolder, in_memory
 from storage.search import CANDIDATES, Searcher
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [
     "oak",
     "oak table legs",

@@ -8,6 +8,8 @@ from storage.filters import Caller, Filters
 from storage.namespaces import namespaces_of
 from storage.search import Searcher
 
+pytestmark = pytest.mark.slow
+
 AXES, FLAT = np.eye(4, dtype=np.float32), np.eye(2, dtype=np.float32)
 
 

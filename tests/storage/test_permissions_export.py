@@ -18,6 +18,8 @@ from storage.lake import Lake
 from tests.storage.crowd import Crowd, answers, may_see
 from tests.storage.shelf import EMBEDDER, Shelf
 
+pytestmark = pytest.mark.slow
+
 ADA = Caller("user-1", "org-1")
 SECRET = "zanzibar"
 

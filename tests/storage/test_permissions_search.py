@@ -15,6 +15,8 @@ from tests.records import THEN, row
 from tests.storage.crowd import Crowd, Oracle, answers, may_see
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 MODES = ("vector", "text", "vector", "hybrid")
 PARTS, SCOPES, SEARCHES = 4, 80, 16
 """tests, callers with filters in each, and searches of each of these: 5,120 searches"""

@@ -13,6 +13,8 @@ from knowledge.select import is_named
 from storage.rewrite import remove_documents, restore_version
 from tests.records import NOW, row
 
+pytestmark = pytest.mark.slow
+
 STAMP = Stamp("run-restore", NOW)
 
 

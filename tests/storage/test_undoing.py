@@ -12,6 +12,8 @@ from tests.records import NOW
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf
 
+pytestmark = pytest.mark.slow
+
 OAK, ELM, BOTH, ASH = (entry(f"The {name}.") for name in ("oak", "elm", "oak and elm", "ash"))
 
 

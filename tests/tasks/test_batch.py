@@ -123,10 +123,14 @@ def test_chunk_that_the_model_refuses_has_no_vector_and_is_told(bench):
     run, batch = bench.start(model)
     report = process_batch(batch, run)
     assert by_path(report)["a.md"].status == "indexed"
-    assert any("a.md: a chunk has no vector: too-long: is too long" in warning for warning in report.warnings)
+    (note,) = report.notes
+    assert (note.uri[-4:], note.stage) == ("a.md", "embed")
+    assert note.text.startswith("a chunk has no vector: too-long: is too long")
     publish(run, report)
     with bench.reader().connection as connection:
         assert connection.execute("SELECT text, vector FROM chunks").fetchall() == [("Refused text.", None)]
+        found = connection.execute("SELECT filename, stage, note, revision, run_id FROM notes").fetchall()
+        assert found == [("a.md", "embed", note.text, note.revision, run.stamp.run_id)]
 
 
 def test_same_text_in_two_documents_is_embedded_once(bench):

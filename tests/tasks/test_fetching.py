@@ -8,6 +8,7 @@ from shelf_source import ShelfSource
 from knowledge.errors import TransientError
 from knowledge.settings import SourceSettings
 from knowledge.sources.registry import Scope
+from knowledge.waiting import Waits
 from tasks import fetching as module
 from tasks.fetching import AT_A_TIME, Fetching
 from tasks.retries import Retries
@@ -31,7 +32,7 @@ def fetching_of(pauses):
     def fetching_of(source, **settings):
         key = ("default", "docs")
         scopes = {key: Scope(SourceSettings(name="docs", **settings), "default", "")} if settings else {}
-        opened.append(Fetching({key: source}, scopes, Retries(3, pauses), pauses))
+        opened.append(Fetching({key: source}, scopes, Retries(3, pauses), pauses, Waits()))
         return opened[-1]
 
     yield fetching_of
@@ -134,7 +135,7 @@ def test_cancelled_run_does_not_wait_for_room(monkeypatch):
     def pause(seconds):
         raise Cancelled("was cancelled")
 
-    fetching = Fetching({}, {}, Retries(1, pause), pause)
+    fetching = Fetching({}, {}, Retries(1, pause), pause, Waits())
     fetching.make_room(100)
     with pytest.raises(Cancelled):
         fetching.make_room(1)

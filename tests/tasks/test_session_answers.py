@@ -16,6 +16,7 @@ from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger
 from storage.answers import Answers
 from storage.layout import layout_of
+from tasks.asking import Asking
 from tasks.session_answers import KeptAnswers, PlannedAnswers, Unanswered
 
 ADA = Owner("default", None, "ada", "individual")
@@ -33,7 +34,7 @@ QUESTION = Question("distill", ADA, ({"role": "user", "content": "What was said?
 
 def asker(root, url, check_cancelled=lambda: None, **options) -> KeptAnswers:
     settings = LlmSettings(model="m", base_url=url, attempts=1)
-    return KeptAnswers(settings, Answers(layout_of(str(root))), Ledger(), check_cancelled, **options)
+    return KeptAnswers(settings, Answers(layout_of(str(root))), Ledger(), check_cancelled, Asking(), **options)
 
 
 def test_answer_that_is_kept_is_not_asked_for_again(tmp_path):

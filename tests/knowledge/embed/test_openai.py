@@ -134,7 +134,9 @@ def test_known_models_have_an_id_and_a_price_without_a_request() -> None:
 
 def test_another_service_costs_what_the_settings_say() -> None:
     elsewhere = EmbeddingSettings(base_url="http://127.0.0.1:9/v1")
-    assert OpenAIEmbedder("text-embedding-3-small", elsewhere).price_per_million_tokens == 0
+    assert OpenAIEmbedder("text-embedding-3-small", elsewhere).price_per_million_tokens is None
+    free = elsewhere.model_copy(update={"price_per_million_tokens": 0})
+    assert OpenAIEmbedder("text-embedding-3-small", free).price_per_million_tokens == 0
     priced = elsewhere.model_copy(update={"price_per_million_tokens": 0.5})
     assert OpenAIEmbedder("text-embedding-3-small", priced).price_per_million_tokens == 0.5
 

@@ -77,7 +77,7 @@ def test_utf_8_with_one_bad_byte_stays_utf_8_and_the_loss_is_reported() -> None:
     text, encoding = decode(content)
     assert encoding == "utf-8"
     assert text == TEXTS["german"] * 5 + "\ufffd"
-    assert replaced(content, text, encoding) == ("1 characters could not be decoded as utf-8 and were replaced",)
+    assert replaced(content, text, encoding) == ("1 character could not be decoded as utf-8, and replaced",)
 
 
 def test_a_replacement_sign_in_the_content_itself_is_no_loss() -> None:

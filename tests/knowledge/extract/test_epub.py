@@ -124,3 +124,11 @@ def test_archive_without_a_book_is_damaged():
     with pytest.raises(BrokenDocument) as caught:
         extract(pack({"mimetype": EPUB.encode()}))
     assert caught.value.reason == "damaged"
+
+
+def test_numbers_of_the_printed_pages_are_left_out():
+    body = (
+        '<p>The rope <span epub:type="pagebreak" id="p12" title="12">12</span>goes first.</p>'
+        "<div role='doc-pagebreak' id='p13'>xiii</div><p>Then the tar.<a role='doc-pagebreak' id='p14'/></p>"
+    )
+    assert extract(epub({"one.xhtml": body}, ["one.xhtml"])).text == "The rope goes first.\n\nThen the tar."

@@ -217,3 +217,13 @@ def test_deeply_nested_lists_are_read_or_refused_but_never_a_crash():
 
 def test_spreadsheet_under_the_wrong_name_is_damaged():
     assert refusal(odf("", "spreadsheet")) == "damaged"
+
+
+def test_what_stands_on_every_slide_is_no_text_of_a_slide():
+    def frame(kind, text):
+        box = f"<draw:text-box><text:p>{text}</text:p></draw:text-box>"
+        return f'<draw:frame presentation:class="{kind}">{box}</draw:frame>'
+
+    frames = frame("title", "Ropes") + frame("outline", "Tar") + frame("footer", "ACME") + frame("page-number", "7")
+    slides = f'<draw:page draw:name="p1">{frames}{frame("date-time", "May 5")}</draw:page>'
+    assert extract(odf(slides, "presentation"), ODP).text == "# Ropes\n\nTar"

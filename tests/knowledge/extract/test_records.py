@@ -89,7 +89,7 @@ def test_json_in_other_encodings_is_read(encoding: str) -> None:
 def test_lines_that_are_not_json_are_left_out_and_named() -> None:
     extraction = read('{"a": {"b": 1}}\nnot json\n\n{"a": {"b": 2}}\n{"a"', "application/jsonl")
     assert extraction.text == "[0].a.b: 1\n\n[1].a.b: 2"
-    assert extraction.warnings == ("2 of 4 lines are not JSON and were left out: 2, 5",)
+    assert extraction.warnings == ("lines that are not JSON were left out, 2 of 4: 2, 5",)
 
 
 def test_json_lines_under_the_name_of_json_are_read() -> None:

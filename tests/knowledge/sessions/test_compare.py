@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from knowledge.errors import TransientError
 from knowledge.model import Access
-from knowledge.sessions.compare import Compared, Judgement, compare, guarded
+from knowledge.sessions.compare import guarded, settled
+from knowledge.sessions.judgements import Case, Judgement, Judgements, judge
 from knowledge.sessions.model import Candidate, Comparison, Draft
 from knowledge.sessions.prompts import load_prompt
 from knowledge.sessions.replies import strict_schema
@@ -29,22 +30,33 @@ def judgement(
     return {"verdict": verdict, "ordinals": list(ordinals), "merged_text": text, "reasoning": reasoning}
 
 
-def judged(*script: Reply, what: Draft = NEW, known: tuple[str, ...] = KNOWN, allowance: int = 5) -> Compared:
+def alone(verdict: Any) -> Reply:
+    """The reply to a question about one statement."""
+    return said_json({"verdicts": [{"statement": 1, **verdict}]})
+
+
+def asked(what: Draft, candidates: Sequence[Candidate], server: ChatServer, allowance: int = 5) -> Comparison:
+    """What becomes of a draft that is compared alone."""
+    if (comparison := settled(what, candidates)) is not None:
+        return comparison
+    (judged,) = judge([Case(what, tuple(candidates))], DirectAsker(server), PROMPT)
+    return guarded(judged.judgement, what, candidates, allowance, PROMPT)
+
+
+def judged(*script: Reply, what: Draft = NEW, known: tuple[str, ...] = KNOWN, allowance: int = 5) -> Comparison:
     with ChatServer(script) as server:
-        return compare(what, shown(known), allowance, DirectAsker(server), PROMPT)
+        return asked(what, shown(known), server, allowance)
 
 
 def decided(reply: dict[str, Any], **how: Any) -> Comparison:
-    return judged(said_json(reply), **how).comparison
+    return judged(alone(reply), **how)
 
 
 # --- without the model
 
 
 def test_what_nothing_is_like_is_new_and_nobody_is_asked():
-    compared = judged(known=())
-    assert compared.comparison == Comparison("new", "similarity", None, (), "nothing like it is known", None)
-    assert (compared.spent.model, compared.spent.input_tokens) == (None, 0)
+    assert judged(known=()) == Comparison("new", "similarity", None, (), "nothing like it is known", None)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,7 @@ def test_what_nothing_is_like_is_new_and_nobody_is_asked():
     ids=["equal", "nearly equal"],
 )
 def test_what_is_known_in_these_words_is_not_asked_about(text, judge):
-    comparison = judged(known=(*KNOWN, text)).comparison
+    comparison = judged(known=(*KNOWN, text))
     assert (comparison.verdict, comparison.judge, comparison.concerns) == ("existing", judge, (4,))
     assert comparison.reason is None
 
@@ -63,19 +75,19 @@ def test_what_is_known_in_these_words_is_not_asked_about(text, judge):
 
 def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
     candidates = shown(KNOWN)
-    with ChatServer([said_json(judgement("new"))]) as server:
+    with ChatServer([alone(judgement("new"))]) as server:
         asker = DirectAsker(server)
-        compared = compare(NEW, candidates, 5, asker, PROMPT)
+        (compared,) = judge([Case(NEW, tuple(candidates))], asker, PROMPT)
     (body,) = server.bodies
     system, user = body["messages"]
     assert (system["role"], system["content"]) == ("system", PROMPT.text)
-    asked = json.loads(user["content"])
-    assert asked["new"] == {"kind": "fact", "said": "2031-03-01", "text": NEW.text}
-    assert [(each["ordinal"], each["text"]) for each in asked["known"]] == list(enumerate(KNOWN, start=1))
+    (statement,) = json.loads(user["content"])["statements"]
+    assert statement["new"] == {"kind": "fact", "said": "2031-03-01", "text": NEW.text}
+    assert [(each["ordinal"], each["text"]) for each in statement["known"]] == list(enumerate(KNOWN, start=1))
     assert not any(each.entry.entry_id in json.dumps(body) for each in candidates)
     form = body["response_format"]["json_schema"]
     assert form["strict"] is True
-    assert form["schema"] == strict_schema(Judgement)
+    assert form["schema"] == strict_schema(Judgements)
     assert form["schema"]["additionalProperties"] is False
     (question,) = asker.asked
     assert (question.purpose, question.owner, question.form) == (
@@ -88,9 +100,10 @@ def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
 
 def test_the_example_in_the_prompt_is_a_valid_reply():
     """A service without structured outputs has nothing else to go by."""
-    start = PROMPT.text.rindex('{"verdict"')
-    example = " ".join(PROMPT.text[start : PROMPT.text.index('"}', start) + 2].split())
-    assert Judgement.model_validate(json.loads(example)).verdict == "merged"
+    start = PROMPT.text.rindex('{"verdicts"')
+    example = " ".join(PROMPT.text[start : PROMPT.text.index("}]}", start) + 3].split())
+    merged, new = Judgements.model_validate(json.loads(example)).verdicts
+    assert (merged.verdict, new.verdict, new.merged_text) == ("merged", "new", None)
 
 
 # --- what stands
@@ -199,20 +212,28 @@ def test_what_cannot_be_stored_is_not_in_the_reasoning():
 USELESS = {
     "prose": (said("They are quite alike, I think."), "bad-reply"),
     "another form": (said_json({"verdict": "same", "ordinals": [1]}), "bad-reply"),
-    "ordinals as texts": (said_json(judgement("existing") | {"ordinals": ["1"]}), "bad-reply"),
-    "an id for an ordinal": (said_json(judgement("existing") | {"ordinals": [entry(KNOWN[0]).entry_id]}), "bad-reply"),
+    "another verdict": (alone(judgement("same", 1)), "bad-reply"),
+    "no statement": (said_json({"verdicts": [judgement("existing", 1)]}), "bad-reply"),
+    "another statement": (alone(judgement("existing", 1) | {"statement": 2}), "bad-reply"),
+    "two verdicts": (
+        said_json({"verdicts": [{"statement": 1, **judgement(each)} for each in ("new", "existing")]}), "bad-reply",
+    ),
+    "no verdicts": (said_json({"verdicts": []}), "bad-reply"),
+    "verdicts as texts": (said_json({"verdicts": ["new"]}), "bad-reply"),
+    "ordinals as texts": (alone(judgement("existing") | {"ordinals": ["1"]}), "bad-reply"),
+    "an id for an ordinal": (alone(judgement("existing") | {"ordinals": [entry(KNOWN[0]).entry_id]}), "bad-reply"),
     "empty": (said(""), "bad-reply"),
     "cut short": (said('{"verdict": "merged", "ordinals": [1], "merged_te'), "bad-reply"),
     "list": (said_json([judgement("new")]), "bad-reply"),
     "long": (said("They are alike. " * 4000), "bad-reply"),
-    "endless number": (said('{"verdict": "existing", "ordinals": [' + "9" * 5000 + "]}"), "bad-reply"),
-}
+    "endless number": (said('{"verdicts": [{"statement": 1, "ordinals": [' + "9" * 5000 + "]}]}"), "bad-reply"),
+}  # fmt: skip
 
 
 def useless(reply: Reply) -> Comparison:
     """Of a model that has nothing else to say, however often it is asked."""
     with ChatServer(lambda _: reply) as server:
-        return compare(NEW, shown(KNOWN), 5, DirectAsker(server), PROMPT).comparison
+        return asked(NEW, shown(KNOWN), server)
 
 
 @pytest.mark.parametrize(("reply", "reason"), USELESS.values(), ids=USELESS)
@@ -236,8 +257,10 @@ def test_a_huge_reply_keeps_both():
 
 
 def test_a_reply_is_repaired_by_asking_once_more():
-    compared = judged(said("Surely the first one."), said_json(judgement("contradicts", 1)))
-    assert compared.comparison.verdict == "contradicts"
+    with ChatServer([said("Surely the first one."), alone(judgement("contradicts", 1))]) as server:
+        (compared,) = judge([Case(NEW, tuple(shown(KNOWN)))], DirectAsker(server), PROMPT)
+    assert isinstance(compared.judgement, Judgement)
+    assert compared.judgement.verdict == "contradicts"
     assert compared.spent.input_tokens == 240
 
 
@@ -262,26 +285,26 @@ HOSTILE = {
 
 def obedient(body: Any) -> Reply:
     """A model that does what the new statement says, whatever it was told."""
-    asked = json.loads(body["messages"][1]["content"])
-    text = asked["new"]["text"]
+    (statement,) = json.loads(body["messages"][1]["content"])["statements"]
+    text = statement["new"]["text"]
     if "other user" in text:
-        return said_json(judgement("merged", 17, 4711, text="Marked as public"))
+        return alone(judgement("merged", 17, 4711, text="Marked as public"))
     if "existing" in text:
-        return said_json(judgement("existing", 1))
-    every = [each["ordinal"] for each in asked["known"]]
-    return said_json(judgement("merged", *every, text="All is obsolete" if "obsolete" in text else text))
+        return alone(judgement("existing", 1))
+    every = [each["ordinal"] for each in statement["known"]]
+    return alone(judgement("merged", *every, text="All is obsolete" if "obsolete" in text else text))
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_statement_replaces_nothing_though_the_model_obeys(text):
     with ChatServer(obedient) as server:
-        compared = compare(draft(text), shown(KNOWN), 5, DirectAsker(server), PROMPT)
-    assert compared.comparison.verdict == "new"
-    assert compared.comparison.judge == "guard"
-    assert compared.comparison.text is None
-    asked = json.loads(server.bodies[0]["messages"][1]["content"])
-    assert asked["new"]["text"] == text
-    assert [each["text"] for each in asked["known"]] == list(KNOWN)
+        comparison = asked(draft(text), shown(KNOWN), server)
+    assert comparison.verdict == "new"
+    assert comparison.judge == "guard"
+    assert comparison.text is None
+    (statement,) = json.loads(server.bodies[0]["messages"][1]["content"])["statements"]
+    assert statement["new"]["text"] == text
+    assert [each["text"] for each in statement["known"]] == list(KNOWN)
 
 
 # --- scopes
@@ -296,21 +319,20 @@ OTHERS: dict[str, Callable[[], Candidate]] = {
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_a_candidate_of_another_scope_is_a_mistake_and_never_shown(other):
     with ChatServer([]) as server, pytest.raises(ValueError, match="another scope"):
-        compare(NEW, [other()], 5, DirectAsker(server), PROMPT)
+        judge([Case(NEW, (other(),))], DirectAsker(server), PROMPT)
 
 
 def test_ordinals_that_are_not_in_order_are_a_mistake():
     with ChatServer([]) as server, pytest.raises(ValueError, match="ordinal"):
-        compare(NEW, shown(KNOWN)[::-1], 5, DirectAsker(server), PROMPT)
+        judge([Case(NEW, tuple(shown(KNOWN)[::-1]))], DirectAsker(server), PROMPT)
 
 
 def test_tags_are_no_part_of_a_scope():
     tagged = Candidate(1, entry(NEW.text, access=Access("public", tags=("chat",))), 1.0)
     with ChatServer([]) as server:
-        assert compare(NEW, [tagged], 5, DirectAsker(server), PROMPT).comparison.verdict == "existing"
+        assert asked(NEW, [tagged], server).verdict == "existing"
 
 
 def test_an_endpoint_that_refuses_the_question_keeps_both():
     comparison = useless(error(400, "content policy", "content_filter"))
     assert (comparison.verdict, comparison.judge, comparison.reason) == ("new", "guard", "input-rejected")
-    assert guarded(Judgement(**judgement("new")), NEW, shown(KNOWN), 5, PROMPT).verdict == "new"

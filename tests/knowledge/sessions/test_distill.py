@@ -176,7 +176,7 @@ def test_parts_of_one_long_message_are_one_piece_of_evidence():
 
 
 def test_without_times_of_messages_the_session_tells_when():
-    (draft,) = distilled(proposal(evidence=["m1"]), messages=[message("x", "Kiln 3.")]).drafts
+    (draft,) = distilled(proposal(evidence=["m1"]), messages=[message("x", "Walnut is dried in kiln 3.")]).drafts
     assert draft.said_at == DAY
 
 
@@ -214,12 +214,16 @@ def test_what_was_recalled_is_not_learned_again():
     shown = message("r", '{"chunk_id": "0b0c-chunk-0", "text": "Walnut is dried in kiln 3."}', "tool", "tool_result")
     found = recalled_texts([shown, *KILN])
     assert refused(proposal(), recalled=found) == ["recalled"]
-    assert len(distilled(proposal("Walnut is dried in kiln 4."), recalled=found).drafts) == 1, "that is a correction"
+    corrected = (KILN[0], message("a-2", "No, walnut is dried in kiln 4."))
+    found = recalled_texts([shown, *corrected])
+    correction = distilled(proposal("Walnut is dried in kiln 4."), messages=corrected, recalled=found)
+    assert len(correction.drafts) == 1
 
 
 def test_a_model_that_copies_the_session_is_stopped():
     many = [proposal(f"Walnut is dried in kiln {number}.") for number in range(ENTRIES + 3)]
-    found = distilled(*many)
+    said = message("a-2", " ".join(f"Walnut is dried in kiln {number}." for number in range(ENTRIES + 3)))
+    found = distilled(*many, messages=(KILN[0], said))
     assert len(found.drafts) == ENTRIES
     assert [refusal.reason for refusal in found.refusals] == ["too-many"] * 3
 
@@ -250,7 +254,7 @@ def test_any_text_becomes_one_line_that_can_be_stored_and_checked(text):
 
 def test_equal_statements_of_a_window_are_one_with_the_evidence_of_all():
     found = distilled(
-        proposal(confidence=0.7, evidence=["m4"]),
+        proposal(confidence=0.7, evidence=["m2", "m4"]),
         proposal("walnut is  dried in Kiln 3", confidence=0.8, evidence=["m2"], kind="methodology"),
         proposal(level="individual"),
     )
@@ -314,17 +318,18 @@ def test_a_level_without_its_owner_is_refused(whose, level):
 
 
 CALL_ADA = "Ada is reached at ada@example.org."
+ASKED_FOR_ADA = (message("a-1", "Where do I reach Ada?"), message("a-2", "Reach her at ada@example.org.", "assistant"))
 
 
 @pytest.mark.parametrize("level", ["public", "organization"])
 def test_personal_data_is_kept_for_its_user_alone(level):
-    (draft,) = distilled(proposal(CALL_ADA, level=level)).drafts
+    (draft,) = distilled(proposal(CALL_ADA, level=level), messages=ASKED_FOR_ADA).drafts
     assert draft.access == Access("individual", "guild", "ada")
     assert draft.lowered == "holds personal data (e-mail address)"
 
 
 def test_personal_data_of_an_individual_entry_is_its_own():
-    (draft,) = distilled(proposal(CALL_ADA, level="individual")).drafts
+    (draft,) = distilled(proposal(CALL_ADA, level="individual"), messages=ASKED_FOR_ADA).drafts
     assert draft.lowered is None
 
 

@@ -1,4 +1,4 @@
-"""Candidates are the nearest by cosine, numbered from one; drafts that say the same become one before comparing."""
+"""Candidates are the most alike by cosine and words, numbered from one; drafts that say the same become one before."""
 
 from __future__ import annotations
 
@@ -8,56 +8,59 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from knowledge.model import Access
-from knowledge.sessions.candidates import candidates, fold, ranked, unit
-from knowledge.sessions.thresholds import GENERIC, candidate_threshold
+from knowledge.sessions.candidates import fold, ranked, shared_words, unit
+from knowledge.sessions.thresholds import GENERIC, Bar, candidate_bar
 from tests.knowledge.sessions.known import SAID, draft, entry
 
 ENTRIES = [entry(f"Shelf {number} is of pine") for number in range(12)]
-NUMBERS = st.floats(-100, 100, width=32)
+NUMBERS = st.floats(-1, 1)
+PLAIN = Bar(0.5)
+SHELF = "Which shelf is of oak?"
 
 
-@st.composite
-def questions(draw):
-    count = draw(st.integers(0, len(ENTRIES)))
-    vectors = draw(arrays.arrays(np.float32, (count, 4), elements=NUMBERS))
-    return draw(arrays.arrays(np.float32, 4, elements=NUMBERS)), ENTRIES[:count], vectors
-
-
-@given(questions(), st.floats(-1, 1), st.integers(1, 6))
-def test_candidates_are_the_nearest_in_order_and_no_others(question, threshold, limit):
-    vector, entries, vectors = question
-    found = candidates(vector, entries, vectors, threshold, limit)
+@given(st.lists(NUMBERS, max_size=12), st.floats(-1, 1), st.integers(1, 6))
+def test_candidates_are_the_nearest_in_order_and_no_others(cosines, least, limit):
+    found = ranked(SHELF, zip(ENTRIES, cosines, strict=False), Bar(least), limit)
     assert [each.ordinal for each in found] == list(range(1, len(found) + 1))
-    scores = [each.score for each in found]
-    assert scores == sorted(scores, reverse=True)
-    assert all(threshold <= score <= 1.0001 for score in scores)
-    cosines = {
-        known.entry_id: float(unit(row[np.newaxis])[0] @ unit(vector[np.newaxis])[0])
-        for known, row in zip(entries, vectors, strict=True)
-    }
-    near = sorted((score for score in cosines.values() if score >= threshold), reverse=True)[:limit]
-    assert scores == pytest.approx(near, abs=1e-5)
-    for each in found:
-        assert each.score == pytest.approx(cosines[each.entry.entry_id], abs=1e-5)
+    assert [each.score for each in found] == sorted((each for each in cosines if each >= least), reverse=True)[:limit]
 
 
-@given(questions())
-def test_the_length_of_a_vector_makes_no_difference(question):
-    vector, entries, vectors = question
-    plain = candidates(vector, entries, vectors, 0.5, 5)
-    scaled = candidates(vector * 8, entries, vectors * 0.25, 0.5, 5)
-    assert [each.entry for each in plain] == [each.entry for each in scaled]
+@given(st.lists(NUMBERS, min_size=1, max_size=12))
+def test_words_in_common_count_beside_the_cosine(cosines):
+    """No entry with fewer words in common comes before one that is as near; no cosine is told that is none."""
+    entries = [entry(f"Shelf {number} is of oak" if number % 2 else f"Glue {number} is hot") for number in range(12)]
+    near = dict(zip([each.entry_id for each in entries], cosines, strict=False))
+    found = ranked(SHELF, zip(entries, cosines, strict=False), Bar(-1, words=0.5), 12)
+    alike = [each.score + 0.5 * shared_words(SHELF, each.entry.text) for each in found]
+    assert alike == sorted(alike, reverse=True)
+    assert {each.entry.entry_id: each.score for each in found} == near
 
 
-@pytest.mark.parametrize("value", [0.0, np.nan, np.inf], ids=["zero", "nan", "infinite"])
-def test_a_vector_without_a_direction_is_near_to_nothing(value):
-    useless = np.full(3, value, np.float32)
-    good = np.ones((1, 3), np.float32)
-    assert candidates(useless, ENTRIES[:1], good, 0.1, 5) == []
-    assert candidates(good[0], ENTRIES[:1], useless[np.newaxis], 0.1, 5) == []
+def test_entry_far_off_needs_words_in_common_to_be_compared():
+    said = "Walnut is dried in kiln 3"
+    known = [entry("Kiln 3 dries walnut"), entry("The crane stops in frost")]
+    bar = Bar(0.5, words=0.4)
+    assert [each.entry for each in ranked(said, zip(known, (0.3, 0.3), strict=True), bar, 5)] == known[:1]
+    assert [each.entry for each in ranked(said, zip(known, (0.3, 0.6), strict=True), bar, 5)] == known
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [
+        ("The walnut is dried", "Drying walnut", 1.0),
+        ("Kiln 3 is hot", "Kiln 4 is hot", 0.5),
+        ("We use DuckDB", "We use SQLite", 1 / 3),
+        ("Oak is oiled", "The crane stops", 0.0),
+        ("is of the", "and or not", 0.0),
+        ("早上喝茶", "晚上喝茶", 0.5),
+    ],
+    ids=["endings", "numbers", "names", "nothing", "function words", "no spaces"],
+)
+def test_words_numbers_and_names_are_shared_up_to_endings(one, other, share):
+    assert shared_words(one, other) == pytest.approx(share)
+    assert shared_words(other, one) == shared_words(one, other)
 
 
 def test_a_vector_of_extreme_components_has_a_direction():
@@ -66,19 +69,20 @@ def test_a_vector_of_extreme_components_has_a_direction():
     )
 
 
-def test_vectors_that_do_not_fit_are_a_mistake():
-    with pytest.raises(ValueError, match="2 entries"):
-        candidates(np.ones(3, np.float32), ENTRIES[:2], np.ones((1, 3), np.float32), 0.5, 5)
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf], ids=["zero", "nan", "infinite"])
+def test_a_vector_without_a_direction_is_near_to_nothing(value):
+    assert unit(np.full((1, 3), value, np.float32)).tolist() == [[0, 0, 0]]
 
 
 def test_an_entry_found_in_two_places_counts_once_with_its_better_score():
-    found = ranked([(ENTRIES[0], 0.7), (ENTRIES[1], 0.8), (ENTRIES[0], 0.9), (ENTRIES[2], 0.3)], 0.5, 5)
+    scored = [(ENTRIES[0], 0.7), (ENTRIES[1], 0.8), (ENTRIES[0], 0.9), (ENTRIES[2], 0.3)]
+    found = ranked(SHELF, scored, PLAIN, 5)
     assert [(each.ordinal, each.entry, each.score) for each in found] == [(1, ENTRIES[0], 0.9), (2, ENTRIES[1], 0.8)]
 
 
 def test_equally_near_entries_stand_in_one_order_however_they_come():
     scored = [(each, 0.5) for each in ENTRIES]
-    assert ranked(scored, 0.5, 5) == ranked(reversed(scored), 0.5, 5)
+    assert ranked(SHELF, scored, PLAIN, 5) == ranked(SHELF, reversed(scored), PLAIN, 5)
 
 
 # --- within a session
@@ -133,9 +137,11 @@ def test_folding_loses_no_evidence_and_doing_it_twice_changes_nothing(texts):
     assert fold(folded.drafts).drafts == folded.drafts
 
 
-# --- thresholds
+# --- bars
 
 
-def test_a_measured_embedder_has_its_own_threshold_and_any_other_the_lowest():
-    assert 0 < GENERIC <= candidate_threshold("wordllama:l2-supercat/1@256") < 1
-    assert candidate_threshold("openai:text-embedding-3-small/1@1536") == GENERIC
+def test_a_measured_embedder_has_its_own_bar_and_any_other_the_lowest():
+    measured = candidate_bar("wordllama:l2-supercat/1@256")
+    assert measured.words > 0
+    assert 0 < measured.cosine < GENERIC.cosine == GENERIC.least < 1
+    assert candidate_bar("openai:text-embedding-3-small/1@1536") == GENERIC

@@ -39,6 +39,17 @@ def test_a_file_replaces_the_prompt_and_its_version_follows_its_text(tmp_path):
     assert load_prompt("distill", str(file)).version != first.version
 
 
+def test_a_prompt_for_comparing_one_statement_at_a_time_is_a_mistake_in_the_settings(tmp_path):
+    """Replies in its form would all be of no use, and every statement would be kept beside what it repeats."""
+    file = tmp_path / "mine.md"
+    file.write_text('Compare. Reply with JSON: {"verdict": "new", "ordinals": []}', "utf-8")
+    with pytest.raises(SettingsError, match="list of `verdicts`") as caught:
+        load_prompt("compare", str(file))
+    assert "\n" not in str(caught.value)
+    file.write_text('Compare. Reply with JSON: {"verdicts": [{"statement": 1, "verdict": "new"}]}', "utf-8")
+    assert load_prompt("compare", str(file)).version.startswith("custom-")
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -145,13 +145,13 @@ def test_very_deep_folder_is_no_trouble(tmp_path):
 # --- the layout of agents
 
 
-def test_every_folder_is_its_agents_and_shared_is_everybodys(tmp_path):
+def test_every_folder_is_its_agents_and_shared_is_as_the_source_says(tmp_path):
     write(tmp_path, **{"root.md": "", "shared__a.md": "", "shared__ada__b.md": "", "ada__c.md": "", "ada__x__d.md": ""})
     place = Place("kb", str(tmp_path), Access("organization", org_id="acme"), options={"access": "agents"})
     assert seen(open_local(place)) == {
         "root.md": Access("organization", org_id="acme"),
-        "shared/a.md": PUBLIC,
-        "shared/ada/b.md": PUBLIC,
+        "shared/a.md": Access("organization", org_id="acme"),
+        "shared/ada/b.md": Access("organization", org_id="acme"),
         "ada/c.md": Access("individual", org_id="acme", user_id="ada"),
         "ada/x/d.md": Access("individual", org_id="acme", user_id="ada"),
     }
@@ -162,6 +162,44 @@ def test_sidecar_stands_above_the_layout(tmp_path):
     say(tmp_path, "ada/open", 'visibility = "public"')
     place = Place("kb", str(tmp_path), options={"access": "agents"})
     assert seen(open_local(place)) == {"ada/c.md": ADA, "ada/open/d.md": PUBLIC}
+
+
+@pytest.mark.parametrize("folder", ["", "shared", "ada", "ada/open"])
+@pytest.mark.parametrize("said", ['visibility = "public"', 'visibility = "organization"\norg_id = "other"'])
+def test_sidecar_of_the_layout_shows_nothing_to_whom_the_source_does_not(tmp_path, folder, said):
+    """Agents write these files themselves."""
+    write(tmp_path, **{"readme.md": "", "shared__a.md": "", "ada__b.md": "", "ada__open__c.md": ""})
+    say(tmp_path, folder, said)
+    place = Place("kb", str(tmp_path), Access("organization", org_id="acme"), options={"access": "agents"})
+    found = seen(open_local(place))
+    shown = f"{folder}/.parquetry.toml" if folder else ".parquetry.toml"
+    assert found.pop(folder) == (
+        f"{shown}: it would show more than the source allows, which is organization acme; narrow it, or change the "
+        "visibility of the source"
+    )
+    assert not [path for path in found if f"{path}/".startswith(f"{folder}/")]
+    assert {access.org_id for access in found.values()} <= {"acme"}
+    assert "public" not in {access.visibility for access in found.values()}
+
+
+def test_sidecar_of_the_layout_may_narrow(tmp_path):
+    write(tmp_path, **{"shared__a.md": "", "shared__hr__b.md": "", "ada__c.md": ""})
+    say(tmp_path, "shared/hr", 'visibility = "individual"\nuser_id = "eve"')
+    say(tmp_path, "ada", 'visibility = "organization"\norg_id = "acme"')
+    place = Place("kb", str(tmp_path), Access("organization", org_id="acme"), options={"access": "agents"})
+    assert seen(open_local(place)) == {
+        "shared/a.md": Access("organization", org_id="acme"),
+        "shared/hr/b.md": Access("individual", org_id="acme", user_id="eve"),
+        "ada/c.md": Access("organization", org_id="acme"),
+    }
+
+
+def test_layout_of_a_source_that_one_user_may_see_is_refused(tmp_path):
+    place = Place("kb", str(tmp_path), ADA, options={"access": "agents"})
+    with pytest.raises(
+        SettingsError, match=r'source kb: access = "agents" shows each folder to another user, .* ada alone'
+    ):
+        open_local(place)
 
 
 def test_unknown_layout_is_refused(tmp_path):

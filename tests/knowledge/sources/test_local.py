@@ -53,8 +53,15 @@ def test_empty_folder_lists_nothing_and_says_nothing(tmp_path):
 
 def test_hidden_files_caches_and_litter_are_left_out_by_default(tmp_path):
     litter = [".env", ".git/config", "__pycache__/a.py", "x/node_modules/b.js", "venv/c.py", "p.egg-info/d.txt"]
+    litter += ["build/a.md", "x/dist/b.md"]
     write(tmp_path, "a.md", *litter, "Thumbs.db", "~$a.docx", "a.md~", "b.swp", "c.tmp", "d.part", "e.crdownload")
     assert listed(LocalSource(tmp_path)) == ["a.md"]
+
+
+def test_folders_of_what_was_built_are_left_out_and_can_be_taken_back(tmp_path):
+    write(tmp_path, "a.md", "build", "docs/dist.md", "x/build/b.md", "x/dist/c.md")
+    assert listed(LocalSource(tmp_path)) == ["a.md", "build", "docs/dist.md"]
+    assert listed(LocalSource(tmp_path, exclude=["!build/"])) == ["a.md", "build", "docs/dist.md", "x/build/b.md"]
 
 
 @pytest.mark.parametrize(

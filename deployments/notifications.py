@@ -1,0 +1,99 @@
+"""`python -m deployments.notifications URL` has a Prefect server call a webhook about runs that end badly."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, cast
+from urllib.parse import urlsplit
+
+import typer
+
+from flows.local import api_is_configured
+from knowledge.errors import ParquetryError, SettingsError
+from knowledge.masking import masked
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from prefect.events.schemas.automations import AutomationCore
+
+NAME = "parquetry-alerts"
+"""of the webhook block and of the automation; those that exist are replaced"""
+EVENTS = frozenset(f"prefect.flow-run.{state}" for state in ("Failed", "Crashed", "TimedOut", "Refused"))
+PAYLOAD = """\
+{"text": {{ ("Parquetry: " ~ flow_run.name ~ " of the flow " ~ flow.name ~ " ended as " ~ flow_run.state.name ~ ": "
+~ flow_run.state.message) | tojson }}, "flow": {{ flow.name | tojson }}, "flow_run": {{ flow_run.name | tojson }},
+"state": {{ flow_run.state.name | tojson }}, "message": {{ flow_run.state.message | tojson }},
+"url": {{ flow_run | ui_url | tojson }}}"""
+"""JSON, as a Jinja template; `text` is the key that chat services show"""
+
+
+def notify(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Webhook that gets a JSON object for each such run.")],
+) -> None:
+    """Have the Prefect server call a webhook when a run of Parquetry fails, crashes, or is refused by a guard.
+
+    Creates the webhook block and the automation `parquetry-alerts`, or replaces them.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise SettingsError(f"{url!r} is not the address of a webhook; it begins with https:// or http://")
+    if not api_is_configured():
+        raise SettingsError("PREFECT_API_URL is not set; it names the server, as http://127.0.0.1:4200/api")
+    from prefect.blocks.webhook import Webhook
+    from prefect.client.orchestration import get_client
+
+    block = Webhook.model_validate({"url": url, "headers": {"Content-Type": "application/json"}})
+    wanted = alerts(cast("UUID", block.save(NAME, overwrite=True)))
+    with get_client(sync_client=True) as client:
+        known = client.read_automations_by_name(NAME)
+        if known:
+            client.update_automation(known[0].id, wanted)
+        else:
+            client.create_automation(wanted)
+    typer.echo(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
+
+
+def alerts(webhook: UUID) -> AutomationCore:
+    """The automation.
+
+    Args:
+        webhook: id of the block that is called.
+    """
+    from datetime import timedelta
+
+    from prefect.events.actions import CallWebhook
+    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+    from prefect.events.schemas.events import ResourceSpecification
+
+    from flows.flow_run import TAG
+
+    return AutomationCore(
+        name=NAME,
+        description="A run of Parquetry failed, crashed, or was refused by a guard or a budget.",
+        trigger=EventTrigger(
+            posture=Posture.Reactive,
+            expect=set(EVENTS),
+            match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
+            # A run from the command line has this tag from its start, one of a deployment by the deployment.
+            match_related=ResourceSpecification(
+                {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+            ),
+            for_each={"prefect.resource.id"},
+            threshold=1,
+            within=timedelta(0),
+        ),
+        actions=[CallWebhook(block_document_id=webhook, payload=PAYLOAD)],
+    )
+
+
+def main() -> None:
+    """Create the automation; a refusal is one clear line on stderr and the right exit code."""
+    try:
+        typer.run(notify)
+    except ParquetryError as error:
+        typer.echo(f"parquetry: {masked(str(error))}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

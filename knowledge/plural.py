@@ -1,0 +1,22 @@
+"""Numbers of things, as English has them."""
+
+from __future__ import annotations
+
+_VOWELS = "aeiou"
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """Write a number with its noun: `1 entry`, `0 entries`, `2 sessions`.
+
+    Args:
+        number: how many.
+        thing: singular, of one word or ending in the word that takes the plural.
+        things: plural, where it is not formed by `s` or `ies`, or where a verb goes with it (`file was`, `files were`).
+    """
+    if number == 1:
+        return f"1 {thing}"
+    if things is not None:
+        return f"{number} {things}"
+    if thing.endswith("y") and thing[-2:-1] not in _VOWELS:
+        return f"{number} {thing[:-1]}ies"
+    return f"{number} {thing}s"

@@ -1,0 +1,41 @@
+"""The Delta tables of a corpus: whether they are there, and how they are made."""
+
+from __future__ import annotations
+
+import json
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from storage import schema
+from storage.layout import Layout, Table
+from storage.places import files_at
+
+
+def is_table(layout: Layout, table: Table) -> bool:
+    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store."""
+    entries = files_at(layout.root).entries(layout.log(table))
+    return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
+
+
+def make_table(layout: Layout, table: Table) -> None:
+    """Make a table that is not there.
+
+    Raises:
+        DeltaError, OSError: it cannot be made.
+    """
+    if is_table(layout, table):
+        return
+    try:
+        DeltaTable.create(
+            layout.table(table),
+            schema=schema.SCHEMAS[table],
+            mode="ignore",
+            name=table,
+            description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
+            storage_options=files_at(layout.root).table_options(),
+        )
+    except (DeltaError, OSError):
+        # Made by somebody else meanwhile, or by us in a request whose answer was lost.
+        if not is_table(layout, table):
+            raise

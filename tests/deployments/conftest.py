@@ -1,0 +1,32 @@
+"""A Prefect server as operators of a work pool have, and what is served from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from served import Api, environment
+from workshop import Workshop
+
+from flows.server import lasting_server
+
+
+@pytest.fixture
+def library(workshop) -> Workshop:
+    for number in range(3):
+        workshop.write(f"{number}.md", f"# Rule {number}\n\nCount the boards {number + 2} times.\n")
+    return workshop
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch) -> Iterator[Api]:
+    """A server with all its services, which this test's programs work with."""
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    with lasting_server(tmp_path / "server", 0) as server:
+        server.wait()
+        monkeypatch.setenv("PREFECT_API_URL", server.api_url)
+        yield Api(server.ui_url)

@@ -1,0 +1,183 @@
+"""`python -m deployments` as operators run it, and its API as they use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import psutil
+
+PATIENCE = 400
+"""seconds that anything may take on a busy machine"""
+
+
+FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+class Api:
+    """A Prefect API, asked without Prefect's client.
+
+    Args:
+        url: of the server, without a path.
+        check: raises if there is no use in waiting any longer.
+    """
+
+    def __init__(self, url: str, check: Callable[[], None] = lambda: None) -> None:
+        self.url, self._check = url, check
+
+    def api(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self.url}/api{path}", data, {"Content-Type": "application/json"})
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with urlopen(request, timeout=PATIENCE) as reply:
+                    return json.load(reply)
+            except HTTPError as error:
+                # What a server says while its database is busy, and what Prefect's own client tries again.
+                if error.code != 503 or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def run(self, deployment: str, **parameters: Any) -> str:
+        """Ask for a flow run; returns its id."""
+        found = self.api(f"/deployments/name/{deployment}")["id"]
+        return self.api(f"/deployments/{found}/create_flow_run", {"parameters": parameters})["id"]
+
+    def end_of(self, run: str) -> dict[str, Any]:
+        """A flow run when it has ended."""
+        return self.until(lambda: self._ended(self.api(f"/flow_runs/{run}")))
+
+    def scheduled_run(self, deployment: str) -> dict[str, Any]:
+        """The first run that the deployment's schedule gave and that has ended, cancelled ones aside."""
+        return self.until(lambda: next(iter(self.scheduled_runs(deployment)), None))
+
+    def scheduled_runs(self, deployment: str) -> list[dict[str, Any]]:
+        """Runs that the deployment's schedule gave and that have ended, cancelled ones aside, in order."""
+        found = self.api(f"/deployments/name/{deployment}")["id"]
+        state = {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}
+        body = {"deployments": {"id": {"any_": [found]}}, "flow_runs": {"state": state}}
+        runs = [run for run in self.api("/flow_runs/filter", body) if run["auto_scheduled"]]
+        return sorted(runs, key=lambda run: run["end_time"])
+
+    def publishing_run(self, deployment: str) -> dict[str, Any]:
+        """The first run that the deployment's schedule gave and whose log says that it published."""
+
+        def first() -> dict[str, Any] | None:
+            runs = self.scheduled_runs(deployment)
+            bad = [run["state"] for run in runs if run["state_type"] != "COMPLETED"]
+            assert bad == []
+            return next((run for run in runs if any("published" in line for line in self.log(run["id"]))), None)
+
+        return self.until(first)
+
+    def log(self, run: str) -> list[str]:
+        """Lines of a flow run's log; the last ones arrive a moment after the flow run ended."""
+        body = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
+        return [each["message"] for each in self.api("/logs/filter", body)]
+
+    def until(self, found: Callable[[], Any]) -> Any:
+        """What a function finds, once it finds something."""
+        deadline = time.monotonic() + PATIENCE
+        while not (result := found()):
+            self._check()
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        return result
+
+    @staticmethod
+    def _ended(run: dict[str, Any]) -> dict[str, Any] | None:
+        return run if run["state_type"] in FINAL else None
+
+
+class Service(Api):
+    """A running `python -m deployments` and its API."""
+
+    def __init__(self, process: subprocess.Popen[str], output: Path) -> None:
+        super().__init__("", self._is_running)
+        self.process, self.output = process, output
+
+    def _is_running(self) -> None:
+        assert self.process.poll() is None, self.output.read_text()
+
+    def wait_until_ready(self) -> None:
+        self.until(lambda: "Serving;" in self.output.read_text())
+        lines = self.output.read_text().splitlines()
+        (self.url,) = [line.partition(": ")[2] for line in lines if line.startswith("Prefect UI: ")]
+
+    def stop(self, how: int) -> bool:
+        """Stop it; tells whether every process of it is gone."""
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        assert any("flows.guarded" in each.cmdline() for each in family)
+        self.process.send_signal(how)
+        self.process.wait(PATIENCE)
+        _, alive = psutil.wait_procs(family, timeout=30)
+        return not alive
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Of a program that works with Prefect, with nothing of the person's own, whose services work without delay."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return {
+        **kept,
+        "DO_NOT_TRACK": "1",
+        "PREFECT_HOME": str(folder / "home"),
+        "XDG_DATA_HOME": str(folder / "data"),
+        "PREFECT_RUNNER_POLL_FREQUENCY": "1",
+        "PREFECT_WORKER_QUERY_SECONDS": "1",
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "1",
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",
+        **more,
+    }
+
+
+@contextmanager
+def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
+    """Serve a settings file.
+
+    Args:
+        settings: the file's content.
+        folder: for the file, the server's home and what it prints.
+        more: environment variables.
+    """
+    file, output = folder / "parquetry.toml", folder / "output.txt"
+    file.write_text(settings)
+    command = [sys.executable, "-u", "-m", "deployments", "--config", str(file), "--port", free_port()]
+    with running(command, environment(folder, **more), output) as process:
+        service = Service(process, output)
+        service.wait_until_ready()
+        yield service
+
+
+@contextmanager
+def running(command: list[str], environment: dict[str, str], output: Path) -> Iterator[subprocess.Popen[str]]:
+    """A program that writes to a file, and is killed with all its children at the end if it still runs."""
+    with output.open("w") as stream:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            family = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            process.wait()
+            for each in psutil.wait_procs(family, timeout=20)[1]:
+                each.kill()

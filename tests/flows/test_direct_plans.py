@@ -1,0 +1,66 @@
+"""What a plan says that a refresh takes at most is not passed, whatever stands in the texts."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from workshop import Workshop
+
+from benchmarks.estimates import KINDS, service
+from knowledge.embed.base import Worst
+from knowledge.embed.registry import open_embedder, worst_of
+from knowledge.settings import EmbeddingSettings
+from tests.servers.embedding_server import EmbeddingServer
+
+pytestmark = pytest.mark.slow
+
+EXTENSIONS = {"code": "py"}
+
+
+def check(workshop):
+    planned = workshop.plan().estimate
+    report = workshop.refresh()
+    assert planned.unbounded == 0
+    assert report.work.chunks_written <= planned.chunks
+    assert report.work.tokens <= planned.tokens
+    assert report.work.cost_usd <= planned.cost_usd
+    return report.work.chunks_written
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_plan_is_not_passed_by_any_kind_of_text(workshop, kind):
+    for number, text in enumerate(KINDS[kind](30_000)):
+        workshop.write(f"{number}.{EXTENSIONS.get(kind, 'md')}", text)
+    assert check(workshop) > 1
+    with EmbeddingServer(service) as server:
+        workshop.sections["corpus"] = {"embedder": "openai:m"}
+        workshop.sections["embedding"] = {"base_url": server.url, "dimension": 8, "price_per_million_tokens": 1.0}
+        assert check(workshop) > 1
+
+
+ANY = st.text(st.characters(codec="utf-8"), min_size=1, max_size=400)
+ODD = st.text(st.sampled_from("\u1d160\u0958\ufb2c\u0130\u023a\ufb03 \n#|`.1\U0001d160"), min_size=1, max_size=400)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ANY | ODD)
+def test_no_text_has_more_tokens_than_the_worst_of_its_model(text):
+    worst: Worst = worst_of("wordllama")
+    (tokens,) = open_embedder("wordllama", EmbeddingSettings()).embed([text]).token_counts
+    assert tokens <= len(text.encode()) * worst.tokens_per_byte + worst.tokens_per_text
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists((ANY | ODD).map(lambda text: text * 5), min_size=1, max_size=4), st.integers(16, 300), st.data())
+def test_plan_is_not_passed_by_texts_and_chunk_sizes_that_nobody_thought_of(texts, size, data):
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder))
+        workshop.sections["chunking"] = {"size": size, "overlap": data.draw(st.integers(0, size - 1))}
+        for number, text in enumerate(texts):
+            workshop.write(f"{number}.txt", text)
+        planned = workshop.plan().estimate
+        work = workshop.refresh().work
+        if not planned.unbounded:
+            assert (work.chunks_written <= planned.chunks, work.tokens <= planned.tokens) == (True, True)

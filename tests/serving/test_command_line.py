@@ -1,0 +1,156 @@
+"""The command line itself: its help, completion, and what it says to names that it does not know."""
+
+import os
+import re
+import shlex
+import subprocess
+
+import pytest
+from program import command, start
+from typer.main import get_command
+
+from serving.cli import app, run
+
+
+def commands(group, path=()):
+    """Every command with its words after the program's name."""
+    yield path, group
+    for name, each in getattr(group, "commands", {}).items():
+        yield from commands(each, (*path, name))
+
+
+ALL = dict(commands(get_command(app)))
+
+
+@pytest.fixture
+def help_of(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def read(*path, option="--help"):
+        capsys.readouterr()
+        assert run([*path, option]) == 0
+        return capsys.readouterr().out
+
+    return read
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: " ".join(path) or "parquetry")
+def test_help_is_printed_as_it_is_written_in_80_columns(help_of, path):
+    """Words in brackets were taken for markup: "list the sources by ."."""
+    shown = help_of(*path)
+    assert max(map(len, shown.splitlines())) <= 80
+    words = " ".join(shown.split())
+    assert " ".join((ALL[path].help or "").split()) in words
+    for option in ALL[path].params:
+        # Lines break after hyphens.
+        assert " ".join(option.help.split()).replace("- ", "-") in words.replace("- ", "-")
+    assert help_of(*path, option="-h") == shown
+
+
+def test_no_line_of_the_list_of_commands_is_cut(help_of):
+    listed = help_of()
+    assert "..." not in listed.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("query", "parquetry search"),
+        ("ask", "parquetry search"),
+        ("find", "parquetry search"),
+        ("list", "parquetry documents"),
+        ("ls", "parquetry documents"),
+        ("delete", "parquetry remove"),
+        ("rm", "parquetry remove"),
+        ("ingest", "parquetry refresh"),
+        ("index", "parquetry refresh"),
+        ("sync", "parquetry refresh"),
+        ("update", "parquetry refresh"),
+        ("Search", "parquetry search"),
+        ("serach", "parquetry search"),
+        ("documnets", "parquetry documents"),
+        ("namespaces rm", "parquetry namespaces delete"),
+        ("sessions plna", "parquetry sessions plan"),
+    ],
+)
+def test_names_of_other_tools_and_misspelt_ones_lead_to_the_command(capsys, typed, meant):
+    assert run(typed.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    group = "parquetry" if " " not in typed else f"parquetry {typed.split()[0]}"
+    name = typed.split()[-1]
+    assert said.err == f"parquetry: No such command {name!r}; did you mean `{meant}`? (see `{group} --help`)\n"
+
+
+def test_unlike_name_is_no_suggestion(capsys):
+    assert run(["frobnicate"]) == 2
+    assert capsys.readouterr().err == "parquetry: No such command 'frobnicate' (see `parquetry --help`)\n"
+
+
+@pytest.mark.parametrize("typed", ["serve", "mcp"])
+def test_service_that_there_is_not_is_not_promised(capsys, typed):
+    assert run([typed]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "there is no service over HTTP or MCP yet" in line
+    assert set(re.findall(r"`parquetry (\w+)", line)) <= set(ALL[()].commands)
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        ("search x --top-k 3", "No such option: --top-k; did you mean -k?"),
+        ("search x --filenam a", "No such option: --filenam; did you mean --filename?"),
+        ("refresh --dirct", "No such option: --dirct; did you mean --direct"),
+        ("history --zzz", "No such option: --zzz (see"),
+        ("doctor -z", "No such option: -z (see"),
+    ],
+)
+def test_unknown_option_leads_to_the_nearest_one(capsys, typed, problem):
+    assert run(typed.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"parquetry: {problem}")
+
+
+def complete(shell, **variables):
+    environment = {**os.environ, "_PARQUETRY_COMPLETE": f"complete_{shell}", **variables}
+    done = start(env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "variables", "expected"),
+    [
+        ("bash", {"COMP_WORDS": "parquetry sea", "COMP_CWORD": "1"}, ["search"]),
+        ("bash", {"COMP_WORDS": "parquetry namespaces de", "COMP_CWORD": "2"}, ["delete"]),
+        ("bash", {"COMP_WORDS": "parquetry search --mod", "COMP_CWORD": "2"}, ["--mode"]),
+        ("bash", {"COMP_WORDS": "parquetry search --mode he", "COMP_CWORD": "3"}, []),
+        ("bash", {"COMP_WORDS": "parquetry search --mode hy", "COMP_CWORD": "3"}, ["hybrid"]),
+    ],
+)
+def test_names_are_completed_in_bash(shell, variables, expected):
+    assert complete(shell, **variables).split() == expected
+
+
+def test_names_are_completed_in_zsh_and_fish():
+    typed = {"_TYPER_COMPLETE_ARGS": "parquetry refr"}
+    assert '"refresh"' in complete("zsh", **typed)
+    assert complete("fish", **typed, _TYPER_COMPLETE_FISH_ACTION="get-args").startswith("refresh\t")
+
+
+def test_completion_script_works_in_a_real_bash(tmp_path):
+    program = tmp_path / "parquetry"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
+    program.chmod(0o755)
+    script = """
+        eval "$(parquetry --show-completion)"
+        COMP_WORDS=(parquetry docu) COMP_CWORD=1
+        _parquetry_completion parquetry
+        echo "${COMPREPLY[@]}"
+        complete -p parquetry
+    """
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "documents\ncomplete -o default -F _parquetry_completion parquetry\n", done.stderr
