@@ -168,7 +168,7 @@ class Reader:
         Raises:
             SettingsError: as `search`; nothing was ever published.
         """
-        if self._asked_version is None and not self.snapshot.files["documents"]:
+        if self._asked_version is None and not self.snapshot.version:
             raise SettingsError(
                 f"nothing is published in corpus {self._settings.corpus.root} yet; run `parquetry refresh` first"
             )

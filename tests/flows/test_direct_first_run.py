@@ -122,3 +122,11 @@ def test_chats_alone_say_which_command_reads_them(workshop):
             ask()
         assert raised.value.exit_code == 2
     assert not corpus(workshop).exists()
+
+
+def test_emptied_corpus_has_no_results(workshop):
+    workshop.refresh()
+    assert [hit.row["filename"] for hit in workshop.search("oak").hits] == ["a.md"]
+    (workshop.folder / "a.md").unlink()
+    workshop.refresh(allow_removals=True)
+    assert workshop.search("oak").hits == ()
