@@ -10,6 +10,7 @@ from typing import Literal
 from knowledge.changes import SourcePlan
 from knowledge.errors import ServiceRefused, classify
 from knowledge.model import DocumentRow
+from knowledge.plural import counted
 
 Service = Literal["embedding", "store", "model"]
 """embedding: computes vectors; store: holds the documents of a source; model: a language model"""
@@ -67,8 +68,7 @@ class Outage:
     what: str = "document"
 
     def __str__(self) -> str:
-        plural = "s" if self.needed != 1 else ""
-        share = f"{self.failed} of {self.needed} {self.what}{plural}" if self.needed > 1 else f"its {self.what}"
+        share = f"{self.failed} of {counted(self.needed, self.what)}" if self.needed > 1 else f"its {self.what}"
         return (
             f"source {self.source}: {SERVICES[self.lost.service]} failed {share} "
             f"({self.lost.reason}: {self.lost.detail}); the next run tries again"

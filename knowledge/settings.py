@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from knowledge.model import Visibility
 from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
+from knowledge.settings_places import anchored
 from knowledge.settings_section import Section
 
 DEFAULT_FILE = "parquetry.toml"
@@ -337,7 +337,7 @@ def load_settings(file: str | Path | None = None) -> Settings:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
-    settings = _anchored(parse_settings(values, str(path)), path.parent)
+    settings = anchored(parse_settings(values, str(path)), path.parent)
     if len(settings.source) > 1:
         from knowledge.settings_lines import lines_of
         from knowledge.sources.nesting import check_places
@@ -361,40 +361,6 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
     except ValidationError as error:
         lines = [f"{origin}: {explain(item, Settings)}" for item in error.errors()]
         raise SettingsError("\n".join(lines)) from error
-
-
-def _anchored(settings: Settings, folder: Path) -> Settings:
-    """Relative places in a settings file are relative to that file, wherever the command runs."""
-
-    def anchor(place: str) -> str:
-        if "://" in place or Path(place).is_absolute():
-            return place
-        return os.path.normpath(folder / place)
-
-    def anchor_model(name: str) -> str:
-        return "onnx:" + anchor(name.removeprefix("onnx:")) if name.startswith("onnx:") else name
-
-    corpus = settings.corpus.model_copy(
-        update={"root": anchor(settings.corpus.root), "embedder": anchor_model(settings.corpus.embedder)}
-    )
-    search, sessions = settings.search, settings.sessions
-    prompts = {
-        name: anchor(place) for name in ("distill_prompt", "compare_prompt") if (place := getattr(sessions, name))
-    }
-    places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
-    if search.rerank:
-        places["rerank"] = anchor_model(search.rerank)
-    namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
-    sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
-    return settings.model_copy(
-        update={
-            "corpus": corpus,
-            "search": search.model_copy(update=places),
-            "sessions": sessions.model_copy(update=prompts),
-            "namespace": namespaces,
-            "source": sources,
-        }
-    )
 
 
 Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]

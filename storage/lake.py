@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
 
 from knowledge.errors import PublishConflict, SettingsError, StorageError
 from knowledge.model import DocumentRow, Failure
 from storage import schema
+from storage.commits import commit, files_of, is_conflict, open_table
 from storage.conditional import overwrites, weakness
 from storage.history import Publish, publishes
 from storage.layout import LATER, TABLES, Layout, Table, layout_of
@@ -34,10 +33,6 @@ from storage.tables import is_table, make_table
 Result = TypeVar("Result")
 BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
 """tables that are written before a publish and tell nothing without it"""
-_TRIES = 3
-"""of a commit that its store reports as failed and that did not land"""
-_PAUSE = 0.3
-"""seconds before the first further try; twice as long before each other"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +94,8 @@ class Lake:
         with _translated(f"corpus {root} cannot be opened"):
             return is_table(layout_of(root), "documents")
 
-    def _options(self) -> dict[str, str] | None:
-        return files_at(self.layout.root).table_options()
-
     def _table(self, table: Table, version: int | None = None) -> DeltaTable:
-        return DeltaTable(self.layout.table(table), version=version, storage_options=self._options())
+        return open_table(self.layout, table, version)
 
     def _each(self, tables: Sequence[Table], work: Callable[[Table], Result]) -> list[Result]:
         """Do something with each of some tables, which are a few requests each on an object store."""
@@ -175,13 +167,13 @@ class Lake:
             # Opened first: shards are registered before the rows that name them.
             documents = self._documents(version)
             others = [table for table in TABLES if table != "documents"]
-            files: dict[Table, tuple[str, ...]] = {"documents": _files(documents)}
+            files: dict[Table, tuple[str, ...]] = {"documents": files_of(documents)}
             files.update(zip(others, self._each(others, self._files_of), strict=True))
             return Snapshot(self.layout, documents.version(), files)
 
     def _files_of(self, table: Table) -> tuple[str, ...]:
         try:
-            return _files(self._table(table))
+            return files_of(self._table(table))
         except TableNotFoundError:
             if table not in LATER:
                 raise
@@ -196,7 +188,7 @@ class Lake:
             raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
         opened = self._table("documents", version)
         there = {entry.name for entry in files_at(self.layout.root).entries(self.layout.table("documents"))}
-        if any(file.rpartition("/")[2] not in there for file in _files(opened)):
+        if any(file.rpartition("/")[2] not in there for file in files_of(opened)):
             raise SettingsError(
                 f"version {version} of corpus {self.layout.root} cannot be read any more: something that it held was "
                 "erased since (`parquetry forget`)"
@@ -262,9 +254,9 @@ class Lake:
                 app_transactions=transactions, custom_metadata={"run_id": run_id, "rows": str(len(rows))}
             )
             try:
-                return self._commit("documents", [shard], properties, base.version)
+                return commit(self.layout, "documents", [shard], properties, base.version)
             except CommitFailedError as error:
-                if not _is_conflict(error):
+                if not is_conflict(error):
                     raise
                 files_at(self.layout.root).delete(self.layout.shard("documents", name))
                 namespaces = ", ".join(keys)
@@ -302,92 +294,12 @@ class Lake:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
             self._make()
-            self._commit(table, shards, CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}))
-
-    def _commit(
-        self, table: Table, shards: Sequence[Shard], properties: CommitProperties, version: int | None = None
-    ) -> int:
-        """Append shards to a table in one commit, once.
-
-        A store may have done what it reports as failed, or done it twice and refuse the second time. So the table is
-        read again before a failure is believed. Trying again is harmless: a commit of the same shards is the same
-        commit, and the transactions of a publish let no second one pass.
-
-        Args:
-            table: to append to.
-            shards: written already.
-            properties: of the commit.
-            version: that the commit was decided on; None for the newest.
-
-        Returns:
-            The newest version, once it holds the commit; the lowest that it can be, if the store does not tell.
-        """
-        tried = 0
-        while True:
-            tried += 1
-            try:
-                opened = self._table(table, version)
-                opened.create_write_transaction(
-                    [add_action(shard) for shard in shards],
-                    "append",
-                    schema.SCHEMAS[table],
-                    commit_properties=properties,
-                )
-            except (DeltaError, OSError) as error:
-                landed = self._landed(table, shards, error)
-                if landed is not None:
-                    return landed
-                if self.layout.is_local or tried == _TRIES or _is_conflict(error):
-                    raise
-                time.sleep(_PAUSE * 2 ** (tried - 1))
-            else:
-                return self._newest(table, opened.version() + 1)
-
-    def _newest(self, table: Table, least: int) -> int:
-        """The newest version of a table that is at least at one; what has landed does not fail any more."""
-        for tried in range(_TRIES):
-            try:
-                return self._table(table).version()
-            except (DeltaError, OSError):
-                time.sleep(_PAUSE * 2**tried)
-        return least
-
-    def _landed(self, table: Table, shards: Sequence[Shard], failure: Exception) -> int | None:
-        """A version that holds a commit which was reported as failed; None if it has not landed.
-
-        Raises:
-            StorageError: that cannot be found out.
-        """
-        try:
-            found = self._table(table)
-            files = _files(found)
-        except (DeltaError, OSError) as error:
-            raise StorageError(
-                f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
-                f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
-            ) from failure
-        wanted = {self.layout.shard(table, shard.name) for shard in shards}
-        return found.version() if wanted <= set(files) else None
+            commit(self.layout, table, shards, CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}))
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
             return publishes(self._table("documents"), limit)
-
-
-def _files(table: DeltaTable) -> tuple[str, ...]:
-    return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
-
-
-def _is_conflict(error: Exception) -> bool:
-    """Whether somebody else committed under the same application transaction."""
-    return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
-
-
-def add_action(shard: Shard) -> AddAction:
-    """What makes a shard a part of its table."""
-    statistics = json.dumps({"numRecords": shard.rows})
-    return AddAction(shard.name, shard.size, {}, int(time.time() * 1000), True, statistics)
 
 
 @contextmanager

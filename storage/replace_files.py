@@ -11,7 +11,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from knowledge.errors import PublishConflict, StorageError
 from storage import schema
-from storage.lake import add_action
+from storage.commits import add_action
 from storage.layout import Layout, Table
 from storage.places import files_at, told
 from storage.shards import Shard

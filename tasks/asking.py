@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from knowledge.plural import counted
 from knowledge.waiting import Waits
 
 
@@ -26,7 +27,7 @@ class Waiting:
 
     def __str__(self) -> str:
         """Say it in a line: `asking about chats/a.json, window 2 of 3, for 41 s; 12 answers so far`."""
-        so_far = f"{self.answered} {'answer' if self.answered == 1 else 'answers'} so far"
+        so_far = f"{counted(self.answered, 'answer')} so far"
         if self.longest is None:
             return so_far
         others = f" and {self.asked - 1} more" if self.asked > 1 else ""

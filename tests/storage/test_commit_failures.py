@@ -16,7 +16,7 @@ FOREVER = 10_000
 
 @pytest.fixture
 def store(small_store, monkeypatch, tmp_path):
-    monkeypatch.setattr("storage.lake._PAUSE", 0.01)
+    monkeypatch.setattr("storage.commits._PAUSE", 0.01)
     monkeypatch.setattr("storage.stores._RETRIES", {"max_retries": "1", "backoff_config.init_backoff": "10ms"})
     small_store.reset()
     for name, value in small_store.environment().items():

@@ -270,7 +270,7 @@ def test_publish_after_which_nothing_can_be_read_has_published(shelf, monkeypatc
             Unreadable.committed = True
 
     with monkeypatch.context() as patched:
-        patched.setattr("storage.lake._PAUSE", 0.0)
-        patched.setattr("storage.lake.DeltaTable", Unreadable)
+        patched.setattr("storage.commits._PAUSE", 0.0)
+        patched.setattr("storage.commits.DeltaTable", Unreadable)
         assert shelf.lake.publish(base, rows, run) == 2
     assert shelf.texts() == {"a.md": ["one"], "b.md": ["two"]}
