@@ -1,6 +1,7 @@
 """`parquetry status` and `history`: one screen, from what the corpus and the settings say."""
 
 import json
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ import pytest
 from program import command
 from workshop import Workshop
 
+from knowledge.plural import counted
 from serving.cli import run
 from storage import schema
 
@@ -83,6 +85,7 @@ def on_terminal(monkeypatch):
 
 
 def test_screen_fits_80_columns_and_24_lines(two, monkeypatch):
+    chunks = two("status", "--json").json["chunks"]
     on_terminal(monkeypatch)
     shown = two("status").stdout
     assert len(shown.splitlines()) <= 24
@@ -91,15 +94,28 @@ def test_screen_fits_80_columns_and_24_lines(two, monkeypatch):
     assert lines["docs"][1:3] == ["6", "1"]
     assert "  1 x extract/damaged" in shown
     assert "1 added" in shown
-    assert "Search index: " in shown
+    kept = counted(chunks["stored"] - chunks["visible"], "chunk is", "chunks are")
+    assert f"{kept} kept only for earlier versions." in shown
+    assert re.search(r"Search index: \d+\.\d [kM]B, up to date\.", shown)
     assert "Cost so far: $0.0000 for " in shown
 
 
-def test_index_that_is_behind_is_said_to_be(two):
+def test_corpus_without_an_index_is_said_to_have_none(two):
     for file in (two.folder / "corpus" / "index").iterdir():
         file.unlink()
     assert two("status", "--json").json["index"] is None
     assert "Search index: none yet; the next search builds it." in two("status").stdout
+
+
+def test_index_of_an_earlier_version_is_said_to_be_behind(two, monkeypatch):
+    (two.folder / "more" / "fir.txt").write_text("The fir table is light.")
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.index.IndexFolder.refresh", lambda *_: None)
+        assert two("refresh", "--direct", "more").code == 0
+    assert two("status", "--json").json["index"]["behind"] == 1
+    assert "1 version behind, the next search brings it up to date." in two("status").stdout
+    assert two("search", "fir table").code == 0
+    assert two("status", "--json").json["index"]["behind"] == 0
 
 
 def test_source_that_left_the_settings_is_told_of_as_long_as_it_has_documents(two):

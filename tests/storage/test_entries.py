@@ -9,6 +9,7 @@ from knowledge.errors import PublishConflict, StorageError
 from knowledge.model import ENTRY_TYPE
 from knowledge.rows import Stamp
 from knowledge.sessions.entry_rows import scope_of
+from storage import lake
 from storage.current import current_rows
 from storage.entries import Learned
 from storage.undoing import undo_decision
@@ -159,15 +160,15 @@ class Dies(Exception):
 def test_crash_between_register_and_publish_leaves_nothing_visible(notebook, monkeypatch):
     notebook.learn(ELM)
     before = notebook.ledger()
-    real = notebook.lake._commit
+    real = lake.commit
 
-    def dies(table, *rest):
+    def dies(layout, table, *rest, **options):
         if table == "documents":
             raise Dies
-        return real(table, *rest)
+        return real(layout, table, *rest, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(notebook.lake, "_commit", dies)
+        patched.setattr(lake, "commit", dies)
         with pytest.raises(Dies):
             notebook.learn(OAK)
     with notebook.shelf.connect() as connection:
