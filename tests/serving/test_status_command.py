@@ -13,6 +13,7 @@ from workshop import Workshop
 
 from knowledge.plural import counted
 from serving.cli import run
+from serving.run_rows import counts_of
 from storage import schema
 
 pytestmark = pytest.mark.slow
@@ -171,6 +172,25 @@ def test_history_names_the_kind_of_each_run_and_its_counts(two, monkeypatch):
     assert "remove" in shown[1]
     assert "1 removed" in shown[1]
     assert "1 added, 1 unchanged" in " ".join(" ".join(shown).split())
+
+
+def test_version_of_a_run_that_was_killed_before_it_was_recorded_is_unrecorded(two, monkeypatch):
+    (two.folder / "more" / "fir.txt").write_text("The fir table is light.")
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.lake.Lake.record", lambda *_: None)
+        assert two("refresh", "--direct", "more").code == 0
+    newest, *others = two("history", "--json").json["versions"]
+    assert (newest["kind"], newest["rows"]) == (None, 1)
+    assert {each["kind"] for each in others} == {"refresh", None}
+    shown = two("history").stdout.splitlines()
+    assert "unrecorded" in shown[2]
+    assert "create" in shown[-1]
+
+
+def test_counts_of_a_run_over_sessions_are_told_in_its_words():
+    run = dict.fromkeys(("scanned", "changed", "moved", "permissions", "unchanged", "removed", "failed", "skipped"), 0)
+    assert counts_of({**run, "kind": "sessions", "scanned": 3, "added": 2, "unchanged": 1}) == "2 new, 1 unchanged"
+    assert counts_of({**run, "kind": "refresh", "scanned": 2, "added": 2}) == "2 added"
 
 
 def test_runs_that_an_earlier_program_recorded_are_read_beside_new_ones(tmp_path, monkeypatch):
