@@ -78,7 +78,6 @@ _HEADING = re.compile(r"#{1,6}\s|how to\b(?!.*\b(?:is|are|was|were)\b)", re.I)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TITLE_WORDS = 4
 """that a title has at least, each with a capital, and no full stop"""
-_EXEMPT = re.compile(r"(?:thanks to|no problem (?:was|is|were|has)|welcome (?:page|screen|e-?mail|message)s?)\b", re.I)
 
 
 def _either(lines: str) -> str:
@@ -110,8 +109,6 @@ def small_talk(statement: str) -> str | None:
         return "is a question"
     if _HEADING.match(plain) or _is_title(plain):
         return "is a heading"
-    if _EXEMPT.match(plain):
-        return None
     if _NO_STATEMENT.match(plain):
         return "is a greeting, thanks, an offer of help or a turn of talk"
     if _TALK.match(plain):
