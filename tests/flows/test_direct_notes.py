@@ -2,6 +2,7 @@
 
 import shutil
 
+import duckdb
 import pytest
 from workshop import Workshop
 
@@ -10,7 +11,7 @@ from flows.report import report_markdown
 from serving.progress import Silent
 from storage.connect import connect
 from storage.doctor import examine
-from storage.export import scoped
+from storage.export import export_corpus, scoped
 from storage.filters import Caller, Filters, restrict
 from storage.snapshot_views import connect_snapshot
 from tasks.engine import DirectEngine
@@ -68,6 +69,19 @@ def test_note_is_shown_to_those_who_see_the_document(workshop):
             restrict(connection, Caller(user))
             seen[user] = [each.execute("SELECT note FROM notes").fetchall() for each in (connection, sql)]
     assert seen == {"ada": [[(NOTE,)]] * 2, "eve": [[]] * 2}
+
+
+def test_export_holds_no_note_on_what_its_reader_may_not_see(workshop, tmp_path):
+    (workshop.folder / ".parquetry.toml").write_text('visibility = "individual"\nuser_id = "ada"')
+    workshop.refresh()
+    held = {}
+    for user in ("ada", "eve"):
+        done = export_corpus(workshop.lake.snapshot(), Filters(caller=Caller(user)), tmp_path / user, "none")
+        with duckdb.connect(str(done.path), read_only=True) as connection:
+            held[user] = [
+                connection.execute(f"SELECT note FROM {name}").fetchall() for name in ("notes", "parts.notes")
+            ]
+    assert held == {"ada": [[(NOTE,)]] * 2, "eve": [[]] * 2}
 
 
 def test_corpus_of_before_there_were_notes_opens_and_refreshes(workshop):

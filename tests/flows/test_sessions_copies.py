@@ -147,3 +147,12 @@ def test_same_words_at_another_time_are_another_conversation(tmp_path, server):
     shelf.write("b.json", [f"public/fact: {DRY}"], first=FIRST + 86_400)
     report = shelf.learn()
     assert (report.sessions["new"], report.entries["new"], report.entries["existing"]) == (2, 1, 1)
+
+
+def test_same_words_at_another_time_are_asked_about_though_an_earlier_run_has_read_them(tmp_path, server):
+    shelf = Shelf(tmp_path, server.url)
+    shelf.write("a.json", [f"public/fact: {DRY}"], first=FIRST)
+    shelf.learn()
+    shelf.write("b.json", [f"public/fact: {DRY}"], first=FIRST + 86_400)
+    report = shelf.learn()
+    assert (report.sessions["new"], report.entries["existing"]) == (1, 1)
