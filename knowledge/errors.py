@@ -119,6 +119,10 @@ class StorageError(ParquetryError):
     """The corpus could not be read or written; nothing was published."""
 
 
+class DamagedCorpus(StorageError):
+    """A file of the corpus is not what was written, or is gone."""
+
+
 class PublishConflict(StorageError):
     """Another run published to the same namespace first."""
 

@@ -1,22 +1,32 @@
-"""Commits to a Delta table: open it, and add shards to it in one commit, once."""
+"""Commits to a Delta table: shards join it, or stand for others from now on, in one commit, once.
+
+A commit to a local table is on disk before it counts. An object store keeps what it has acknowledged, but may have done
+what it reports as failed, or done it twice and refuse the second time: the table is read again before a failure is
+believed.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from knowledge.errors import StorageError
 from storage import schema
 from storage.layout import Layout, Table
+from storage.log_check import check_log
 from storage.places import files_at, told
 from storage.shards import Shard
+from storage.staging import commit_durably
 
+SHARDS = "shards"
+"""key of a commit's metadata: the SHA-256 of each shard that joins, by name, as JSON"""
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _TRIES = 3
 """of a commit that its store reports as failed and that did not land"""
 _PAUSE = 0.3
@@ -27,46 +37,76 @@ def open_table(layout: Layout, table: Table, version: int | None = None) -> Delt
     """Open a table as of a version; None for the newest.
 
     Raises:
+        DamagedCorpus: its log is damaged.
         DeltaError, OSError: it cannot be opened.
     """
+    if layout.is_local:
+        check_log(layout, table)
     return DeltaTable(layout.table(table), version=version, storage_options=files_at(layout.root).table_options())
 
 
 def commit(
-    layout: Layout, table: Table, shards: Sequence[Shard], properties: CommitProperties, version: int | None = None
+    layout: Layout,
+    table: Table,
+    shards: Sequence[Shard],
+    metadata: Mapping[str, str],
+    *,
+    gone: Sequence[str] = (),
+    transactions: Sequence[Transaction] = (),
+    version: int | None = None,
 ) -> int:
-    """Append shards to a table in one commit, once.
+    """Change which files a table consists of.
 
-    A store may have done what it reports as failed, or done it twice and refuse the second time. So the table is
-    read again before a failure is believed. Trying again is harmless: a commit of the same shards is the same
-    commit, and the transactions of a publish let no second one pass.
+    Trying again is harmless: a commit of the same shards is the same commit, and the transactions of a publish let no
+    second one pass.
 
     Args:
         layout: of the corpus.
-        table: to append to.
-        shards: written already.
-        properties: of the commit.
-        version: that the commit was decided on; None for the newest.
+        table: to commit to.
+        shards: that join it, written already.
+        metadata: of the commit.
+        gone: names of files that leave it; they are only not named any more.
+        transactions: which no other commit since `version` may have touched.
+        version: that the commit is decided on; None for the newest.
 
     Returns:
-        The newest version, once it holds the commit; the lowest that it can be, if the store does not tell.
+        A version that holds the commit.
+
+    Raises:
+        CommitFailedError: it is in conflict with another one.
+        DeltaError, OSError: it has failed.
+        StorageError: whether it has failed cannot be found out.
     """
+    properties = CommitProperties(
+        custom_metadata={**metadata, SHARDS: json.dumps({shard.name: shard.sha256 for shard in shards})},
+        app_transactions=list(transactions),
+    )
+
+    def write(opened: DeltaTable) -> None:
+        moment = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [_added(shard, moment) for shard in shards]
+        actions += [RemoveAction(name, True, moment) for name in gone]
+        opened.create_write_transaction(
+            actions,
+            "append",
+            schema.SCHEMAS[table],
+            commit_properties=properties,
+            post_commithook_properties=_NO_HOOKS if layout.is_local else None,
+        )
+
+    if layout.is_local:
+        return commit_durably(layout, table, lambda copy: write(DeltaTable(copy, version=version)), version)
     tried = 0
     while True:
         tried += 1
         try:
             opened = open_table(layout, table, version)
-            opened.create_write_transaction(
-                [add_action(shard) for shard in shards],
-                "append",
-                schema.SCHEMAS[table],
-                commit_properties=properties,
-            )
+            write(opened)
         except (DeltaError, OSError) as error:
-            landed = _landed(layout, table, shards, error)
+            landed = _landed(layout, table, shards, gone, error)
             if landed is not None:
                 return landed
-            if layout.is_local or tried == _TRIES or is_conflict(error):
+            if tried == _TRIES or is_conflict(error):
                 raise
             time.sleep(_PAUSE * 2 ** (tried - 1))
         else:
@@ -83,7 +123,9 @@ def _newest(layout: Layout, table: Table, least: int) -> int:
     return least
 
 
-def _landed(layout: Layout, table: Table, shards: Sequence[Shard], failure: Exception) -> int | None:
+def _landed(
+    layout: Layout, table: Table, shards: Sequence[Shard], gone: Sequence[str], failure: Exception
+) -> int | None:
     """A version that holds a commit which was reported as failed; None if it has not landed.
 
     Raises:
@@ -91,14 +133,14 @@ def _landed(layout: Layout, table: Table, shards: Sequence[Shard], failure: Exce
     """
     try:
         found = open_table(layout, table)
-        files = files_of(found)
+        files = set(files_of(found))
     except (DeltaError, OSError) as error:
         raise StorageError(
             f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
             f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
         ) from failure
-    wanted = {layout.shard(table, shard.name) for shard in shards}
-    return found.version() if wanted <= set(files) else None
+    joined = {layout.shard(table, shard.name) for shard in shards} <= files
+    return found.version() if joined and not files & {layout.shard(table, name) for name in gone} else None
 
 
 def files_of(table: DeltaTable) -> tuple[str, ...]:
@@ -111,7 +153,5 @@ def is_conflict(error: Exception) -> bool:
     return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
 
 
-def add_action(shard: Shard) -> AddAction:
-    """What makes a shard a part of its table."""
-    statistics = json.dumps({"numRecords": shard.rows})
-    return AddAction(shard.name, shard.size, {}, int(time.time() * 1000), True, statistics)
+def _added(shard: Shard, moment: int) -> AddAction:
+    return AddAction(shard.name, shard.size, {}, moment, True, json.dumps({"numRecords": shard.rows}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from knowledge.embed.registry import embedder_behind, id_of
@@ -13,6 +15,8 @@ from storage.index_views import hybrid_macro
 from storage.lake import Lake, Snapshot
 from storage.places import files_at
 from storage.snapshot_views import connect_snapshot, file_views
+
+log = logging.getLogger("parquetry")
 
 
 def connect(
@@ -62,7 +66,14 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
     if version is None:
         opened = folder.open(snapshot)
         if opened.version != snapshot.version:
-            snapshot = lake.snapshot(opened.version)
+            # Somebody has published since, or the corpus is not what it was when it was indexed.
+            snapshot = lake.snapshot()
+            if snapshot.version < opened.version:
+                log.warning("%s; searching it as it is, without the index", rolled_back(snapshot, opened.version))
+                opened.close()
+                opened = in_memory(snapshot, settings.search.language)
+            elif snapshot.version > opened.version:
+                snapshot = lake.snapshot(opened.version)
     else:
         opened = folder.open_version(snapshot) or in_memory(snapshot, settings.search.language)
     dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
@@ -72,6 +83,19 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
             opened.connection.execute(statement)
     _add_embed(opened.connection, settings)
     return opened
+
+
+def rolled_back(snapshot: Snapshot, indexed: int) -> str:
+    """Say that an index is of a later version than its corpus has.
+
+    Args:
+        snapshot: the newest version.
+        indexed: version of the index.
+    """
+    return (
+        f"corpus {snapshot.layout.root} is at version {snapshot.version} and was indexed at version {indexed}: later "
+        f"commits are missing from {snapshot.layout.log('documents')}, or an earlier copy was put back"
+    )
 
 
 def _add_embed(connection: Connection, settings: Settings) -> None:

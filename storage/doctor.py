@@ -12,12 +12,13 @@ from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
 from storage.conditional import weakness
+from storage.connect import rolled_back
 from storage.database import Connection, tuples
 from storage.entry_checks import ENTRY_CHECKS
 from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
-from storage.layout import ANSWERS, INDEX, PROBE, TABLES, Layout, Table
+from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
 from storage.places import Entry, files_at
 from storage.shards import is_whole
 from storage.snapshot_views import connect_snapshot
@@ -147,7 +148,7 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
 
 
 def _strangers(layout: Layout, present: Present) -> Iterator[str]:
-    own = {ANSWERS, INDEX, *TABLES} if layout.is_local else {ANSWERS, PROBE, *TABLES}
+    own = {ANSWERS, INDEX, STAGING, *TABLES} if layout.is_local else {ANSWERS, PROBE, *TABLES}
     yield from (entry.name for entry in files_at(layout.root).entries(layout.root) if entry.name not in own)
     for table in TABLES:
         for entry in present[table]:
@@ -176,7 +177,9 @@ def _index(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Finding]:
     for each in found:
         what = f"{each.what}; delete the folder of the index, the next search builds it again"
         yield _finding("index", what, each.examples)
-    if version is not None and version != snapshot.version:
+    if version is not None and version > snapshot.version:
+        yield Finding("rolled-back", "problem", 1, rolled_back(snapshot, version))
+    elif version is not None and version != snapshot.version:
         what = f"the search index is at version {version} of {snapshot.version}; the next search brings it up to date"
         yield Finding("index-behind", "note", 1, what)
 

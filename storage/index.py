@@ -25,6 +25,7 @@ from knowledge import ids
 from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
+from storage.durable import make_folder, replace
 from storage.index_build import FORMAT, IndexState, advance, create_tables, file_name, is_spent, read_state, transaction
 from storage.index_views import Space, statements
 from storage.knowledge_views import IS_ENTRY
@@ -98,7 +99,7 @@ class IndexFolder:
         if present := self._usable(snapshot):
             return present
         with _translated(f"the search index in {self.path} cannot be written"):
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             with _locked(self.path / "refresh.lock"):
                 return self._usable(snapshot) or self._switch(snapshot)
 
@@ -144,7 +145,8 @@ class IndexFolder:
                 fill(connection, snapshot, language)
         made = self._file(snapshot.version)
         made.lease.touch()
-        building.replace(made.path)
+        # On disk before the ones that it replaces are deleted.
+        replace(building, made.path)
         others = [file for file in self._files() if file != made]
         # Whatever is further on was of no use, or this file would not have been built; nor was any that it is not from.
         useless = [file for file in others if file.version > made.version or not brought]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, TypeVar
 
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from knowledge.errors import PublishConflict, SettingsError, StorageError
@@ -28,6 +28,7 @@ from storage.history import Publish, publishes
 from storage.layout import LATER, TABLES, Layout, Table, layout_of
 from storage.places import check_can_be_made, check_folders_writable, files_at, told
 from storage.shards import Shard, is_whole, write_shard
+from storage.staging import clear_abandoned
 from storage.tables import is_table, make_table
 
 Result = TypeVar("Result")
@@ -78,6 +79,8 @@ class Lake:
                 )
             if create:
                 self._check_store(new=not exists)
+                if self.layout.is_local:
+                    clear_abandoned(self.layout)
                 if not exists and not at_once:
                     self._to_make = True
                     if self.layout.is_local:
@@ -86,7 +89,7 @@ class Lake:
                 self._create()
                 if self.layout.is_local:
                     folders = [place(table) for table in TABLES for place in (self.layout.table, self.layout.log)]
-                    check_folders_writable(self.layout.root, folders)
+                    check_folders_writable(self.layout.root, [self.layout.root, *folders])
 
     @staticmethod
     def exists(root: str) -> bool:
@@ -250,11 +253,11 @@ class Lake:
             name = f"{run_id}-{time.time_ns():x}.parquet"
             shard = write_shard(self.layout, "documents", name, schema.documents_table(numbered))
             transactions = [Transaction(keys[name], number) for name, number in next_sequence.items()]
-            properties = CommitProperties(
-                app_transactions=transactions, custom_metadata={"run_id": run_id, "rows": str(len(rows))}
-            )
+            told_of = {"run_id": run_id, "rows": str(len(rows))}
             try:
-                return commit(self.layout, "documents", [shard], properties, base.version)
+                return commit(
+                    self.layout, "documents", [shard], told_of, transactions=transactions, version=base.version
+                )
             except CommitFailedError as error:
                 if not is_conflict(error):
                     raise
@@ -294,7 +297,7 @@ class Lake:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
             self._make()
-            commit(self.layout, table, shards, CommitProperties(custom_metadata={"run_id": run_id} if run_id else {}))
+            commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
 
     def history(self, limit: int | None = None) -> list[Publish]:
         """The publishes, newest first."""

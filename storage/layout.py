@@ -26,6 +26,8 @@ ANSWERS = "answers"
 
 INDEX = "index"
 """name of the folder of the search index"""
+STAGING = "staging"
+"""name of the folder in which commits to local tables are tried before they count"""
 PROBE = "conditional-writes"
 """name of the object beside the tables that shows whether its store honours conditional writes"""
 
@@ -69,6 +71,11 @@ class Layout:
     def answers(self) -> str:
         """Folder of what language models answered."""
         return posixpath.join(self.root, ANSWERS)
+
+    @property
+    def staging(self) -> str:
+        """Folder in which commits to local tables are tried before they count."""
+        return posixpath.join(self.root, STAGING)
 
     @property
     def probe(self) -> str:

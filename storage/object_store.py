@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pyarrow as pa
 from knowledge.errors import StorageError
 from storage.database import Connection
 from storage.lent_files import LentFiles, Sizes
-from storage.places import Entry, told
+from storage.places import Entry, Written, told
 from storage.stores import KINDS, Reach
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class ObjectStore:
         with self._translated(f"{path} cannot be read"):
             return bytes(self._filesystem.cat_file(path, start=start, end=end))
 
-    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
+    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
         sink = pa.BufferOutputStream()
         fill(sink)
         content = sink.getvalue()
@@ -77,7 +78,7 @@ class ObjectStore:
             # One request, or an upload in parts that becomes an object at its end.
             self._filesystem.pipe_file(path, content.to_pybytes())
         self._sizes.learn(path, content.size)
-        return int(content.size)
+        return Written(content.size, hashlib.sha256(content).hexdigest())
 
     def delete(self, path: str) -> None:
         self._sizes.learn(path, None)

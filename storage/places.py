@@ -6,6 +6,7 @@ filesystem for DuckDB. A local folder needs neither.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from knowledge.errors import StorageError, first_line
 from storage.database import Connection
+from storage.durable import make_folder, replace
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
@@ -35,6 +37,16 @@ class Entry:
     is_folder: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that is complete in its place."""
+
+    size: int
+    """bytes"""
+    sha256: str
+    """of its content, as hexadecimal digits"""
+
+
 class Files(Protocol):
     """The files of a place."""
 
@@ -50,12 +62,8 @@ class Files(Protocol):
         """
         ...
 
-    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
-        """Write a file under its name, whole or not at all.
-
-        Returns:
-            Its size in bytes.
-        """
+    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
+        """Write a file under its name, whole or not at all; it is on disk once this returns."""
         ...
 
     def delete(self, path: str) -> None:
@@ -85,20 +93,20 @@ class LocalFiles:
     def open(self, path: str) -> pa.NativeFile:
         return pa.OSFile(path, "rb")
 
-    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> int:
+    def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
         final = Path(path)
-        final.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(final.parent)
         # Two writers of one name do not write into each other's file.
         unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
         try:
             with pa.OSFile(str(unfinished), "wb") as sink:
                 fill(sink)
-            with unfinished.open("rb+") as stream:
-                os.fsync(stream.fileno())
-            unfinished.replace(final)
+            with unfinished.open("rb") as stream:
+                written = Written(unfinished.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest())
+            replace(unfinished, final)
         finally:
             unfinished.unlink(missing_ok=True)
-        return final.stat().st_size
+        return written
 
     def delete(self, path: str) -> None:
         Path(path).unlink(missing_ok=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
-from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import AddAction, RemoveAction
 
 from knowledge.errors import PublishConflict, StorageError
-from storage import schema
-from storage.commits import add_action
+from storage.commits import commit, files_of, open_table
 from storage.layout import Layout, Table
-from storage.places import files_at, told
+from storage.places import told
 from storage.shards import Shard
 
 
@@ -34,32 +30,12 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
         PublishConflict: somebody else was first; nothing was changed.
         StorageError: the commit failed; running again is safe.
     """
-    options = files_at(layout.root).table_options()
-    moment = int(time.time() * 1000)
-    actions: list[AddAction | RemoveAction] = [add_action(shard) for shard in shards]
-    actions.extend(RemoveAction(name, True, moment) for name in gone)
     try:
-        opened = DeltaTable(layout.table(table), storage_options=options)
-        if not set(gone) <= _names(opened):
+        opened = open_table(layout, table)
+        if not {layout.shard(table, name) for name in gone} <= set(files_of(opened)):
             raise PublishConflict(f"another run rewrote files of {table} meanwhile")
-        properties = CommitProperties(custom_metadata={"run_id": run_id})
-        opened.create_write_transaction(actions, "append", schema.SCHEMAS[table], commit_properties=properties)
+        commit(layout, table, shards, {"run_id": run_id}, gone=gone, version=opened.version())
+    except CommitFailedError as error:
+        raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
     except (DeltaError, OSError) as error:
-        if _landed(layout, table, gone, shards):
-            return
-        if isinstance(error, CommitFailedError):
-            raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
         raise StorageError(f"{layout.table(table)} cannot be rewritten: {told(error)}") from error
-
-
-def _names(table: DeltaTable) -> set[str]:
-    return {uri.rpartition("/")[2] for uri in table.file_uris()}
-
-
-def _landed(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard]) -> bool:
-    """Whether a store did what it reported as failed."""
-    try:
-        names = _names(DeltaTable(layout.table(table), storage_options=files_at(layout.root).table_options()))
-    except (DeltaError, OSError):
-        return False
-    return not names & set(gone) and {shard.name for shard in shards} <= names

@@ -34,6 +34,8 @@ class Shard:
     size: int
     """bytes"""
     rows: int
+    sha256: str
+    """of its content, as hexadecimal digits"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +164,16 @@ def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shar
 
     def fill(sink: pa.NativeFile) -> None:
         pq.write_table(
-            rows, sink, compression=columns, row_group_size=_ROW_GROUP_ROWS, use_dictionary=["embedder", "kind"]
+            rows,
+            sink,
+            compression=columns,
+            row_group_size=_ROW_GROUP_ROWS,
+            use_dictionary=["embedder", "kind"],
+            write_page_checksum=True,
         )
 
-    size = files_at(layout.root).write(layout.shard(table, name), fill)
-    return Shard(table, name, size, rows.num_rows)
+    written = files_at(layout.root).write(layout.shard(table, name), fill)
+    return Shard(table, name, written.size, rows.num_rows, written.sha256)
 
 
 def is_whole(path: str) -> bool:

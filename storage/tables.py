@@ -10,6 +10,7 @@ from deltalake.exceptions import DeltaError
 from storage import schema
 from storage.layout import Layout, Table
 from storage.places import files_at
+from storage.staging import commit_durably
 
 
 def is_table(layout: Layout, table: Table) -> bool:
@@ -26,15 +27,22 @@ def make_table(layout: Layout, table: Table) -> None:
     """
     if is_table(layout, table):
         return
-    try:
+
+    def create(place: str) -> None:
         DeltaTable.create(
-            layout.table(table),
+            place,
             schema=schema.SCHEMAS[table],
             mode="ignore",
             name=table,
             description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
             storage_options=files_at(layout.root).table_options(),
         )
+
+    try:
+        if layout.is_local:
+            commit_durably(layout, table, create)
+        else:
+            create(layout.table(table))
     except (DeltaError, OSError):
         # Made by somebody else meanwhile, or by us in a request whose answer was lost.
         if not is_table(layout, table):

@@ -231,7 +231,9 @@ def test_orphan_that_was_cut_short_is_left_out(shelf, kept):
 def test_unreadable_log_is_a_storage_error_that_names_the_corpus(shelf):
     shelf.publish({"a.md": ["one"]})
     (shelf.root / "documents" / "_delta_log" / "00000000000000000001.json").write_text("{not json\n")
-    with pytest.raises(StorageError, match=rf"corpus {shelf.root} cannot be") as raised:
+    with pytest.raises(
+        StorageError, match=rf"the corpus is damaged: {shelf.root}/documents/_delta_log/0+1.json is"
+    ) as raised:
         Lake(str(shelf.root)).snapshot()
     assert "\n" not in str(raised.value)
 

@@ -1,0 +1,118 @@
+"""What it costs that a publish is on disk before it is told of: refreshes that wait for the disk, and ones that do not.
+
+    python -m benchmarks.durability [--documents 1 100 5000] [--rounds 5] [--name durability]
+
+Documents are generated, a few sentences each. A refresh without waiting is the same code with a sync that does nothing.
+Both are timed in turns, in this process, into corpora of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from benchmarks.conditions import conditions, wait_until_idle, write_result
+from flows.composition import Request, run_refresh
+from knowledge.settings import parse_settings
+from serving.progress import Silent
+from tasks.engine import DirectEngine
+
+PACKAGES = ("parquetry", "deltalake", "duckdb", "pyarrow")
+WORDS = ("oak", "elm", "ash", "fir", "plane", "blade", "glue", "order", "hall", "leave", "sign", "dry")
+
+
+class Waits:
+    """Counts syncs, and how long they take."""
+
+    def __init__(self, real: Callable[[int], None] | None) -> None:
+        self._real = real
+        self.count = 0
+        self.seconds = 0.0
+
+    def __call__(self, descriptor: int) -> None:
+        started = time.perf_counter()
+        if self._real is not None:
+            self._real(descriptor)
+        self.count += 1
+        self.seconds += time.perf_counter() - started
+
+
+@contextmanager
+def waiting(*, really: bool) -> Iterator[Waits]:
+    """Have every sync counted, and done or not."""
+    waits = Waits(os.fsync if really else None)
+    with mock.patch("os.fsync", waits):
+        yield waits
+
+
+def write_documents(folder: Path, count: int, first: int) -> None:
+    """Write new documents."""
+    for number in range(first, first + count):
+        said = " ".join(WORDS[(number * 7 + place * place) % len(WORDS)] for place in range(60))
+        (folder / f"{number}.md").write_text(f"# Document {number}\n\n{said.capitalize()} {number}.\n")
+
+
+def refresh_once(folder: Path, corpus: Path, *, really: bool) -> tuple[float, Waits]:
+    """Refresh a corpus; seconds, and what was waited for."""
+    settings = parse_settings(
+        {"corpus": {"root": str(corpus)}, "source": [{"name": "docs", "uri": str(folder)}]}, "benchmark"
+    )
+    with waiting(really=really) as waits:
+        started = time.perf_counter()
+        run_refresh(Request(settings), DirectEngine(), Silent())
+        return time.perf_counter() - started, waits
+
+
+def measure(documents: int, rounds: int) -> dict[str, Any]:
+    """Time refreshes that each find as many new documents, in turns with and without waiting."""
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    waits = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "docs"
+        folder.mkdir()
+        corpora = {really: Path(place) / f"corpus-{really}" for really in seconds}
+        for each in range(rounds + 1):
+            write_documents(folder, documents, each * documents)
+            for really, corpus in corpora.items():
+                taken, waited = refresh_once(folder, corpus, really=really)
+                # The first makes the tables and loads the model.
+                if each:
+                    seconds[really].append(taken)
+                    if really:
+                        waits.append(waited)
+    return {
+        "documents": documents,
+        "rounds": rounds,
+        "seconds": round(statistics.median(seconds[True]), 3),
+        "seconds_without_waiting": round(statistics.median(seconds[False]), 3),
+        "syncs": statistics.median(each.count for each in waits),
+        "seconds_in_syncs": round(statistics.median(each.seconds for each in waits), 4),
+    }
+
+
+def main() -> None:
+    """Measure, and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, nargs="+", default=[1, 100, 5000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--max-load", type=float, default=None)
+    parser.add_argument("--name", default="durability")
+    given = parser.parse_args()
+    wait_until_idle(given.max_load)
+    result = {"conditions": conditions(PACKAGES), "load_before": os.getloadavg()[0]}
+    result["refreshes"] = [measure(count, given.rounds if count < 1000 else 2) for count in given.documents]
+    print(json.dumps(result, indent=1))
+    print(f"written to {write_result(given.name, result)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Finds damage in the log of a local Delta table, which delta-rs would read as a table with fewer rows.
+
+What the newest version is read from is looked at whenever a table is opened: the newest checkpoint and the commits from
+there on, each once by each program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from knowledge.errors import DamagedCorpus
+from storage.layout import Layout, Table
+from storage.seals import fault
+from storage.staging import CHECKPOINT, COMMIT, checksum_name, commit_name, needed, number_of
+
+
+def check_log(layout: Layout, table: Table) -> None:
+    """Check what the newest version of a local table is read from.
+
+    Raises:
+        DamagedCorpus: a file of the log is damaged or missing.
+        OSError: the log cannot be read.
+    """
+    log = Path(layout.log(table))
+    if not log.is_dir():
+        return
+    names = [entry.name for entry in log.iterdir()]
+    read = needed(names, None)
+    for name in read:
+        wrong = _checkpoint_fault(log, name, names) if CHECKPOINT.fullmatch(name) else _seen(log / name)
+        if wrong is not None:
+            raise DamagedCorpus(f"the corpus is damaged: {log / name} {wrong}")
+    numbers = {number_of(name) for name in read if COMMIT.fullmatch(name)}
+    begin = next((number_of(name) + 1 for name in read if CHECKPOINT.fullmatch(name)), 0)
+    for number in range(begin, max(numbers, default=begin)):
+        if number not in numbers:
+            raise DamagedCorpus(
+                f"the corpus is damaged: {log / commit_name(number)} is missing, and later commits are there"
+            )
+
+
+def _checkpoint_fault(log: Path, name: str, names: list[str]) -> str | None:
+    sum_name = checksum_name(name)
+    if sum_name not in names:
+        # Of an earlier program.
+        return None
+    wanted = (log / sum_name).read_text("ascii", "replace").strip()
+    return _changed(log / name, wanted)
+
+
+def _seen(commit: Path) -> str | None:
+    found = commit.stat()
+    return _commit_fault(str(commit), found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _changed(checkpoint: Path, wanted: str) -> str | None:
+    found = checkpoint.stat()
+    digest = _digest(str(checkpoint), found.st_size, found.st_mtime_ns, found.st_ino)
+    return None if digest == wanted else "is not what was written: its checksum differs"
+
+
+@lru_cache(maxsize=16_384)
+def _commit_fault(path: str, _size: int, _changed_at: int, _inode: int) -> str | None:
+    """What is wrong with a commit; a file that is what it was is not read again."""
+    return fault(Path(path).read_bytes())
+
+
+@lru_cache(maxsize=1024)
+def _digest(path: str, _size: int, _changed_at: int, _inode: int) -> str:
+    with open(path, "rb") as stream:  # noqa: PTH123
+        return hashlib.file_digest(stream, "sha256").hexdigest()

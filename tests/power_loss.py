@@ -1,0 +1,210 @@
+"""A disk that loses power: records what a program does to a folder, and gives the states a power cut may leave.
+
+What is on disk for certain is what was synced: the content of a file as it was at the last sync of the file, and the
+names in a folder as they were at the last sync of the folder. Of everything since, each may have reached the disk or
+not, and content may have reached it in part. Folders and files are recorded at each call by which Python changes a
+name or syncs, so that what libraries write in between counts as written and not as synced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+IGNORED = frozenset({"staging"})
+"""folders that nobody reads"""
+MOST_FREE = 5
+"""unsynced things of which all combinations are tried; beyond, each alone is kept and each alone is lost"""
+
+State = Mapping[str, bytes | None]
+"""path -> content of a file, None for a folder"""
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A name in a folder."""
+
+    inode: int
+    content: bytes | None
+    """as it is now; None for a folder"""
+
+
+@dataclass
+class Moment:
+    """Between two calls."""
+
+    states: list[State]
+    """that were not possible at an earlier moment with as much told of"""
+    told: int
+    """publishes that the program had told of by then"""
+    call: str
+
+
+@dataclass
+class Disk:
+    """What is certain, and what has happened."""
+
+    root: Path
+    moments: list[Moment] = field(default_factory=list)
+    told: int = 0
+    _contents: dict[int, bytes] = field(default_factory=dict)
+    """inode -> content that is on disk"""
+    _names: dict[int, dict[str, int]] = field(default_factory=dict)
+    """inode of a folder -> name -> inode, as they are on disk"""
+    _folders: set[int] = field(default_factory=set)
+    _seen: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
+    _states: set[tuple[str, int]] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Take what is there now for synced."""
+        for path in [self.root, *self.root.rglob("*")]:
+            self._synced(path)
+
+    def tell(self) -> None:
+        """The program tells of what it did; from now on it has to be there."""
+        self.told += 1
+        self.note("told", None)
+
+    def _read(self, path: Path) -> bytes:
+        found = path.stat()
+        key = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if key not in self._seen:
+            self._seen[key] = path.read_bytes()
+        return self._seen[key]
+
+    def _synced(self, path: Path) -> None:
+        inode = path.stat().st_ino
+        if path.is_dir():
+            self._folders.add(inode)
+            self._names[inode] = {each.name: each.stat().st_ino for each in path.iterdir()}
+        else:
+            self._contents[inode] = self._read(path)
+
+    def note(self, call: str, synced: Path | None) -> None:
+        """Record that something happened below the root."""
+        if synced is not None and synced.exists():
+            self._synced(synced)
+        states = []
+        for state in self._possible():
+            key = (digest(state), self.told)
+            if key not in self._states:
+                self._states.add(key)
+                states.append(state)
+        self.moments.append(Moment(states, self.told, call))
+
+    def _possible(self) -> Iterator[State]:
+        """The states that a power cut may leave now."""
+        free = list(dict.fromkeys(self._choices(self.root, "")))
+        every = [(key, choice) for key, choices in free for choice in choices]
+        if len(free) <= MOST_FREE:
+            picks = [dict(zip([key for key, _ in free], pick, strict=True)) for pick in product(*(c for _, c in free))]
+        else:
+            last = {key: choices[-1] for key, choices in free}
+            first = {key: choices[0] for key, choices in free}
+            picks = [first, last]
+            picks += [{**first, key: choice} for key, choice in every] + [
+                {**last, key: choice} for key, choice in every
+            ]
+        for pick in picks:
+            yield dict(self._left(self.root, self.root.stat().st_ino, "", pick))
+
+    def _choices(self, folder: Path, at: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Path -> what may have become of it; the first is that nothing since the last sync has reached the disk."""
+        inode = folder.stat().st_ino
+        known = self._names.get(inode, {})
+        present = {each.name: each for each in folder.iterdir()}
+        for name in sorted({*known, *present} - IGNORED):
+            path = f"{at}{name}"
+            now = present.get(name)
+            if now is None:
+                yield path, ("old", "gone")
+            elif known.get(name) != now.stat().st_ino:
+                yield path, ("old", "new") if name in known else ("gone", "new")
+            if now is not None and now.is_dir():
+                yield from self._choices(now, f"{path}/")
+            elif now is not None and self._contents.get(now.stat().st_ino) != self._read(now):
+                yield f"{path}#", ("empty", "half", "whole")
+
+    def _left(self, folder: Path, inode: int, at: str, pick: Mapping[str, str]) -> Iterator[tuple[str, bytes | None]]:
+        known = self._names.get(inode, {})
+        present = {each.name: each for each in folder.iterdir()} if folder.is_dir() else {}
+        for name in sorted({*known, *present} - IGNORED):
+            path = f"{at}{name}"
+            now = present.get(name)
+            fate = pick.get(path, "new" if now is not None else "gone")
+            if fate == "gone":
+                continue
+            if fate == "old":
+                held = known[name]
+                if held in self._folders:
+                    yield path, None
+                    yield from self._left(Path(os.devnull), held, f"{path}/", pick)
+                else:
+                    yield path, self._contents.get(held, b"")
+            elif now is not None and now.is_dir():
+                yield path, None
+                yield from self._left(now, now.stat().st_ino, f"{path}/", pick)
+            elif now is not None:
+                content = self._read(now)
+                synced = self._contents.get(now.stat().st_ino, b"")
+                how = pick.get(f"{path}#", "whole")
+                yield path, {"empty": synced, "half": content[: len(content) // 2], "whole": content}[how]
+
+
+@contextmanager
+def recorded(root: Path) -> Iterator[Disk]:
+    """Record what this process does to a folder."""
+    disk = Disk(root.resolve())
+    disk.begin()
+
+    def below(path: Any) -> Path | None:
+        found = Path(os.fsdecode(path)).absolute()
+        return found if found == disk.root or disk.root in found.parents else None
+
+    def watched(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            result = real(*arguments, **options)
+            paths = [below(each) for each in arguments if isinstance(each, str | bytes | os.PathLike)]
+            if any(paths):
+                disk.note(f"{name} {' '.join(str(each.relative_to(disk.root)) for each in paths if each)}", None)
+            return result
+
+        return call
+
+    fsync = os.fsync
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        path = below(Path(f"/proc/self/fd/{descriptor}").readlink())
+        if path is not None:
+            disk.note(f"sync {path.relative_to(disk.root)}", path)
+
+    names = ("link", "rename", "replace", "unlink", "remove", "mkdir", "rmdir")
+    with mock.patch.multiple(os, fsync=synced, **{name: watched(name, getattr(os, name)) for name in names}):
+        yield disk
+
+
+def lay(state: State, root: Path) -> None:
+    """Make a folder hold what a power cut has left."""
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    for path, content in sorted(state.items()):
+        if content is None:
+            (root / path).mkdir(parents=True, exist_ok=True)
+        else:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
+
+
+def digest(state: State) -> str:
+    """What tells a state from others."""
+    parts = [(path, content and hashlib.sha256(content).digest()) for path, content in sorted(state.items())]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

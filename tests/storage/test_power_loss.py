@@ -1,0 +1,127 @@
+"""After a power cut at any moment, the last version that was told of is there, or a later one."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from power_loss import Disk, digest, lay, recorded
+from workshop import Workshop
+
+from knowledge.rows import new_stamp
+from knowledge.settings import SearchSettings, parse_settings
+from serving.service import Reader, SearchRequest
+from storage.doctor import examine
+from storage.erasure import forget_user
+from storage.lake import Lake
+from storage.staging import make_checkpoint
+
+pytestmark = pytest.mark.slow
+
+OAK, ELM, ASH, FIR = "The oak is dried.", "The elm is sawn.", "Ash bends.", "Fir is light."
+
+
+def held(corpus: Path) -> dict[str, str]:
+    """The texts of a corpus by path, by search and by the tables; the corpus has no fault either."""
+    if not Lake.exists(str(corpus)):
+        return {}
+    settings = parse_settings({"corpus": {"root": str(corpus)}}, "test")
+    problems = [each for each in examine(Lake(str(corpus)), SearchSettings()).findings if each.severity == "problem"]
+    assert problems == []
+    with closing(Reader(settings)) as reader:
+        if not reader.snapshot.version:
+            return {}
+        texts = dict(
+            reader.tables.execute("SELECT path, text FROM documents JOIN all_texts USING (revision)").fetchall()
+        )
+        hits = reader.search(SearchRequest("oak elm ash fir", mode="text", k=50)).hits
+    assert {hit.row["path"]: hit.row["text"] for hit in hits} == texts
+    return texts
+
+
+def survived(disk: Disk, truths: list[dict[str, str]], left: Path) -> int:
+    """Open all that power cuts may have left; how many states these are.
+
+    Args:
+        disk: what was recorded.
+        truths: what the corpus holds before anything was told of, after the first thing told of, and so on.
+        left: folder to lay them out in.
+    """
+    seen: dict[str, dict[str, str]] = {}
+    for moment in disk.moments:
+        for state in moment.states:
+            key = digest(state)
+            try:
+                if key not in seen:
+                    lay(state, left)
+                    seen[key] = held(left / "corpus")
+                assert seen[key] in truths[moment.told : moment.told + 2]
+            except BaseException as error:
+                error.add_note(f"power was lost after: {moment.call}; {moment.told} told of by then")
+                raise
+    return len(seen)
+
+
+@pytest.fixture
+def place(tmp_path):
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def workshop(tmp_path, place):
+    made = Workshop(tmp_path / "all")
+    made.sections["corpus"] = {"root": str(place / "corpus")}
+    made.write("oak.md", OAK)
+    made.write("elm.md", ELM)
+    return made
+
+
+@pytest.fixture
+def ada(tmp_path, place):
+    """Documents that only one user may see."""
+    made = Workshop(tmp_path / "ada")
+    made.sections |= {
+        "corpus": {"root": str(place / "corpus")},
+        "source": {"name": "own", "visibility": "individual", "user_id": "ada"},
+    }
+    made.write("fir.md", FIR)
+    return made
+
+
+def test_every_publish_is_there_once_it_is_told_of(workshop, place, tmp_path):
+    truths: list[dict[str, str]] = [{}]
+    with recorded(place) as disk:
+        for name, text in (("oak.md", OAK), ("oak.md", ASH), ("fir.md", FIR), ("elm.md", None)):
+            if text is None:
+                (workshop.folder / name).unlink()
+            else:
+                workshop.write(name, text)
+            workshop.refresh(allow_removals=True)
+            disk.tell()
+            truths.append({each.name: each.read_text() for each in workshop.folder.iterdir()})
+    assert truths[-1] == {"oak.md": ASH, "fir.md": FIR}
+    assert survived(disk, truths, tmp_path / "left") > 100
+
+
+def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, tmp_path):
+    workshop.refresh()
+    ada.refresh()
+    before = held(place / "corpus")
+    assert set(before) == {"oak.md", "elm.md", "fir.md"}
+    with recorded(place) as disk:
+        forget_user(workshop.lake, "ada", new_stamp(), SearchSettings())
+        disk.tell()
+    after = {"oak.md": OAK, "elm.md": ELM}
+    assert survived(disk, [before, after], tmp_path / "left") > 50
+
+
+def test_checkpoint_that_is_cut_short_is_none(workshop, place, tmp_path):
+    workshop.refresh()
+    before = held(place / "corpus")
+    with recorded(place) as disk:
+        make_checkpoint(workshop.lake.layout, "documents")
+        disk.tell()
+    assert survived(disk, [before, before], tmp_path / "left") == 3
