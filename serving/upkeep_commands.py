@@ -103,9 +103,10 @@ def remove(
 
 
 def doctor(
-    every_span: Annotated[
-        bool, typer.Option("--all", help="Compare every chunk with its text, not those of a sample of documents.")
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Read the ends of files and a sample of texts, not every byte.")
     ] = False,
+    _: Annotated[bool, typer.Option("--all", hidden=True, help="Read every byte, as it does without --quick.")] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
@@ -118,7 +119,7 @@ def doctor(
 
     settings = settings_for(config, corpus)
     lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
-    checkup = examine(lake, settings.search, every_span=every_span)
+    checkup = examine(lake, settings.search, quick=quick)
     if as_json:
         print_json({**asdict(checkup), "healthy": checkup.healthy})
     else:

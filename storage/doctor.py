@@ -11,6 +11,7 @@ from typing import Literal
 from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
+from storage.commits import recorded_hashes
 from storage.conditional import weakness
 from storage.connect import rolled_back
 from storage.database import Connection, tuples
@@ -19,8 +20,8 @@ from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
-from storage.places import Entry, files_at
-from storage.shards import is_whole
+from storage.places import Entry, files_at, sha256_of
+from storage.shards import faulty_columns, is_whole
 from storage.snapshot_views import connect_snapshot
 
 SAMPLE_DOCUMENTS = 2000
@@ -61,13 +62,13 @@ class Checkup:
         return not any(finding.severity == "problem" for finding in self.findings)
 
 
-def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: bool = False) -> Checkup:
+def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool = False) -> Checkup:
     """Check a corpus; changes nothing.
 
     Args:
         lake: the corpus, whose schema version is understood.
         settings: say where its search index is.
-        every_span: compare every chunk with its text, not only those of a sample of documents.
+        quick: read the ends of files and the texts of a sample of documents, instead of every byte.
 
     Raises:
         StorageError: a table's log cannot be read, so that there is nothing to check.
@@ -76,17 +77,23 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, every_span: b
     present = {table: files_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
     whole = _whole(snapshot)
     findings = list(_files(snapshot, present, whole))
+    if not quick:
+        changed = _changed(snapshot, whole)
+        whole -= changed.keys()
+        findings.extend(_rotten(changed))
     with connect_snapshot(_readable(snapshot, whole)) as connection:
         for check in (*_CHECKS, *(_Check(*each) for each in ENTRY_CHECKS)):
             findings.extend(_found(connection, check))
         findings.extend(_identities(connection))
-        sample = _sample(connection, every_span=every_span)
+        sample = _sample(connection, quick=quick)
         findings.extend(_found(connection, _SPANS))
         ((documents,),) = tuples(connection, "SELECT count(*) FROM documents")
         ((chunks,),) = tuples(connection, "SELECT count(*) FROM chunks")
     findings.extend(_leftovers(snapshot, present))
     findings.extend(_store(lake))
-    findings.extend(_index(snapshot, settings or SearchSettings()))
+    if whole.issuperset((*snapshot.files["documents"], *snapshot.files["chunks"])):
+        # With a damaged table it would be the index that differs from it.
+        findings.extend(_index(snapshot, settings or SearchSettings()))
     order = {"problem": 0, "note": 1}
     findings.sort(key=lambda finding: order[finding.severity])
     return Checkup(snapshot.layout.root, snapshot.version, documents, chunks, sample, tuple(findings))
@@ -116,6 +123,34 @@ def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Itera
             yield _finding("missing-file", f"files of {table} are gone", missing)
         if damaged:
             yield _finding("damaged-file", f"files of {table} cannot be read", damaged)
+
+
+def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:
+    """The files of a snapshot that are not what was written -> where, as far as that can be told."""
+    wanted = {
+        snapshot.layout.shard(table, name): digest
+        for table in TABLES
+        if snapshot.files[table]
+        for name, digest in recorded_hashes(snapshot.layout, table).items()
+    }
+    known = sorted(whole & wanted.keys())
+    with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
+        found = dict(zip(known, readers.map(sha256_of, known), strict=True))
+    changed = [file for file in known if found[file] != wanted[file]]
+    return {file: ", ".join(faulty_columns(file)) for file in changed}
+
+
+def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:
+    if changed:
+        what = "files are not what was written, by their checksums"
+        yield _finding(
+            "changed-file",
+            what,
+            [
+                "/".join(file.split("/")[-2:]) + (f" (column {columns})" if columns else " (between its columns)")
+                for file, columns in sorted(changed.items())
+            ],
+        )
 
 
 def _readable(snapshot: Snapshot, whole: frozenset[str]) -> Snapshot:
@@ -302,8 +337,8 @@ def _identities(connection: Connection) -> Iterator[Finding]:
         )
 
 
-def _sample(connection: Connection, *, every_span: bool) -> int:
-    limit = "" if every_span else f"ORDER BY hash(revision) LIMIT {SAMPLE_DOCUMENTS}"
+def _sample(connection: Connection, *, quick: bool) -> int:
+    limit = "" if not quick else f"ORDER BY hash(revision) LIMIT {SAMPLE_DOCUMENTS}"
     connection.execute(f"CREATE TEMP TABLE sample AS SELECT filename, revision FROM {_INDEXED} {limit}")
     ((count,),) = tuples(connection, "SELECT count(*) FROM sample")
     return int(count)

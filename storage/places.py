@@ -21,6 +21,7 @@ from knowledge.errors import StorageError, first_line
 from storage.database import Connection
 from storage.durable import make_folder, replace
 
+_BLOCK = 1 << 20
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
 """of an address: long, and on some stores it grants access"""
@@ -130,6 +131,19 @@ def files_at(place: str) -> Files:
     from storage.object_store import open_store
 
     return open_store(place.partition("://")[0])
+
+
+def sha256_of(path: str) -> str:
+    """The SHA-256 of a file of a corpus, as hexadecimal digits.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    digest = hashlib.sha256()
+    with files_at(path).open(path) as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def told(error: Exception) -> str:

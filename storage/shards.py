@@ -190,6 +190,31 @@ def is_whole(path: str) -> bool:
     return True
 
 
+def faulty_columns(path: str) -> list[str]:
+    """The columns of a Parquet file of which a page is not what was written.
+
+    None are known where pages have no checksum, or where the file does not tell any more which pages it has.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    with files_at(path).open(path) as stream:
+        try:
+            file = pq.ParquetFile(stream, page_checksum_verification=True)
+        except (pa.ArrowException, OSError):
+            return []
+        return [name for name in file.schema_arrow.names if not _is_readable(file, name)]
+
+
+def _is_readable(file: pq.ParquetFile, column: str) -> bool:
+    try:
+        for _ in file.iter_batches(columns=[column]):
+            pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
 def _leaves(columns: pa.Schema) -> list[str]:
     return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in columns]
 

@@ -90,7 +90,7 @@ def test_two_merges_into_one_entry_compose(tmp_path, server):
     assert report.entries["merged"] == 2
     (text,) = shelf.live()
     assert all(word in text for word in ("open", "blue", "wide"))
-    assert examine(shelf.lake, every_span=True).healthy
+    assert examine(shelf.lake).healthy
 
 
 def test_statement_of_an_entry_that_was_merged_meanwhile_is_known_in_the_merge(tmp_path):

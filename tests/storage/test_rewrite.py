@@ -11,6 +11,7 @@ from knowledge.restore import restore
 from knowledge.rows import Stamp
 from knowledge.select import is_named
 from storage.rewrite import remove_documents, restore_version
+from storage.seals import sealed
 from tests.records import NOW, row
 
 pytestmark = pytest.mark.slow
@@ -70,8 +71,8 @@ def test_restore_of_a_version_that_there_is_not_is_refused(history):
 def test_restore_whose_chunks_are_gone_publishes_nothing(history):
     for file in (history.root / "chunks").glob("run-1-*.parquet"):
         file.unlink()
-    (history.root / "chunks" / "_delta_log").joinpath("00000000000000000001.json").write_text(
-        '{"commitInfo":{"timestamp":0,"operation":"WRITE"}}\n'
+    (history.root / "chunks" / "_delta_log").joinpath("00000000000000000001.json").write_bytes(
+        sealed(b'{"commitInfo":{"timestamp":0,"operation":"WRITE"}}\n')
     )
     with pytest.raises(
         StorageError, match=r"version 1 cannot be restored: the chunks of 2 of its documents .*a\.md, b\.md"

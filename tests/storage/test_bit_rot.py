@@ -1,0 +1,74 @@
+"""A bit that flips in a Parquet file is seen, and its file is named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from workshop import Workshop
+
+from storage.doctor import examine
+from storage.lake import Lake
+from storage.shards import faulty_columns
+
+OFFSETS = 24
+"""that are flipped in each file, the first and the last byte among them"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A corpus with a row in every table that a refresh writes."""
+    workshop = Workshop(tmp_path_factory.mktemp("made"))
+    workshop.write("oak.md", "The oak is dried. " * 30)
+    workshop.write("elm.md", "The elm is sawn. " * 30)
+    workshop.write("open.csv", 'tree,state\n"oak,dry\n' + "elm,wet\n" * 250)
+    workshop.write("cut.pdf", b"%PDF-1.7 cut")
+    workshop.refresh()
+    return workshop
+
+
+@pytest.fixture
+def corpus(made, tmp_path):
+    return Path(shutil.copytree(made.root / "corpus", tmp_path / "corpus"))
+
+
+def found(corpus):
+    return {each.check: each.detail for each in examine(Lake(str(corpus))).findings if each.severity == "problem"}
+
+
+@pytest.mark.parametrize("table", ["documents", "chunks", "texts", "notes", "runs", "failures"])
+def test_every_flip_is_seen_and_its_file_named(corpus, table):
+    (file,) = (corpus / table).glob("*.parquet")
+    content = file.read_bytes()
+    for number in range(OFFSETS):
+        place = number * (len(content) - 1) // (OFFSETS - 1)
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << number % 8
+        file.write_bytes(flipped)
+        told = found(corpus)
+        named = {check for check, detail in told.items() if f"{table}/{file.name}" in detail or file.name in detail}
+        assert named & {"changed-file", "damaged-file"}, (place, told)
+    file.write_bytes(content)
+    assert found(corpus) == {}
+
+
+def test_column_of_the_flip_is_named(corpus):
+    (file,) = (corpus / "chunks").glob("*.parquet")
+    column = pq.read_metadata(file).row_group(0)
+    vectors = next(
+        column.column(at) for at in range(column.num_columns) if "vector" in column.column(at).path_in_schema
+    )
+    content = bytearray(file.read_bytes())
+    content[vectors.data_page_offset + vectors.total_compressed_size - 3] ^= 64
+    file.write_bytes(content)
+    assert faulty_columns(str(file)) == ["vector"]
+    assert found(corpus)["changed-file"] == (
+        f"files are not what was written, by their checksums (1): chunks/{file.name} (column vector)"
+    )
+
+
+def test_quick_examination_reads_no_checksum(corpus, monkeypatch):
+    monkeypatch.setattr("storage.doctor.sha256_of", None)
+    assert examine(Lake(str(corpus)), quick=True).healthy
