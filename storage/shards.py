@@ -20,6 +20,8 @@ from storage.places import files_at
 
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
+_UNREADABLE = (pa.ArrowException, OSError, ValueError)
+"""what reading something that is no Parquet file any more raises"""
 _PART_FIELDS = attrgetter(*(field.name for field in fields(Part)))
 _HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
 
@@ -185,7 +187,7 @@ def is_whole(path: str) -> bool:
     try:
         with files_at(path).open(path) as stream:
             pq.read_metadata(stream)
-    except (pa.ArrowInvalid, OSError):
+    except _UNREADABLE:
         return False
     return True
 
@@ -201,16 +203,17 @@ def faulty_columns(path: str) -> list[str]:
     with files_at(path).open(path) as stream:
         try:
             file = pq.ParquetFile(stream, page_checksum_verification=True)
-        except (pa.ArrowException, OSError):
+            names = file.schema_arrow.names
+        except _UNREADABLE:
             return []
-        return [name for name in file.schema_arrow.names if not _is_readable(file, name)]
+        return [name for name in names if not _is_readable(file, name)]
 
 
 def _is_readable(file: pq.ParquetFile, column: str) -> bool:
     try:
         for _ in file.iter_batches(columns=[column]):
             pass
-    except (pa.ArrowException, OSError):
+    except _UNREADABLE:
         return False
     return True
 

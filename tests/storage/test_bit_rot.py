@@ -13,7 +13,7 @@ from storage.doctor import examine
 from storage.lake import Lake
 from storage.shards import faulty_columns
 
-OFFSETS = 24
+OFFSETS = 12
 """that are flipped in each file, the first and the last byte among them"""
 
 

@@ -23,12 +23,10 @@ OAK, ELM, ASH, FIR = "The oak is dried.", "The elm is sawn.", "Ash bends.", "Fir
 
 
 def held(corpus: Path) -> dict[str, str]:
-    """The texts of a corpus by path, by search and by the tables; the corpus has no fault either."""
+    """The texts of a corpus by path, by search and by the tables."""
     if not Lake.exists(str(corpus)):
         return {}
     settings = parse_settings({"corpus": {"root": str(corpus)}}, "test")
-    problems = [each for each in examine(Lake(str(corpus)), SearchSettings()).findings if each.severity == "problem"]
-    assert problems == []
     with closing(Reader(settings)) as reader:
         if not reader.snapshot.version:
             return {}
@@ -49,12 +47,18 @@ def survived(disk: Disk, truths: list[dict[str, str]], left: Path) -> int:
         left: folder to lay them out in.
     """
     seen: dict[str, dict[str, str]] = {}
+    examined: set[str] = set()
     for moment in disk.moments:
         for state in moment.states:
             key = digest(state)
             try:
                 if key not in seen:
                     lay(state, left)
+                    tables = digest({path: content for path, content in state.items() if "/index" not in path})
+                    if tables not in examined and Lake.exists(str(left / "corpus")):
+                        examined.add(tables)
+                        found = examine(Lake(str(left / "corpus")), quick=True).findings
+                        assert [each for each in found if each.severity == "problem"] == []
                     seen[key] = held(left / "corpus")
                 assert seen[key] in truths[moment.told : moment.told + 2]
             except BaseException as error:
