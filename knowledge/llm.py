@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ TOO_LONG = "make llm.max_reply_tokens larger, or what is asked about smaller"
 _FORM_WORDS = (b"response_format", b"json_schema")
 """of a service that does not know a form of reply, whatever the status by which it says so"""
 _BYTES_PER_TOKEN = 4
+_MESSAGE_TOKENS = 8
+"""that a service adds to a message at most, for who says it and where it ends"""
 _IMAGE_TOKENS = 1000
 """that an image is expected to cost; services count between 85 and some thousands"""
 
@@ -214,8 +216,8 @@ class LanguageModel:
         expected: int,
     ) -> tuple[Any, Usage]:
         """One request, within the budget and in its turn, and what it took."""
-        reserved = self._cost(expected, ANSWER_TOKENS)
-        self.ledger.begin(reserved)
+        reserved = self._cost(most_tokens(messages), max(limit.values(), default=ANSWER_TOKENS))
+        self.ledger.begin(reserved, patient=True)
         used = Usage()
         try:
             turn = self._quota.take(expected + ANSWER_TOKENS)
@@ -251,14 +253,25 @@ class LanguageModel:
 
 def expected_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
     """Roughly how many tokens a service counts for messages, before it has counted them."""
-    tokens = 0
+    return sum(_IMAGE_TOKENS if text is None else _bytes(text) // _BYTES_PER_TOKEN for text in _texts(messages))
+
+
+def most_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+    """The most tokens that a service counts for messages: one for every byte; for an image, what is usual."""
+    own = len(messages) * _MESSAGE_TOKENS
+    return own + sum(_IMAGE_TOKENS if text is None else _bytes(text) for text in _texts(messages))
+
+
+def _texts(messages: Sequence[Mapping[str, Any]]) -> Iterator[str | None]:
+    """The texts of messages, None for an image."""
     for message in messages:
         content = message["content"]
-        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        for part in parts:
-            text = part.get("text")
-            tokens += len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN if text is not None else _IMAGE_TOKENS
-    return tokens
+        for part in content if isinstance(content, list) else [{"text": content}]:
+            yield part.get("text")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _refused_by(error: BrokenDocument) -> openai.APIStatusError | None:

@@ -8,7 +8,7 @@ import pytest
 
 from knowledge.calls import Patience
 from knowledge.errors import RefusedError, SettingsError, TransientError
-from knowledge.llm import ANSWER_TOKENS, LanguageModel
+from knowledge.llm import SHORT_REPLY_TOKENS, LanguageModel, most_tokens
 from knowledge.settings_llm import LlmSettings
 from knowledge.spending import Ledger, Purpose, Usage
 from tests.servers.chat_server import ChatServer, Reply, error, said
@@ -17,6 +17,8 @@ PRICES = {"price_per_million_input_tokens": 1000.0, "price_per_million_output_to
 COST = 120 / 1000 + 9 / 100
 """of one reply of the server, in US dollars"""
 QUESTION = [{"role": "user", "content": "Which kiln dries walnut?"}]
+WORST = most_tokens(QUESTION) / 1000 + SHORT_REPLY_TOKENS / 100
+"""of a call, whatever is replied"""
 
 
 def model(server: ChatServer, purpose: Purpose, ledger: Ledger, attempts: int = 1) -> LanguageModel:
@@ -71,14 +73,26 @@ def test_a_service_that_does_not_count_is_estimated_and_told_of():
 
 
 def test_a_spent_budget_refuses_the_next_call_before_it_is_made():
-    expected = 6 / 1000 + ANSWER_TOKENS / 100
-    ledger = Ledger(budget_usd=COST + expected - 0.001)
+    ledger = Ledger(budget_usd=COST + WORST - 0.001)
     with ChatServer([said("a")]) as server:
         asked = model(server, "distill", ledger)
         asked.ask(QUESTION)
         with pytest.raises(RefusedError, match=r"sessions\.budget_usd"):
             asked.ask(QUESTION)
     assert len(server.bodies) == 1
+
+
+def test_the_longest_replies_to_what_costs_most_do_not_pass_the_budget():
+    """Every byte a token, every reply as long as it may be."""
+    longest = said("a" * 100)
+    longest.body["usage"] = {"prompt_tokens": most_tokens(QUESTION), "completion_tokens": SHORT_REPLY_TOKENS}
+    ledger = Ledger(budget_usd=2.5 * WORST)
+    with ChatServer([longest] * 2) as server:
+        asked = model(server, "distill", ledger)
+        with pytest.raises(RefusedError):
+            for _ in range(3):
+                asked.ask(QUESTION)
+    assert ledger.cost_usd == pytest.approx(2 * WORST)
 
 
 def test_a_budget_of_nothing_allows_nothing():
