@@ -9,6 +9,7 @@ which fails if somebody else was first.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -19,7 +20,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from knowledge.errors import StorageError, first_line
 from storage.durable import make_folder, replace, sync
 from storage.layout import Layout, Table
 from storage.seals import sealed
@@ -28,6 +31,7 @@ CHECKPOINT_EVERY = 25
 """commits; a table is opened by reading the newest checkpoint and the commits after it"""
 ABANDONED_SECONDS = 3600
 """after which a folder that a commit was tried in was left behind by a program that died"""
+_log = logging.getLogger("parquetry")
 _LOG = "_delta_log"
 COMMIT = re.compile(r"(\d{20})\.json")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
@@ -47,7 +51,8 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
         The version that the commit made; -1 if none was made.
 
     Raises:
-        OSError: it cannot be written, or the disk does not confirm it.
+        OSError: it cannot be written; nothing was committed.
+        StorageError: it is committed, and the disk does not confirm it.
     """
     log = Path(layout.log(table))
     make_folder(log)
@@ -68,10 +73,17 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
             with suppress(FileExistsError):
                 os.link(ready, log / name)
                 made = log / name
-    sync(log)
+    try:
+        sync(log)
+    except OSError as error:
+        raise StorageError(f"{made} is written, and the disk does not confirm it: {error.strerror or error}") from error
     version = int(made.stem)
     if version and version % CHECKPOINT_EVERY == 0:
-        make_checkpoint(layout, table)
+        try:
+            make_checkpoint(layout, table)
+        except (DeltaError, OSError) as error:
+            # The commit is made; without a checkpoint the table is only slower to open.
+            _log.warning("no checkpoint of %s: %s", layout.table(table), first_line(error))
     return version
 
 
@@ -125,6 +137,14 @@ def clear_abandoned(layout: Layout) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
+def _lend(file: Path, copy: Path) -> None:
+    """Have a file in two places. A commit of somebody else may only be copied, not linked."""
+    try:
+        os.link(file, copy)
+    except PermissionError:
+        shutil.copyfile(file, copy)
+
+
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in folder.iterdir()]
 
@@ -143,7 +163,7 @@ def _copied(layout: Layout, table: Table, version: int | None) -> Iterator[Path]
         (copy / _LOG).mkdir()
         log = Path(layout.log(table))
         for name in needed(_names(log), version):
-            os.link(log / name, copy / _LOG / name)
+            _lend(log / name, copy / _LOG / name)
         yield copy
     finally:
         shutil.rmtree(copy, ignore_errors=True)
