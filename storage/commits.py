@@ -41,7 +41,7 @@ def open_table(layout: Layout, table: Table, version: int | None = None) -> Delt
         DeltaError, OSError: it cannot be opened.
     """
     if layout.is_local:
-        check_log(layout, table)
+        check_log(layout, table, version)
     return DeltaTable(layout.table(table), version=version, storage_options=files_at(layout.root).table_options())
 
 

@@ -20,6 +20,7 @@ from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
+from storage.log_check import damaged_commits
 from storage.places import Entry, files_at, sha256_of
 from storage.shards import faulty_columns, is_whole
 from storage.snapshot_views import connect_snapshot
@@ -78,7 +79,10 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
     whole = _whole(snapshot)
     findings = list(_files(snapshot, present, whole))
     if not quick:
-        changed = _changed(snapshot, whole)
+        damaged = _damaged_commits(snapshot.layout)
+        findings.extend(damaged)
+        # Checksums stand in the commits.
+        changed = {} if damaged else _changed(snapshot, whole)
         whole -= changed.keys()
         findings.extend(_rotten(changed))
     with connect_snapshot(_readable(snapshot, whole)) as connection:
@@ -123,6 +127,13 @@ def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Itera
             yield _finding("missing-file", f"files of {table} are gone", missing)
         if damaged:
             yield _finding("damaged-file", f"files of {table} cannot be read", damaged)
+
+
+def _damaged_commits(layout: Layout) -> list[Finding]:
+    """Commits that no version but older ones is read from, and that are not what was written."""
+    lines = [line for table in TABLES for line in damaged_commits(layout, table)] if layout.is_local else []
+    what = "commits below a checkpoint are damaged, so that older versions and the history cannot be read"
+    return [_finding("damaged-commit", what, lines)] if lines else []
 
 
 def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:

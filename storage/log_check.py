@@ -1,7 +1,7 @@
 """Finds damage in the log of a local Delta table, which delta-rs would read as a table with fewer rows.
 
-What the newest version is read from is looked at whenever a table is opened: the newest checkpoint and the commits from
-there on, each once by each program.
+What a version is read from is looked at whenever a table is opened: the checkpoint below it and the commits from there
+on, each once by each program.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from storage.seals import fault
 from storage.staging import CHECKPOINT, COMMIT, checksum_name, commit_name, needed, number_of
 
 
-def check_log(layout: Layout, table: Table) -> None:
-    """Check what the newest version of a local table is read from.
+def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
+    """Check what a version of a local table is read from, and what came after it.
+
+    Args:
+        layout: of the corpus.
+        table: to be opened.
+        version: None for the newest.
 
     Raises:
         DamagedCorpus: a file of the log is damaged or missing.
@@ -27,7 +32,7 @@ def check_log(layout: Layout, table: Table) -> None:
     if not log.is_dir():
         return
     names = [entry.name for entry in log.iterdir()]
-    read = needed(names, None)
+    read = needed(names, version)
     for name in read:
         wrong = _checkpoint_fault(log, name, names) if CHECKPOINT.fullmatch(name) else _seen(log / name)
         if wrong is not None:
@@ -39,6 +44,19 @@ def check_log(layout: Layout, table: Table) -> None:
             raise DamagedCorpus(
                 f"the corpus is damaged: {log / commit_name(number)} is missing, and later commits are there"
             )
+
+
+def damaged_commits(layout: Layout, table: Table) -> list[str]:
+    """All commits of a local table that are not what was written, those below a checkpoint included: a line for each.
+
+    Raises:
+        OSError: the log cannot be read.
+    """
+    log = Path(layout.log(table))
+    found = (
+        {entry.name: _seen(entry) for entry in log.iterdir() if COMMIT.fullmatch(entry.name)} if log.is_dir() else {}
+    )
+    return [f"{table}/{log.name}/{name} {wrong}" for name, wrong in sorted(found.items()) if wrong is not None]
 
 
 def _checkpoint_fault(log: Path, name: str, names: list[str]) -> str | None:

@@ -17,7 +17,7 @@ from storage.doctor import examine
 from storage.lake import Lake
 from storage.seals import fault, sealed
 from storage.shards import Shard
-from storage.staging import CHECKPOINT_EVERY
+from storage.staging import CHECKPOINT_EVERY, commit_name
 
 TREES = {"oak.md": "The oak is dried.", "elm.md": "The elm is sawn.", "ash.md": "Ash bends."}
 
@@ -148,6 +148,17 @@ def test_checkpoint_stands_for_the_commits_before_it_and_is_checked(long):
     checkpoint.write_bytes(content)
     with pytest.raises(DamagedCorpus, match=f"{checkpoint.name} is not what was written: its checksum differs"):
         open_table(long, "searches")
+
+
+def test_commit_below_a_checkpoint_is_named_by_reading_its_version_and_by_the_doctor(long):
+    below = Path(long.log("searches")) / commit_name(3)
+    below.write_bytes(b"")
+    assert len(open_table(long, "searches").file_uris()) == CHECKPOINT_EVERY + 2
+    with pytest.raises(DamagedCorpus, match=f"{below.name} is empty"):
+        open_table(long, "searches", 5)
+    (finding,) = [each for each in examine(Lake(long.root)).findings if each.check == "damaged-commit"]
+    assert finding.severity == "problem"
+    assert finding.detail.endswith(f": searches/_delta_log/{below.name} is empty")
 
 
 def test_commits_go_on_after_a_checkpoint_and_their_numbers_have_no_gap(long):
