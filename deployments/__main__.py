@@ -19,6 +19,7 @@ from flows.server import ENVIRONMENT, is_free, lasting_server
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.ids import settings_hash
 from knowledge.masking import masked
+from knowledge.printing import shown
 from knowledge.settings import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
@@ -100,7 +101,7 @@ def _leave_in_order(*_: object) -> None:
 
 
 def _tell(line: str) -> None:
-    typer.echo(f"parquetry: {line}", err=True)
+    typer.echo(f"parquetry: {shown(line)}", err=True)
 
 
 def main() -> None:

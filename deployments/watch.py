@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
+from knowledge.errors import first_line
+
 Look = Callable[[], Iterable["Trouble"]]
 """gives what is wrong now"""
 _STOP_SECONDS = 10
@@ -43,6 +45,22 @@ class Watch:
     _since: dict[str, float] = field(default_factory=dict)
     """key -> when the trouble was first seen"""
     _said: dict[str, Trouble] = field(default_factory=dict)
+    _broken: str = ""
+    """why the last look failed, as it was said"""
+
+    def look_on(self) -> None:
+        """Look once; what goes wrong with looking itself is said, too, and the next look is tried."""
+        try:
+            self.look()
+        except Exception as error:  # noqa: BLE001 - a watch that ended silently would be the silence that it is to end
+            broken = f"the server is not watched: {type(error).__name__}: {first_line(error)}"
+            if broken != self._broken:
+                self._broken = broken
+                self.say(broken)
+        else:
+            if self._broken:
+                self._broken = ""
+                self.say("the server is watched again")
 
     def look(self) -> None:
         """Look once."""
@@ -64,7 +82,7 @@ def watching(watch: Watch, seconds: float) -> Iterator[None]:
 
     def work() -> None:
         while not stop.wait(seconds):
-            watch.look()
+            watch.look_on()
 
     thread = threading.Thread(target=work, name="server-watch", daemon=True)
     thread.start()

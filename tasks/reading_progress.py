@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from knowledge.changes import Change
+from knowledge.printing import shown
 from knowledge.waiting import Wait, Waits
 
 LOOK_SECONDS = 1.0
@@ -122,5 +123,4 @@ def _path(change: Change) -> str:
 
 
 def _slow(wait: Wait) -> SlowDocument:
-    # A terminal would obey control characters.
-    return SlowDocument("".join(letter if letter.isprintable() else "?" for letter in wait.subject), wait.seconds)
+    return SlowDocument(shown(wait.subject), wait.seconds)

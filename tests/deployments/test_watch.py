@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from deployments.__main__ import _tell
 from deployments.schedule_watch import LATE, Planned, troubles_of
 from deployments.server_log import QUIET_SECONDS, ServerLog
 from deployments.watch import Trouble, Watch
@@ -66,6 +67,31 @@ def test_trouble_that_does_not_last_is_not_worth_a_line(clock):
     assert said == []
     watch.look()
     assert said == ["a fails"]
+
+
+def test_watch_that_fails_says_so_once_and_goes_on(clock):
+    now: list[Trouble] = []
+    said: list[str] = []
+    failing = True
+
+    def look() -> list[Trouble]:
+        if failing:
+            raise ValueError("half a record\nand more")
+        return now
+
+    watch = Watch([look], said.append, clock)
+    watch.look_on()
+    watch.look_on()
+    assert said == ["the server is not watched: ValueError: half a record"]
+    failing = False
+    now.append(Trouble("a", "a fails", "a works again"))
+    watch.look_on()
+    assert said[1:] == ["a fails", "the server is watched again"]
+
+
+def test_line_that_quotes_a_log_does_nothing_to_a_terminal(capsys):
+    _tell("ValueError: \x1b]0;owned\x07 and \x1b[2J")
+    assert capsys.readouterr().err == "parquetry: ValueError: ?]0;owned? and ?[2J\n"
 
 
 def test_service_that_fails_in_the_log_is_named_with_its_error_until_it_is_quiet(tmp_path, clock):
