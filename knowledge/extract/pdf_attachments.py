@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from knowledge.extract.builder import normalise
+from knowledge.plural import counted
 
 _LISTED = 5
 _COUNTED = 1_000
@@ -68,7 +69,7 @@ def note(names: Iterable[str]) -> list[str]:
     different = dict.fromkeys(_shown(name) for name in islice(names, _COUNTED))
     if not different:
         return []
-    count = f"{len(different)} attached files are" if len(different) > 1 else "1 attached file is"
+    count = counted(len(different), "attached file is", "attached files are")
     more = f" and {len(different) - _LISTED} more" if len(different) > _LISTED else ""
     return [f"{count} not read: {', '.join(list(different)[:_LISTED])}{more}"]
 

@@ -10,6 +10,7 @@ from html import unescape
 from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import normalise
 from knowledge.extract.package import Package
+from knowledge.plural import counted
 
 _SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
 _NAME = rb"(?:[A-Za-z]\w{0,20}:)?"
@@ -58,9 +59,8 @@ def note(package: Package) -> str | None:
     listed = [_told(name, sheet) for name, sheet in list(found.items())[:_LISTED_SHEETS]]
     if len(found) > _LISTED_SHEETS:
         listed.append(f"{len(found) - _LISTED_SHEETS} more sheets")
-    subject = "formulas have" if total > 1 else "formula has"
-    where = ", ".join(listed)
-    return f"{total} {subject} no stored value: {where}; open and save the workbook in a spreadsheet program"
+    count, where = counted(total, "formula has", "formulas have"), ", ".join(listed)
+    return f"{count} no stored value: {where}; open and save the workbook in a spreadsheet program"
 
 
 def _told(name: str, sheet: _Found) -> str:
