@@ -18,8 +18,9 @@ from benchmarks.search_synthetic import change
 from knowledge.settings import SearchSettings
 from storage.database import Connection
 from storage.filters import Filters
-from storage.index import IndexFolder, OpenIndex
+from storage.index import IndexFolder
 from storage.layout import layout_of
+from storage.open_index import OpenIndex
 from storage.search import Hit, Mode, Searcher
 
 NEAREST = 10

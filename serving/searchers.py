@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 from knowledge.settings import SearchSettings
 from storage.filters import Filters
-from storage.index import OpenIndex
+from storage.open_index import OpenIndex
 from storage.search import Searcher
 
 KEPT = 8

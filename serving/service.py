@@ -24,8 +24,8 @@ from storage.connect import open_index
 from storage.database import Connection, rows, tuples
 from storage.filters import Filters
 from storage.history import Publish
-from storage.index import OpenIndex
 from storage.lake import Lake, Snapshot
+from storage.open_index import OpenIndex
 from storage.search import Hit, Mode, Searcher, fold
 from storage.snapshot_views import connect_snapshot
 

@@ -10,9 +10,10 @@ from knowledge.embed.registry import embedder_behind, id_of
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from storage.database import Connection, reading
-from storage.index import IndexFolder, OpenIndex, in_memory, spaces_of
+from storage.index import IndexFolder
 from storage.index_views import hybrid_macro
 from storage.lake import Lake, Snapshot
+from storage.open_index import OpenIndex, in_memory, spaces_of
 from storage.places import files_at
 from storage.snapshot_views import connect_snapshot, file_views
 

@@ -16,10 +16,10 @@ from knowledge.errors import SettingsError, StorageError, first_line
 from storage import schema
 from storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
 from storage.filters import Filters, select_visible
-from storage.index import attach, attached, fill
 from storage.index_build import read_state
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
+from storage.open_index import attach, attached, fill
 from storage.snapshot_views import NOTES, connect_snapshot, scan
 
 EXPORT_FILE = "corpus.duckdb"

@@ -12,10 +12,11 @@ from knowledge.settings import SearchSettings
 from storage import schema
 from storage.codes import are_codes_of, code_columns
 from storage.database import Connection, reading, rows, tuples
-from storage.index import IndexFolder, spaces_of
+from storage.index import IndexFolder
 from storage.index_views import Space
 from storage.index_words import stems_of
 from storage.lake import Snapshot
+from storage.open_index import spaces_of
 from storage.places import files_at
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS

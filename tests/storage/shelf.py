@@ -10,9 +10,10 @@ from knowledge.model import Chunk, Extraction, Part
 from knowledge.settings import SearchSettings
 from storage.current import current_rows
 from storage.filters import Filters
-from storage.index import IndexFolder, in_memory
+from storage.index import IndexFolder
 from storage.lake import Lake
 from storage.layout import shard_name
+from storage.open_index import in_memory
 from storage.search import Searcher
 from storage.shards import RevisionChunks, stored_text, write_chunks, write_texts
 from storage.snapshot_views import connect_snapshot

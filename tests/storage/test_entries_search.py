@@ -83,7 +83,7 @@ def test_macros_and_views_of_the_index_are_about_documents_but_entries_have_thei
 
 
 def test_index_brought_up_to_date_with_entries_is_the_one_built_again(notebook):
-    from storage.index import in_memory
+    from storage.open_index import in_memory
 
     with notebook.shelf.index():
         pass

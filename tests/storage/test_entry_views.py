@@ -13,9 +13,9 @@ from storage.connect import connect
 from storage.current import current_rows
 from storage.export import export_corpus, scoped
 from storage.filters import Caller, Filters
-from storage.index import in_memory
 from storage.lake import Lake
 from storage.namespaces import namespaces_of
+from storage.open_index import in_memory
 from storage.search import Searcher
 from storage.snapshot_views import script
 from tests.records import row

@@ -12,8 +12,9 @@ from knowledge.model import Access
 from knowledge.settings import SearchSettings
 from storage import index_build, index_words
 from storage.filters import Filters
-from storage.index import KEPT, IndexFolder, attached, in_memory
+from storage.index import KEPT, IndexFolder
 from storage.index_check import disagreements
+from storage.open_index import attached, in_memory
 from storage.search import Searcher
 from tests.storage.shelf import Shelf
 

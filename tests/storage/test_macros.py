@@ -6,7 +6,8 @@ import pytest
 from knowledge.settings import SearchSettings
 from storage import index_views, search
 from storage.connect import connect
-from storage.index import IndexFolder, in_memory
+from storage.index import IndexFolder
+from storage.open_index import in_memory
 from storage.search import CANDIDATES, Searcher
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ from knowledge.model import Access
 from storage.database import QueryError, query
 from storage.export import export_corpus, scoped
 from storage.filters import Caller, Filters
-from storage.index import attached
 from storage.lake import Lake
+from storage.open_index import attached
 from tests.storage.crowd import Crowd, answers, may_see
 from tests.storage.shelf import EMBEDDER, Shelf
 

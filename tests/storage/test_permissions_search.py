@@ -10,7 +10,7 @@ from knowledge.errors import SettingsError
 from knowledge.model import Access
 from storage import search
 from storage.filters import Caller, Filters
-from storage.index import in_memory
+from storage.open_index import in_memory
 from tests.records import THEN, row
 from tests.storage.crowd import Crowd, Oracle, answers, may_see
 from tests.storage.shelf import Shelf
