@@ -84,7 +84,8 @@ class Quota:
         if self._requests is not None:
             recent = [turn.at for turn in self._turns if turn.at > now - self._span]
             if len(recent) >= self._requests:
-                wait = recent[0] + self._span - now
+                # Not the oldest: one whose span is over but for a rounding lets one call through, not all of them.
+                wait = recent[-self._requests] + self._span - now
         if self._tokens is not None:
             left = sum(turn.tokens for turn in self._turns if turn.at > now - MINUTE)
             for turn in self._turns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge.quota import MINUTE, Quota, quota_of
@@ -84,6 +84,7 @@ def test_a_call_above_the_limit_goes_alone():
     st.integers(1, 6),
     st.integers(20, 200),
 )
+@example([(0, 1.6318124924948094), (0, 0.0), (0, 0.0)], 1, 20)
 def test_no_sixty_seconds_hold_more_than_was_set(calls: list[tuple[int, float]], requests: int, tokens: int):
     clock = Clock()
     limited = quota(clock, requests, tokens)

@@ -75,7 +75,8 @@ def test_commit_is_made_though_no_checkpoint_can_be_written(layout, monkeypatch,
     assert add(layout, "last.parquet") == CHECKPOINT_EVERY
     assert "last.parquet" in names(layout)
     (warning,) = [each.message for each in caplog.records if each.name == "parquetry"]
-    assert "no checkpoint of" in warning and "No space left" in warning
+    assert "no checkpoint of" in warning
+    assert "No space left" in warning
 
 
 def test_commit_that_the_disk_does_not_confirm_is_told_of(layout, monkeypatch):
