@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from knowledge.errors import StorageError
 from knowledge.model import TRANSCRIPTS_TYPE, DocumentRow
 from knowledge.sources.registry import Published
 from storage import schema
@@ -20,7 +23,9 @@ from storage.lake import Lake, Snapshot
 from storage.places import files_at
 from storage.shards import StoredText, parse_structure
 from storage.snapshot_views import scan
+from storage.trust import Trust
 
+log = logging.getLogger("parquetry")
 Vector = npt.NDArray[np.float32]
 
 
@@ -28,6 +33,8 @@ Content = Literal["documents", "knowledge", "all"]
 """documents; entries, sessions and files of sessions; or all rows"""
 _CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
 
+_LONGEST = 1e4
+"""vectors are about 1 long; longer ones than this are damage"""
 _CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told})
 SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
     SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
@@ -131,6 +138,19 @@ class StoredVector:
     tokens: int
 
 
+def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
+    """Of rows with a text's hash, vector and tokens; nothing that no model returns."""
+    if not found.num_rows:
+        return {}
+    column = found.column("vector").combine_chunks()
+    matrix = np.asarray(column.values, dtype=np.float32).reshape(found.num_rows, -1)
+    keys, tokens = found.column("text_hash").to_pylist(), found.column("tokens").to_pylist()
+    # Files of earlier programs have no checksums.
+    with np.errstate(over="ignore"):
+        credible = np.linalg.norm(matrix, axis=1) < _LONGEST
+    return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
+
+
 class Stored:
     """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
 
@@ -140,6 +160,9 @@ class Stored:
     """
 
     def __init__(self, snapshot: Snapshot | None = None, orphans: Sequence[str] = ()) -> None:
+        self._trust = Trust(snapshot.layout, "chunks") if snapshot else None
+        self._left_out: set[str] = set()
+        """files that are not what was written"""
         self._chunk_files = [*(snapshot.files["chunks"] if snapshot else ()), *orphans]
         self._text_files = snapshot.files["texts"] if snapshot else ()
         self._note_files = snapshot.files["notes"] if snapshot else ()
@@ -155,7 +178,9 @@ class Stored:
             return self._connection.cursor()
 
     def add_chunks(self, file: str) -> None:
-        """Look into one more shard of chunks from now on."""
+        """Look into one more shard of chunks from now on, which was written just now."""
+        if self._trust is not None:
+            self._trust.add(file)
         self._chunk_files.append(file)
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
@@ -166,24 +191,42 @@ class Stored:
             embedder: id of the model; vectors of any other are not returned.
         """
         wanted = sorted(set(text_hashes))
-        files = tuple(self._chunk_files)
-        if not wanted or not files:
+        if not wanted or not self._chunk_files:
             return {}
+        while True:
+            files = [file for file in tuple(self._chunk_files) if file not in self._left_out]
+            if not files:
+                return {}
+            try:
+                found = self._found(files, wanted, embedder)
+            except (StorageError, duckdb.Error):
+                if not self._leave_out(files):
+                    raise
+                continue
+            if not self._leave_out(found.column("file").unique().to_pylist()):
+                return _stored_vectors(found)
+
+    def _found(self, files: Sequence[str], wanted: Sequence[str], embedder: str) -> pa.Table:
+        """Each text once, with its vector and the file that it is from."""
         with self._cursor(files[0]) as cursor:
             cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
             with reading():
-                found: pa.Table = cursor.sql(
-                    f"""SELECT text_hash, any_value(vector) AS vector, any_value(tokens) AS tokens
-                    FROM read_parquet({sql_list(files)}) SEMI JOIN wanted USING (text_hash)
+                return cursor.sql(
+                    f"""SELECT text_hash, arg_min(vector, filename) AS vector, arg_min(tokens, filename) AS tokens,
+                        min(filename) AS file
+                    FROM read_parquet({sql_list(files)}, filename = true) SEMI JOIN wanted USING (text_hash)
                     WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
                     params=[embedder],
                 ).to_arrow_table()
-        if not found.num_rows:
-            return {}
-        column = found.column("vector").combine_chunks()
-        matrix = np.asarray(column.values, dtype=np.float32).reshape(found.num_rows, -1)
-        keys, tokens = found.column("text_hash").to_pylist(), found.column("tokens").to_pylist()
-        return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys)}
+
+    def _leave_out(self, files: Sequence[str]) -> bool:
+        """Use no vectors of those of some files that are not what was written; whether there are any."""
+        changed = self._trust.changed(files) if self._trust is not None else []
+        for file in changed:
+            if file not in self._left_out:
+                self._left_out.add(file)
+                log.warning("%s is damaged and no vector of it is used; `parquetry doctor --fix` repairs it", file)
+        return bool(changed)
 
     def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
         """The stored texts of some revisions; a revision that is not stored is missing."""

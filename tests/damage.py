@@ -1,0 +1,18 @@
+"""What a bad disk does to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+
+def flip_vector(shard: Path) -> None:
+    """Flip the highest bit of the exponent of the last value of the vectors in a shard."""
+    group = pq.read_metadata(shard).row_group(0)
+    columns = (group.column(at) for at in range(group.num_columns))
+    (vectors,) = [column for column in columns if column.path_in_schema.startswith("vector")]
+    end = vectors.data_page_offset + vectors.total_compressed_size
+    content = bytearray(shard.read_bytes())
+    content[end - 1] ^= 1 << 6
+    shard.write_bytes(content)

@@ -1,0 +1,107 @@
+"""Vectors are used again only from shards that are what was written."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commits_by_hand import rewrite_commit
+
+from knowledge import ids
+from knowledge.changes import Force
+from storage.commits import recorded_hashes
+from storage.current import Stored
+from tests.damage import flip_vector
+from tests.storage.shelf import EMBEDDER
+
+pytestmark = pytest.mark.slow
+ONE = ids.text_hash("one")
+
+
+def shards(shelf):
+    return sorted((shelf.root / "chunks").glob("*.parquet"))
+
+
+def found(shelf, orphans=()):
+    vectors = Stored(shelf.lake.snapshot(), orphans).vectors([ONE], EMBEDDER)
+    return vectors[ONE].vector.tolist() if vectors else None
+
+
+def test_vector_with_a_flipped_bit_is_not_used_and_its_file_is_named_once(shelf, caplog):
+    shelf.publish({"a.md": ["one"]}, vectors=[[1, 2, 3, 4]])
+    assert found(shelf) == [1, 2, 3, 4]
+    (shard,) = shards(shelf)
+    flip_vector(shard)
+    with caplog.at_level(logging.WARNING):
+        stored = Stored(shelf.lake.snapshot())
+        assert stored.vectors([ONE], EMBEDDER) == stored.vectors([ONE], EMBEDDER) == {}
+    (warning,) = [each.message for each in caplog.records if each.name == "parquetry"]
+    assert warning.startswith(f"{shard} is damaged and no vector of it is used")
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
+def test_same_text_of_another_shard_gives_its_vector(shelf, damage):
+    shelf.publish({"a.md": ["one"]}, vectors=[[1, 2, 3, 4]])
+    shelf.publish({"b.md": ["one"]}, vectors=[[4, 3, 2, 1]])
+    shard, _ = shards(shelf)
+    if damage == "flipped":
+        flip_vector(shard)
+    elif damage == "cut":
+        shard.write_bytes(shard.read_bytes()[:-9])
+    else:
+        shard.unlink()
+    assert found(shelf) == [4, 3, 2, 1]
+
+
+def test_shard_that_a_crashed_run_left_is_used_if_its_pages_are_whole(shelf):
+    shelf.write({"a.md": ["one"]}, vectors=[[1, 2, 3, 4]], register=False)
+    snapshot = shelf.lake.snapshot()
+    (orphan,) = shelf.lake.orphans(snapshot)
+    assert found(shelf, [orphan]) == [1, 2, 3, 4]
+    flip_vector(Path(orphan))
+    assert found(shelf, [orphan]) is None
+
+
+def test_shard_without_a_checksum_gives_no_vector_that_no_model_returns(shelf):
+    for number, vector in enumerate(([1, 2, 3, 1e37], [1, 2, 3, float("nan")], [1, 2, 3, 4])):
+        shelf.publish({"a.md": ["one"]}, vectors=[vector])
+        (shard,) = [each for each in shards(shelf) if each.name.startswith(f"run-{number + 1}-")]
+        pq.write_table(pq.read_table(shard), shard)
+        log = shelf.root / "chunks" / "_delta_log" / f"{number + 1:020}.json"
+        (digest,) = recorded_hashes(shelf.lake.layout, "chunks", {shard.name}).values()
+        rewrite_commit(log, digest, "")
+        assert found(shelf) == (vector if vector[3] == 4 else None)
+        if number < 2:
+            shard.write_bytes(b"")
+
+
+def test_checksums_are_found_however_many_commits_ago(shelf):
+    for number in range(20):
+        shelf.publish({"a.md": [f"text {number}"]})
+    names = {shard.name for shard in shards(shelf)}
+    assert recorded_hashes(shelf.lake.layout, "chunks", names).keys() == names
+    assert recorded_hashes(shelf.lake.layout, "chunks", {"run-1-00000.parquet", "unknown.parquet"}).keys() == {
+        "run-1-00000.parquet"
+    }
+
+
+def test_rebuilding_everything_over_a_flipped_vector_computes_it_again(workshop, caplog):
+    workshop.write("oak.md", "The oak is dried in a kiln.")
+    workshop.write("elm.md", "The elm is sawn wet.")
+    workshop.refresh()
+    before = _vectors(workshop)
+    flip_vector(next((workshop.root / "corpus" / "chunks").glob("*.parquet")))
+    report = workshop.refresh(force=Force("extract", lambda _: True))
+    assert (report.documents.changed, report.work.chunks_embedded) == (2, 2)
+    assert _vectors(workshop) == before
+    assert "is damaged and no vector of it is used" in caplog.text
+
+
+def _vectors(workshop):
+    snapshot = workshop.lake.snapshot()
+    newest = max(snapshot.files["chunks"], key=lambda file: Path(file).stat().st_mtime_ns)
+    table: pa.Table = pq.read_table(newest)
+    return {row["text"]: row["vector"] for row in table.to_pylist()}
