@@ -15,6 +15,7 @@ from knowledge.errors import ParquetryError, classify
 from knowledge.masking import masked
 from serving import (
     add_command,
+    doctor_command,
     entry_commands,
     eval_command,
     export_command,
@@ -59,7 +60,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     export_command.export,
     upkeep_commands.restore,
     upkeep_commands.remove,
-    upkeep_commands.doctor,
+    doctor_command.doctor,
     forget_command.forget,
 )
 _INTERRUPTED = 130

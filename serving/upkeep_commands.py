@@ -1,9 +1,8 @@
-"""Commands that look after a corpus: take back, take out, check."""
+"""Commands that change what a corpus holds without a source: take back, take out."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -100,37 +99,3 @@ def remove(
         typer.echo(f"removed {row.path}")
     typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
     typer.echo("A document that is still in its source comes back at the next refresh unless its source excludes it.")
-
-
-def doctor(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Read the ends of files and a sample of texts, not every byte.")
-    ] = False,
-    _: Annotated[bool, typer.Option("--all", hidden=True, help="Read every byte, as it does without --quick.")] = False,
-    config: ConfigOption = None,
-    corpus: CorpusOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that the corpus is whole and agrees with itself.
-
-    Exit code 1 if not.
-    """
-    from storage.doctor import examine
-
-    settings = settings_for(config, corpus)
-    lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
-    checkup = examine(lake, settings.search, quick=quick)
-    if as_json:
-        print_json({**asdict(checkup), "healthy": checkup.healthy})
-    else:
-        for finding in checkup.findings:
-            typer.echo(f"{finding.severity} {finding.check}: {finding.detail}")
-        state = (
-            "is healthy" if checkup.healthy else "is damaged; `parquetry reindex` repairs what its sources still hold"
-        )
-        typer.echo(
-            f"Corpus {checkup.root}, version {checkup.version}, {state}: {counted(checkup.documents, 'document')} and "
-            f"{counted(checkup.chunks, 'chunk')}, spans of {counted(checkup.spans_checked, 'document')} compared."
-        )
-    if not checkup.healthy:
-        raise typer.Exit(1)

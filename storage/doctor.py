@@ -20,7 +20,7 @@ from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
-from storage.log_check import damaged_commits
+from storage.log_check import log_faults
 from storage.places import Entry, files_at, sha256_of
 from storage.shards import faulty_columns, is_whole
 from storage.snapshot_views import connect_snapshot
@@ -131,9 +131,25 @@ def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Itera
 
 def _damaged_commits(layout: Layout) -> list[Finding]:
     """Commits that no version but older ones is read from, and that are not what was written."""
-    lines = [line for table in TABLES for line in damaged_commits(layout, table)] if layout.is_local else []
+    lines = [
+        f"{table}/_delta_log/{name} {wrong}"
+        for table in (TABLES if layout.is_local else ())
+        for name, wrong in sorted(log_faults(layout, table).items())
+    ]
     what = "commits below a checkpoint are damaged, so that older versions and the history cannot be read"
     return [_finding("damaged-commit", what, lines)] if lines else []
+
+
+def unusable_files(snapshot: Snapshot) -> frozenset[str]:
+    """The files of a snapshot that are missing, cut short, or not what was written.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    whole = _whole(snapshot)
+    return frozenset(file for table in TABLES for file in snapshot.files[table] if file not in whole) | frozenset(
+        _changed(snapshot, whole)
+    )
 
 
 def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:
@@ -148,7 +164,12 @@ def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:
     with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
         found = dict(zip(known, readers.map(sha256_of, known), strict=True))
     changed = [file for file in known if found[file] != wanted[file]]
-    return {file: ", ".join(faulty_columns(file)) for file in changed}
+    # Files of earlier programs have no checksum, but may not be readable.
+    unsigned = {file: faulty_columns(file) for file in sorted(whole - wanted.keys())}
+    faulty = {file: faulty_columns(file) for file in changed} | {
+        file: names for file, names in unsigned.items() if names
+    }
+    return {file: ", ".join(columns) for file, columns in faulty.items()}
 
 
 def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:

@@ -85,16 +85,9 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
     snapshot = lake.snapshot()
     folder = IndexFolder(snapshot.layout, search)
     if done.rows or done.files_deleted:
-        _clear(folder.path)
+        folder.clear()
     folder.refresh(snapshot)
     return done
-
-
-def _clear(folder: Path) -> None:
-    """Delete the files of an index; whoever reads one goes on reading it."""
-    for file in folder.glob("*.*") if folder.is_dir() else ():
-        if file.suffix != ".lock":
-            file.unlink(missing_ok=True)
 
 
 class _Eraser:

@@ -189,6 +189,19 @@ class IndexFolder:
             # Whatever is wrong with a derived file is cured by building it from the corpus.
             return False
 
+    def opened_ones(self) -> Iterator[OpenIndex]:
+        """Each index of this program's format that can be opened, of whatever version, newest first; to be closed."""
+        for file in self._files():
+            opened = self._opened(file)
+            if opened is not None:
+                yield opened
+
+    def clear(self) -> None:
+        """Delete all of them; whoever reads one goes on reading it."""
+        for file in self.path.glob("*.*") if self.path.is_dir() else ():
+            if file.suffix != ".lock":
+                file.unlink(missing_ok=True)
+
     def open_version(self, snapshot: Snapshot) -> OpenIndex | None:
         """Open the index of just this version of the corpus; None if its file is not kept."""
         return self._opened(self._file(snapshot.version), snapshot)

@@ -46,17 +46,23 @@ def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
             )
 
 
-def damaged_commits(layout: Layout, table: Table) -> list[str]:
-    """All commits of a local table that are not what was written, those below a checkpoint included: a line for each.
+def log_faults(layout: Layout, table: Table) -> dict[str, str]:
+    """What is wrong with the log of a local table, below checkpoints too: name of the file -> what.
+
+    A missing commit is a fault if no checkpoint stands for it.
 
     Raises:
         OSError: the log cannot be read.
     """
     log = Path(layout.log(table))
-    found = (
-        {entry.name: _seen(entry) for entry in log.iterdir() if COMMIT.fullmatch(entry.name)} if log.is_dir() else {}
-    )
-    return [f"{table}/{log.name}/{name} {wrong}" for name, wrong in sorted(found.items()) if wrong is not None]
+    names = sorted(entry.name for entry in log.iterdir()) if log.is_dir() else []
+    looks = {name: _seen(log / name) for name in names if COMMIT.fullmatch(name)}
+    looks |= {name: _checkpoint_fault(log, name, names) for name in names if CHECKPOINT.fullmatch(name)}
+    found = {name: wrong for name, wrong in looks.items() if wrong is not None}
+    commits = [number_of(name) for name in names if COMMIT.fullmatch(name)]
+    whole = [number_of(name) for name in names if CHECKPOINT.fullmatch(name) and name not in found]
+    wanted = range(max(whole, default=-1) + 1, max(commits, default=-1))
+    return found | {commit_name(number): "is missing" for number in wanted if commit_name(number) not in looks}
 
 
 def _checkpoint_fault(log: Path, name: str, names: list[str]) -> str | None:

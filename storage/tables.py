@@ -28,22 +28,33 @@ def make_table(layout: Layout, table: Table) -> None:
     if is_table(layout, table):
         return
 
-    def create(place: str) -> None:
-        DeltaTable.create(
-            place,
-            schema=schema.SCHEMAS[table],
-            mode="ignore",
-            name=table,
-            description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
-            storage_options=files_at(layout.root).table_options(),
-        )
-
     try:
         if layout.is_local:
-            commit_durably(layout, table, create)
+            commit_durably(layout, table, lambda place: create_table(place, table, None))
         else:
-            create(layout.table(table))
+            create_table(layout.table(table), table, files_at(layout.root).table_options())
     except (DeltaError, OSError):
         # Made by somebody else meanwhile, or by us in a request whose answer was lost.
         if not is_table(layout, table):
             raise
+
+
+def create_table(place: str, table: Table, options: dict[str, str] | None) -> None:
+    """Have delta-rs write the first commit of a table.
+
+    Args:
+        place: folder or address of the table.
+        table: which one it becomes.
+        options: how the place is reached.
+
+    Raises:
+        DeltaError, OSError: it cannot be made.
+    """
+    DeltaTable.create(
+        place,
+        schema=schema.SCHEMAS[table],
+        mode="ignore",
+        name=table,
+        description=json.dumps({"parquetry_schema": schema.SCHEMA_VERSION}),
+        storage_options=options,
+    )

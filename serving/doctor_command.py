@@ -1,0 +1,127 @@
+"""`parquetry doctor`: whether a corpus is whole, and what makes it so again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from knowledge.errors import ParquetryError, SettingsError
+from knowledge.plural import counted
+from knowledge.rows import new_stamp
+from knowledge.settings import Settings
+from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
+from serving.output import print_json
+from storage.lake import Lake
+
+if TYPE_CHECKING:
+    from storage.doctor import Checkup
+
+
+@dataclass
+class _Repair:
+    """What was done, told as it is done."""
+
+    silent: bool
+    steps: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """what only sources or backups can give back"""
+
+    def tell(self, step: str) -> None:
+        self.steps.append(step)
+        if not self.silent:
+            typer.echo(f"repair: {step}")
+
+    def miss(self, what: str) -> None:
+        self.lost.append(what)
+        if not self.silent:
+            typer.echo(f"lost: {what}")
+
+
+def doctor(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Read the ends of files and a sample of texts, not every byte.")
+    ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair from the index, unnamed files and sources; each step is told first.")
+    ] = False,
+    _: Annotated[bool, typer.Option("--all", hidden=True, help="Read every byte, as it does without --quick.")] = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the corpus is whole and agrees with itself.
+
+    Exit code 1 if not.
+    """
+    from storage.doctor import examine
+
+    if quick and fix:
+        raise SettingsError("--fix looks at every byte; give it without --quick")
+    settings = settings_for(config, corpus)
+    repair = _Repair(silent=as_json)
+    if fix:
+        _repair(settings, repair)
+    lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
+    checkup = examine(lake, settings.search, quick=quick)
+    if as_json:
+        told: dict[str, Any] = {**asdict(checkup), "healthy": checkup.healthy}
+        print_json({**told, "steps": repair.steps, "lost": repair.lost} if fix else told)
+    else:
+        for finding in checkup.findings:
+            typer.echo(f"{finding.severity} {finding.check}: {finding.detail}")
+        typer.echo(
+            f"Corpus {checkup.root}, version {checkup.version}, {_state(checkup, fixed=fix)}: "
+            f"{counted(checkup.documents, 'document')} and {counted(checkup.chunks, 'chunk')}, spans of "
+            f"{counted(checkup.spans_checked, 'document')} compared."
+        )
+    if not checkup.healthy:
+        raise typer.Exit(1)
+
+
+def _state(checkup: Checkup, *, fixed: bool) -> str:
+    if checkup.healthy:
+        return "is healthy"
+    if fixed:
+        return "is still damaged; a backup, or `parquetry reindex` once the sources are there, gives back the rest"
+    return "is damaged; `parquetry doctor --fix` repairs what index, files and sources still hold"
+
+
+def _repair(settings: Settings, told: _Repair) -> None:
+    from storage.repair import repair
+
+    for step in repair(settings.corpus.root, settings.search, new_stamp(), single_writer=settings.corpus.single_writer):
+        told.tell(step.what)
+        step.do()
+        if step.lost:
+            told.miss(step.lost)
+    for (namespace, source), documents in _lacking(settings):
+        count = counted(len(documents), "document")
+        told.tell(f"extract {count} of {namespace}/{source} again, of which text or chunks are missing")
+        try:
+            _extract(settings, documents)
+        except ParquetryError as error:
+            told.miss(f"{count} of {namespace}/{source}, which only the source can give back: {error}")
+    for (namespace, source), documents in _lacking(settings):
+        left = ", ".join(documents[:3]) + (", ..." if len(documents) > 3 else "")
+        told.miss(f"text or chunks of {counted(len(documents), 'document')} of {namespace}/{source} ({left})")
+
+
+def _lacking(settings: Settings) -> Iterator[tuple[tuple[str, str], list[str]]]:
+    """(namespace, source) -> ids of documents of which something is missing."""
+    from storage.repair import documents_lacking
+
+    yield from documents_lacking(Lake(settings.corpus.root)).items()
+
+
+def _extract(settings: Settings, documents: list[str]) -> None:
+    from flows.composition import reindex_request, run_refresh
+    from serving.progress import Silent
+    from tasks.engine import DirectEngine
+
+    request = reindex_request(settings, tuple(documents), None, embeddings_only=False)
+    report = run_refresh(request, DirectEngine(), Silent())
+    if report.outages or report.refused:
+        raise ParquetryError("; ".join(map(str, (*report.outages, *report.refused))))
