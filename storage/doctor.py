@@ -11,11 +11,12 @@ from typing import Literal
 from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
-from storage.commits import recorded_hashes
+from storage.commits import open_table, recorded_hashes
 from storage.conditional import weakness
 from storage.connect import rolled_back
 from storage.database import Connection, tuples
 from storage.entry_checks import ENTRY_CHECKS
+from storage.index import IndexFolder
 from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
@@ -24,6 +25,7 @@ from storage.log_check import log_faults
 from storage.places import Entry, files_at, sha256_of
 from storage.shards import faulty_columns, is_whole
 from storage.snapshot_views import connect_snapshot
+from storage.staging import commit_name
 
 SAMPLE_DOCUMENTS = 2000
 """documents whose spans are checked, unless all are asked for"""
@@ -81,6 +83,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
     if not quick:
         damaged = _damaged_commits(snapshot.layout)
         findings.extend(damaged)
+        findings.extend(_missing_commits(snapshot, present, settings or SearchSettings()))
         # Checksums stand in the commits.
         changed = {} if damaged else _changed(snapshot, whole)
         whole -= changed.keys()
@@ -97,7 +100,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
     findings.extend(_store(lake))
     if whole.issuperset((*snapshot.files["documents"], *snapshot.files["chunks"])):
         # With a damaged table it would be the index that differs from it.
-        findings.extend(_index(snapshot, settings or SearchSettings()))
+        findings.extend(_index(snapshot, settings or SearchSettings(), quick=quick))
     order = {"problem": 0, "note": 1}
     findings.sort(key=lambda finding: order[finding.severity])
     return Checkup(snapshot.layout.root, snapshot.version, documents, chunks, sample, tuple(findings))
@@ -138,6 +141,18 @@ def _damaged_commits(layout: Layout) -> list[Finding]:
     ]
     what = "commits below a checkpoint are damaged, so that older versions and the history cannot be read"
     return [_finding("damaged-commit", what, lines)] if lines else []
+
+
+def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSettings) -> Iterator[Finding]:
+    """The newest commits of local tables, if the search index has seen what they named."""
+    indexed = IndexFolder(snapshot.layout, settings).known_files() if snapshot.layout.is_local else {}
+    for table, known in sorted(indexed.items()):
+        named = {basename(file) for file in snapshot.files[table]}
+        lost = sorted(known & {entry.name for entry in present[table]} - named)
+        if lost:
+            missing = f"{table}/_delta_log/{commit_name(open_table(snapshot.layout, table).version() + 1)}"
+            what = f"{missing} is missing, or a later one: the search index has seen shards that no commit names"
+            yield _finding("missing-commit", what, lost)
 
 
 def unusable_files(snapshot: Snapshot) -> frozenset[str]:
@@ -239,10 +254,10 @@ def _store(lake: Lake) -> Iterator[Finding]:
         yield Finding("conditional-writes", "problem", 1, f"{found.what}; {found.advice}")
 
 
-def _index(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Finding]:
-    version, found = disagreements(snapshot, settings)
+def _index(snapshot: Snapshot, settings: SearchSettings, *, quick: bool) -> Iterator[Finding]:
+    version, found = disagreements(snapshot, settings, quick=quick)
     for each in found:
-        what = f"{each.what}; delete the folder of the index, the next search builds it again"
+        what = f"{each.what}; `parquetry doctor --fix` builds it again"
         yield _finding("index", what, each.examples)
     if version is not None and version > snapshot.version:
         yield Finding("rolled-back", "problem", 1, rolled_back(snapshot, version))

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from storage.knowledge_views import IS_ENTRY
 
+OTHERWISE = f"""SELECT coalesce(a.namespace, p.namespace) AS namespace, coalesce(a.entry_id, p.entry_id) AS entry_id,
+    p.entry_id IS NOT NULL AS live FROM (
+    SELECT namespace, entry_id, arg_max(live, (sequence, number, live::INTEGER)) AS live FROM (
+        SELECT namespace, sequence, number, unnest(adds) AS entry_id, true AS live FROM decisions
+        UNION ALL
+        SELECT namespace, sequence, number, unnest(retires), false FROM decisions
+    ) GROUP BY namespace, entry_id
+) AS a FULL JOIN (
+    SELECT namespace, document_id AS entry_id FROM published WHERE {IS_ENTRY}
+) AS p USING (namespace, entry_id)
+WHERE coalesce(a.live, false) <> (p.entry_id IS NOT NULL)"""
+"""entries that are live, or are not, otherwise than the decisions have it"""
+
 ENTRY_CHECKS = (
     (
         "entry-not-made",
@@ -31,16 +44,7 @@ ENTRY_CHECKS = (
     (
         "entry-standing",
         "entries are live though a decision retired them last, or are not though one added them last",
-        f"""SELECT coalesce(a.entry_id, p.entry_id) FROM (
-            SELECT namespace, entry_id, arg_max(live, (sequence, number, live::INTEGER)) AS live FROM (
-                SELECT namespace, sequence, number, unnest(adds) AS entry_id, true AS live FROM decisions
-                UNION ALL
-                SELECT namespace, sequence, number, unnest(retires), false FROM decisions
-            ) GROUP BY namespace, entry_id
-        ) AS a FULL JOIN (
-            SELECT namespace, document_id AS entry_id FROM published WHERE {IS_ENTRY}
-        ) AS p USING (namespace, entry_id)
-        WHERE coalesce(a.live, false) <> (p.entry_id IS NOT NULL)""",
+        f"SELECT entry_id FROM ({OTHERWISE})",
     ),
 )
 """name, what is wrong, SQL over the views of `connect_snapshot` with an example in the first column"""

@@ -26,7 +26,7 @@ from knowledge.settings import SearchSettings
 from storage.durable import make_folder, replace
 from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
 from storage.lake import Snapshot
-from storage.layout import Layout
+from storage.layout import Layout, Table
 from storage.open_index import OpenIndex, attach, attached, bring, fill
 
 KEPT = 2
@@ -195,6 +195,14 @@ class IndexFolder:
             opened = self._opened(file)
             if opened is not None:
                 yield opened
+
+    def known_files(self) -> dict[Table, frozenset[str]]:
+        """Names of the Parquet files of each table that the newest index is of; nothing without one."""
+        for opened in self.opened_ones():
+            files = read_state(opened.connection).files
+            opened.close()
+            return {table: frozenset(names) for table, names in files.items()}
+        return {}
 
     def clear(self) -> None:
         """Delete all of them; whoever reads one goes on reading it."""

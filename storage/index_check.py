@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import duckdb
 import numpy as np
 
-from knowledge.errors import StorageError
+from knowledge.errors import StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage import schema
 from storage.codes import are_codes_of, code_columns
@@ -16,7 +17,7 @@ from storage.index import IndexFolder
 from storage.index_views import Space
 from storage.index_words import stems_of
 from storage.lake import Snapshot
-from storage.open_index import spaces_of
+from storage.open_index import read_all, spaces_of
 from storage.places import files_at
 from storage.snapshot_views import scan
 from storage.tokens import CHUNK_TOKENS
@@ -33,12 +34,15 @@ class Disagreement:
     examples: tuple[str, ...]
 
 
-def disagreements(snapshot: Snapshot, settings: SearchSettings) -> tuple[int | None, list[Disagreement]]:
+def disagreements(
+    snapshot: Snapshot, settings: SearchSettings, *, quick: bool = False
+) -> tuple[int | None, list[Disagreement]]:
     """Compare the index with a version of the lake; changes nothing.
 
     Args:
         snapshot: the newest.
         settings: say where the index is.
+        quick: do not read what need not be compared.
 
     Returns:
         Version of the index, None if there is none, and what differs; an index of an earlier version is not compared.
@@ -47,15 +51,16 @@ def disagreements(snapshot: Snapshot, settings: SearchSettings) -> tuple[int | N
     newest = folder.newest()
     if newest is None or newest.version != snapshot.version:
         return (newest.version if newest else None), []
-    try:
-        opened = folder.open(snapshot)
-    except StorageError as error:
-        return newest.version, [Disagreement("the index cannot be read", (str(error),))]
+    opened = folder.open_version(snapshot)
+    if opened is None:
+        return newest.version, [Disagreement("the index cannot be read", (str(newest.path),))]
     try:
         with reading():
+            if not quick:
+                read_all(opened.connection)
             return opened.version, list(_compared(opened.connection, snapshot))
-    except StorageError as error:
-        return opened.version, [Disagreement("the index cannot be compared", (str(error),))]
+    except (StorageError, duckdb.Error) as error:
+        return opened.version, [Disagreement("the index cannot be read", (str(newest.path), first_line(error)))]
     finally:
         opened.close()
 

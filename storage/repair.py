@@ -19,16 +19,21 @@ import pyarrow.parquet as pq
 from knowledge.model import Part
 from knowledge.plural import counted
 from knowledge.rows import Stamp, removed_row
+from knowledge.sessions.model import Decision
+from knowledge.sessions.undo import rewritten
 from knowledge.settings import SearchSettings
 from storage import schema
 from storage.commits import open_table
 from storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
 from storage.doctor import unusable_files
+from storage.entries import last_rows
+from storage.entry_checks import OTHERWISE
 from storage.index import IndexFolder
 from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import Table, entries_shard_name, layout_of, shard_name
+from storage.ledger import write_decisions
 from storage.open_index import spaces_of
 from storage.places import files_at, sha256_of
 from storage.repair_log import Step, log_steps, named_documents
@@ -44,6 +49,12 @@ _ORDER: tuple[Table, ...] = (
 )
 """what is current stands in `documents`, texts of entries in `chunks`"""
 _REVISED: frozenset[Table] = frozenset({"chunks", "texts"})
+_OWN: Mapping[Table, str] = {
+    "decisions": "how entries were decided on, which only a backup has; what is known stays",
+    "notes": "notes on documents, which `parquetry reindex` makes again",
+    "searches": "records of searches, which only a backup has",
+}
+"""table -> what is lost with a shard of it"""
 _HAS_TEXT = f"revision <> 0 AND ({IS_DOCUMENT} OR {IS_ENTRY})"
 _LACKING: Mapping[Table, str] = {
     "chunks": f"""SELECT revision FROM published
@@ -96,6 +107,9 @@ def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: 
             for step in mender.steps(table):
                 mended = True
                 yield step
+    for step in _standing_steps(lake, stamp):
+        mended = True
+        yield step
     if mended:
         lake.record(run_row("repair", before, lake.snapshot().version, [], stamp, time.perf_counter() - started), [])
     yield from _index_steps(lake.snapshot(), settings)
@@ -117,6 +131,29 @@ def documents_lacking(lake: Lake) -> dict[tuple[str, str], list[str]]:
             GROUP BY ALL ORDER BY ALL""",
         )
     return {(namespace, source): documents for namespace, source, documents in found}
+
+
+def _standing_steps(lake: Lake, stamp: Stamp) -> Iterator[Step]:
+    """What is live stays so, though the decision that made it so is lost: a decision of this run puts it on record."""
+    snapshot = lake.snapshot()
+    with connect_snapshot(snapshot) as connection:
+        found = tuples(connection, f"SELECT namespace, entry_id, live FROM ({OTHERWISE}) ORDER BY ALL")
+        for namespace in sorted({namespace for namespace, _, _ in found}):
+            adds = tuple(entry for space, entry, live in found if space == namespace and live)
+            retires = tuple(entry for space, entry, live in found if space == namespace and not live)
+            known = last_rows(connection, namespace, (*adds, *retires))
+            rows = [replace(row, run_id=stamp.run_id, indexed_at=stamp.at) for row in known.values()]
+            decision = rewritten(namespace, adds, retires, "repair", stamp)
+
+            def before(sequences: Mapping[str, int], decision: Decision = decision) -> list[Shard]:
+                name = f"{stamp.run_id}-{time.time_ns():x}.parquet"
+                return [write_decisions(lake.layout, name, [decision], sequences, snapshot.version)]
+
+            count = counted(len(rows), "entry is", "entries are")
+            yield Step(
+                f"put on record that {count} known or not, of {namespace}, as is published",
+                partial(lake.publish, snapshot, rows, stamp.run_id, before),
+            )
 
 
 def _index_steps(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Step]:
@@ -143,15 +180,15 @@ class _Mender:
         self._layout = lake.layout
         self._salvage = salvage
         self._stamp = stamp
+        self._bad = unusable_files(lake.snapshot())
         self._written = 0
 
     def steps(self, table: Table) -> Iterator[Step]:
         """At most one."""
         snapshot = self._lake.snapshot()
-        bad = unusable_files(snapshot)
-        gone = [file for file in snapshot.files[table] if file in bad]
+        gone = [file for file in snapshot.files[table] if file in self._bad]
         joining: list[Shard] = []
-        with self._connected(snapshot, bad) as connection:
+        with self._connected(snapshot) as connection:
             if table in _REVISED:
                 connection.execute(f"CREATE OR REPLACE TEMP TABLE lacking AS {_LACKING[table]}")
                 joining = list(self._unnamed(connection, snapshot, table))
@@ -168,15 +205,17 @@ class _Mender:
 
     def _lost(self, table: Table, gone: Sequence[str]) -> str:
         known = self._salvage.files.get(table, frozenset()) if self._salvage else frozenset()
-        lost = [basename(file) for file in gone if basename(file) not in known]
-        if table != "documents" or not lost:
+        names = ", ".join(basename(file) for file in gone)
+        if gone and table in _OWN:
+            return f"{_OWN[table]} ({names})"
+        if table != "documents" or all(basename(file) in known for file in gone):
             return ""
-        return f"what was published with {', '.join(lost)}: `parquetry refresh` brings back what its sources hold"
+        return f"what was published with {names}: `parquetry refresh` brings back what its sources hold"
 
     @contextmanager
-    def _connected(self, snapshot: Snapshot, bad: frozenset[str]) -> Iterator[Connection]:
+    def _connected(self, snapshot: Snapshot) -> Iterator[Connection]:
         """Views of the shards that can be used, beside the tables of the index if there is one."""
-        readable = {table: tuple(file for file in snapshot.files[table] if file not in bad) for table in _ORDER}
+        readable = {table: tuple(file for file in snapshot.files[table] if file not in self._bad) for table in _ORDER}
         connection = self._salvage.connection.cursor() if self._salvage else open_duckdb()
         with connection, reading():
             if self._salvage:

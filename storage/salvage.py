@@ -10,10 +10,11 @@ import duckdb
 
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
-from storage.database import Connection, tuples
+from storage.database import Connection
 from storage.index import IndexFolder
 from storage.index_build import read_state
 from storage.layout import Layout, Table
+from storage.open_index import read_all
 from storage.places import files_at
 
 
@@ -43,7 +44,7 @@ def salvaged(layout: Layout, settings: SearchSettings, named: Set[str]) -> Itera
     for opened in IndexFolder(layout, settings).opened_ones():
         try:
             state = read_state(opened.connection)
-            _read_all(opened.connection)
+            read_all(opened.connection)
             files = {table: frozenset(names) for table, names in state.files.items()}
         except (duckdb.Error, StorageError, KeyError, ValueError):
             opened.close()
@@ -56,10 +57,3 @@ def salvaged(layout: Layout, settings: SearchSettings, named: Set[str]) -> Itera
             return
         opened.close()
     yield None
-
-
-def _read_all(connection: Connection) -> None:
-    """Read every value of an index: DuckDB compares each block with its checksum when it reads it."""
-    tables = tuples(connection, "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'parts'")
-    for (table,) in tables:
-        connection.execute(f'SELECT bit_xor(hash(t)) FROM parts."{table}" AS t').fetchall()

@@ -1,0 +1,178 @@
+"""Whatever is damaged, the doctor names it and brings back what index, unnamed shards and sources still hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from knowledge.errors import ParquetryError
+from serving.cli import run
+from storage.doctor import examine
+from storage.lake import Lake
+from tests.corruption import answers, damages, files_of, kind_of, make_corpus, state
+from tests.damage import flip_vector
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The workshop, what its corpus holds, what it answers, and a copy of it."""
+    workshop = make_corpus(tmp_path_factory.mktemp("made"))
+    corpus = workshop.root / "corpus"
+    held, found = state(corpus), answers(workshop.settings)
+    assert all(held.values())
+    assert examine(Lake(str(corpus))).findings == ()
+    pristine = Path(shutil.copytree(corpus, workshop.root / "pristine"))
+    settings = workshop.root / "parquetry.toml"
+    source = f'[[source]]\nname = "docs"\nuri = "{workshop.folder}"'
+    settings.write_text(f'[corpus]\nroot = "{corpus}"\n{source}\n[extraction]\nworkers = 1\n')
+    return workshop, held, found, pristine
+
+
+@pytest.fixture
+def corpus(made):
+    """The corpus as it was."""
+    workshop, _, _, pristine = made
+    place = workshop.root / "corpus"
+    shutil.rmtree(place)
+    return Path(shutil.copytree(pristine, place))
+
+
+def fixed(corpus, capsys) -> dict:
+    """What `parquetry doctor --fix --json` prints."""
+    code = run(["doctor", "--fix", "--json", "--config", str(corpus.parent / "parquetry.toml")])
+    told = json.loads(capsys.readouterr().out)
+    assert code == (0 if told["healthy"] else 1)
+    return told
+
+
+def named_by_doctor(corpus) -> str:
+    try:
+        return " ".join(each.detail for each in examine(Lake(str(corpus))).findings if each.severity == "problem")
+    except ParquetryError as error:
+        return str(error)
+
+
+OWN_ROWS = {
+    "decisions: shard": {"decisions"},
+    "notes: shard": {"notes"},
+    "searches: shard": {"searches"},
+}
+"""what nothing else holds, is lost with its shard"""
+
+
+EVERY = ("",)
+SOME = ("documents", "chunks", "search index")
+
+
+@pytest.mark.parametrize(
+    ("how", "where"), [("deleted", EVERY), ("flipped", EVERY), ("emptied", SOME), ("halved", SOME)]
+)
+def test_every_kind_of_file_is_named_and_mended(made, corpus, capsys, how, where):
+    workshop, held, found, pristine = made
+    files = {kind_of(file, corpus): file for file in files_of(corpus)}
+    assert len(files) == 19
+    for kind, file in files.items():
+        if not kind.startswith(where):
+            continue
+        shutil.rmtree(corpus)
+        shutil.copytree(pristine, corpus)
+        ways = [damage for name, damage in damages(file) if name == how]
+        ways[len(ways) // 2]()
+        if kind == "search index":
+            # An older one takes its place; a bit that nobody reads changes nothing.
+            assert how in ("deleted", "flipped") or file.name in named_by_doctor(corpus)
+        else:
+            assert file.name in named_by_doctor(corpus), (kind, how)
+        told = fixed(corpus, capsys)
+        assert told["healthy"], (kind, told)
+        after = state(corpus)
+        lost = {table for table, rows in held.items() if rows - after[table]}
+        assert lost <= OWN_ROWS.get(kind, set()), (kind, told)
+        # A repair is a run of its own, and may have to put on record what is known.
+        more = {table for table, rows in held.items() if after[table] - rows} - {"runs", "searches"}
+        assert more <= ({"decisions"} if kind == "decisions: shard" else set()), kind
+        assert answers(workshop.settings) == found, kind
+
+
+@pytest.mark.parametrize("table", ["documents", "chunks", "texts"])
+def test_without_an_index_the_sources_give_back_the_rest(made, corpus, capsys, table):
+    _, held, _, _ = made
+    shutil.rmtree(corpus / "index")
+    newest = max((corpus / table).glob("*.parquet"))
+    newest.unlink()
+    told = fixed(corpus, capsys)
+    if table == "documents":
+        (lost,) = told["lost"]
+        assert newest.name in lost
+        assert "`parquetry refresh` brings back" in lost
+        assert run(["refresh", "--direct", "--config", str(corpus.parent / "parquetry.toml")]) == 0
+    else:
+        assert told["lost"] == []
+    after = state(corpus)
+    assert after["documents"] == held["documents"]
+    assert after["chunks"] == held["chunks"]
+    assert after["texts"] == held["texts"]
+
+
+def test_removed_document_stays_removed_when_its_tombstone_is_lost(made, corpus, capsys):
+    _, held, _, _ = made
+    (shard,) = [
+        file
+        for file in Lake(str(corpus)).snapshot(2).files["documents"]
+        if file not in Lake(str(corpus)).snapshot(1).files["documents"]
+    ]
+    Path(shard).write_bytes(b"")
+    assert fixed(corpus, capsys)["healthy"]
+    assert state(corpus)["documents"] == held["documents"]
+
+
+def test_wrong_vector_is_blamed_on_its_shard_and_taken_back_from_the_index(made, corpus, capsys):
+    _, held, _, _ = made
+    shard = min((corpus / "chunks").glob("*.parquet"))
+    flip_vector(shard)
+    findings = {each.check: each.detail for each in examine(Lake(str(corpus))).findings}
+    assert findings["changed-file"].endswith(f"chunks/{shard.name} (column vector)")
+    assert "index" not in findings
+    told = fixed(corpus, capsys)
+    assert [step for step in told["steps"] if "take back" in step and "from the search index" in step]
+    assert state(corpus)["chunks"] == held["chunks"]
+
+
+def test_what_only_a_source_can_give_back_is_named_if_the_source_is_gone(made, corpus, capsys):
+    shutil.rmtree(corpus / "index")
+    min((corpus / "texts").glob("*.parquet")).unlink()
+    settings = corpus.parent / "parquetry.toml"
+    away = corpus.parent / "away.toml"
+    away.write_text(settings.read_text().replace("/docs", "/nowhere"))
+    assert run(["doctor", "--fix", "--config", str(away)]) == 1
+    output = capsys.readouterr().out
+    assert "lost: " in output
+    assert "which only the source can give back" in output
+    assert "problem missing-text" in output
+    # Once it is there again:
+    assert fixed(corpus, capsys)["healthy"]
+
+
+def test_what_is_done_is_told_before_and_a_healthy_corpus_is_left_alone(made, corpus, capsys):
+    before = {file: file.read_bytes() for file in files_of(corpus)}
+    assert fixed(corpus, capsys)["steps"] == []
+    assert {file: file.read_bytes() for file in files_of(corpus)} == before
+    shard = max((corpus / "runs").glob("*.parquet"))
+    shard.write_bytes(b"")
+    assert run(["doctor", "--config", str(corpus.parent / "parquetry.toml")]) == 1
+    assert "`parquetry doctor --fix` repairs" in capsys.readouterr().out
+    assert run(["doctor", "--fix", "--config", str(corpus.parent / "parquetry.toml")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    gone = f"drop 1 shard of runs that cannot be used ({shard.name})"
+    assert lines[0] == f"repair: {gone}; take back 1 row of runs from the search index"
+    assert "is healthy" in lines[-1]
+
+
+def test_quick_repair_is_refused(corpus, capsys):
+    assert run(["doctor", "--fix", "--quick", "--config", str(corpus.parent / "parquetry.toml")]) == 2
+    assert "--fix looks at every byte" in capsys.readouterr().err
