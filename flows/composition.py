@@ -18,7 +18,7 @@ from knowledge.nearest import hint
 from knowledge.outage import needs_of, outages
 from knowledge.report import RunReport, Work, count_documents, held_back, with_all_paid
 from knowledge.rows import failure_of, rows_without_work
-from knowledge.select import is_named
+from knowledge.select import named
 from knowledge.settings import Settings
 from knowledge.sources.nesting import place_in
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
@@ -334,7 +334,7 @@ def reindex_request(
     chosen: set[tuple[str, str]] = set()
     sources: set[tuple[str, str]] = set()
     for name in documents or ("*",):
-        found = [row for row in current if is_named(row, name)]
+        found = named(current, name)
         if not found:
             raise SettingsError(
                 f"no document of {settings.corpus.root} is named {name!r}; `parquetry documents` lists them"

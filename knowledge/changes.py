@@ -12,6 +12,7 @@ from knowledge import ids
 from knowledge.fingerprint import Fingerprint, Fingerprints
 from knowledge.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
 from knowledge.settings import RefreshSettings
+from knowledge.sources.paths import within
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
 Effort = Literal["nothing", "row", "rechunk", "extract"]
@@ -264,15 +265,6 @@ def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
     if row.status == "failed" and row.transient:
         return "extract", f"tried again after: {row.error}"
     return "nothing", ""
-
-
-def within(path: str, prefix: str) -> bool:
-    """Whether a path is `prefix` itself or stands below it, as the members of an archive do (`archive.zip!/member`).
-
-    Everything is within the empty prefix.
-    """
-    prefix = prefix.rstrip("/")
-    return not prefix or path == prefix or path.startswith((prefix + "/", prefix + "!/"))
 
 
 def _alike(one: str, other: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from knowledge.errors import SettingsError
 from knowledge.plural import counted
 from storage.database import Connection, rows
+from storage.filters import TYPED_PATH
 
 _CHOICES = 5
 """documents that an ambiguous name lists"""
@@ -53,11 +54,12 @@ def named(connection: Connection, name: str) -> list[dict[str, Any]]:
     """
     return rows(
         connection,
-        """SELECT * EXCLUDE (meaning) FROM (
+        f"""SELECT * EXCLUDE (meaning) FROM (
             SELECT *, CASE WHEN document_id = $1 THEN 0 WHEN uri = $1 THEN 1 WHEN path = $1 THEN 2
                 WHEN source || '/' || path = $1 THEN 3 WHEN filename = $1 THEN 4
                 WHEN length($1) >= 6 AND starts_with(document_id, $1) THEN 5
-                WHEN path GLOB $1 OR filename GLOB $1 THEN 6 END AS meaning
+                WHEN path GLOB $1 OR filename GLOB $1 THEN 6
+                WHEN {TYPED_PATH} GLOB $1 OR $1 IN ({TYPED_PATH}, source || '/' || {TYPED_PATH}) THEN 7 END AS meaning
             FROM documents
         ) WHERE meaning IS NOT NULL QUALIFY meaning = min(meaning) OVER ()
         ORDER BY namespace, source, path, document_id""",

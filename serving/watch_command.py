@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from knowledge.changes import within
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.settings import Settings
 from knowledge.sources.folder_access import SIDECAR
 from knowledge.sources.local import is_local, local_path
 from knowledge.sources.names import printable
+from knowledge.sources.paths import within
 from knowledge.sources.registry import Scope, scopes_of
 from knowledge.sources.selection import Selection
 from serving.options import ConfigOption, CorpusOption, NamespaceOption, settings_for

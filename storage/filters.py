@@ -15,6 +15,9 @@ from storage.database import Connection, reading, sql_string
 from storage.knowledge_views import answers
 from storage.where import parse_where
 
+TYPED_PATH = r"replace(path, '\x21', '!')"
+"""SQL: `knowledge.sources.names.typed` of a path"""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -200,7 +203,7 @@ def _certain(filters: Filters) -> _Conditions:
         add(f"list_contains({bind(list(filters.namespaces))}, namespace)")
     if filters.filename is not None:
         glob = bind(filters.filename)
-        add(f"(filename GLOB {glob} OR path GLOB {glob})")
+        add(f"(filename GLOB {glob} OR path GLOB {glob} OR {TYPED_PATH} GLOB {glob})")
     if filters.tags:
         add(f"list_has_all(tags, {bind(list(filters.tags))})")
     if filters.any_tags:

@@ -12,7 +12,7 @@ from knowledge.model import ENTRY_TYPE, KNOWLEDGE_TYPES, DocumentRow
 from knowledge.rebase import Key, by_key
 from knowledge.restore import restore
 from knowledge.rows import Stamp, removed_row
-from knowledge.select import is_named
+from knowledge.select import named
 from knowledge.sessions.model import Decision
 from knowledge.sessions.undo import rewritten
 from storage.current import Content, current_rows
@@ -90,10 +90,11 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
     """
 
     def decide(_: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
-        for name in names:
-            if not any(is_named(row, name) for row in current):
+        meant = {name: named(current, name) for name in names}
+        for name, those in meant.items():
+            if not those:
                 raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
-        chosen = [row for row in current if any(is_named(row, name) for name in names)]
+        chosen = by_key(row for those in meant.values() for row in those).values()
         return [removed_row(row, stamp, "remove/asked-for: taken out by `parquetry remove`") for row in chosen]
 
     return _rewrite(lake, "remove", decide, stamp, namespace)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge.changes import Change, Force, SourcePlan, plan_source, stale, within
+from knowledge.changes import Change, Force, SourcePlan, plan_source, stale
 from knowledge.embed.base import Worst
 from knowledge.embed.registry import price_of, worst_of
 from knowledge.errors import RefusedError, SettingsError
@@ -19,6 +19,7 @@ from knowledge.settled import Settled, Sighting
 from knowledge.sources.base import Hashing, Remembering, Source
 from knowledge.sources.local import is_local
 from knowledge.sources.nesting import Owners, place_in, told
+from knowledge.sources.paths import within
 from knowledge.sources.registry import Scope
 from storage.current import CurrentRows
 from tasks.listing import list_scopes

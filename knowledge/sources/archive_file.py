@@ -29,7 +29,6 @@ MAX_RATIO = 300
 """Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
 RATIO_FREE_BYTES = 32 * 1024 * 1024
 """Below this a high ratio harms nobody."""
-SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
 
 _MAX_NAME = 1024
 """characters"""
@@ -77,11 +76,6 @@ class Archive(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def is_archive(path: str) -> bool:
-    """Whether a file of this name is listed as a folder of its members."""
-    return path.lower().endswith(SUFFIXES)
 
 
 def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> Archive:

@@ -13,17 +13,15 @@ from typing import BinaryIO, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from knowledge import ids
-from knowledge.changes import within
 from knowledge.errors import BrokenDocument, DocumentError, TransientError
 from knowledge.model import Item, Unlisted
-from knowledge.sources.archive_file import MAX_HELD_BYTES, Archive, Member, is_archive, open_archive
+from knowledge.sources.archive_file import MAX_HELD_BYTES, Archive, Member, open_archive
 from knowledge.sources.base import Hashing, Remembering, Source
+from knowledge.sources.paths import SEPARATOR, chain, is_archive, within
 from knowledge.sources.selection import Selection
 
 MAX_DEPTH = 2
 """An archive within an archive is opened; one within that is not."""
-SEPARATOR = "!/"
-"""between an archive and its member, as in `jar:` URLs"""
 _KEPT_OPEN = 8
 
 
@@ -63,7 +61,7 @@ class ArchivedSource:
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
         """As `Source.scan`; a prefix may be an archive or lead into one."""
-        for found in self._source.scan(_chain(prefix)[0]):
+        for found in self._source.scan(chain(prefix)[0]):
             if isinstance(found, Item) and is_archive(found.path):
                 self._remember(found)
                 yield from (each for each in self._members(found, 1) if within(each.path, prefix))
@@ -102,7 +100,7 @@ class ArchivedSource:
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
         """As `Source.fetch`."""
-        *outer, name = _chain(item.path)
+        *outer, name = chain(item.path)
         if not outer and not is_archive(name):
             return self._source.fetch(item)
         with self._lock:
@@ -116,7 +114,7 @@ class ArchivedSource:
         raise TransientError("changed-while-read", f"{item.path} can be opened now; the next refresh lists its members")
 
     def _hash(self, path: str) -> str:
-        *outer, name = _chain(path)
+        *outer, name = chain(path)
         if not outer:
             return self._hash_of(path)
         with self._lock:
@@ -139,7 +137,7 @@ class ArchivedSource:
             return archive
 
     def _opened(self, path: str) -> Archive:
-        *outer, name = _chain(path)
+        *outer, name = chain(path)
         if outer:
             archive = self._archive(SEPARATOR.join(outer))
             _check_held(archive.members[name].size if name in archive.members else 0)
@@ -177,14 +175,3 @@ def _item(archive: Item, member: Member) -> Item:
         modified_at=member.modified_at or archive.modified_at,
         access=archive.access,
     )
-
-
-def _chain(path: str) -> list[str]:
-    """The archives that a path leads through, and what to: `a.zip!/b.tar!/c.md` -> `a.zip`, `b.tar`, `c.md`."""
-    found: list[str] = []
-    for step in path.split(SEPARATOR):
-        if found and not is_archive(found[-1]):
-            found[-1] += SEPARATOR + step
-        else:
-            found.append(step)
-    return found

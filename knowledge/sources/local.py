@@ -15,7 +15,6 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from knowledge import ids
-from knowledge.changes import within
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings_section import Section
@@ -23,6 +22,7 @@ from knowledge.sources.base import Place
 from knowledge.sources.folder_access import SIDECAR, FolderAccess, UnclearAccess
 from knowledge.sources.names import native, printable
 from knowledge.sources.options import options_of
+from knowledge.sources.paths import within
 from knowledge.sources.selection import Selection
 
 _READS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from knowledge.model import LeftOut
 from knowledge.plural import counted
 from knowledge.sources.local import is_local, local_path
 from knowledge.sources.names import printable
+from knowledge.sources.paths import chain, ways
 from knowledge.sources.selection import Selection
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _PAGES = frozenset({"http", "https"})
 """kinds whose documents need not stand below the address of their source"""
 _NO_PLACE = frozenset({"archives", "access", "permissions"})
 """options that do not say where a source is"""
-_ARCHIVE_MARK = "!"
 _SHOWN = 3
 """sources that a line names"""
 
@@ -135,24 +135,15 @@ class Owners:
             document: False for a place of which only the whole can be told.
         """
         if self._by_path:
-            for above in _ways(path):
+            for above in ways(path):
                 if above in self._by_path:
                     return self._by_path[above]
         if document and self._same_place:
-            file = path.partition(_ARCHIVE_MARK + "/")[0]
+            file = chain(path)[0]
             for inner, selection in self._same_place:
                 if not selection.leaves_out(file):
                     return inner
         return None
-
-
-def _ways(path: str) -> Iterator[str]:
-    """A path and everything that it stands below, from the outermost; an archive is a folder of its members."""
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end].removesuffix(_ARCHIVE_MARK)
-        end = path.find("/", end + 1)
-    yield path
 
 
 def left_out(found: Mapping[Inner, int]) -> tuple[LeftOut, ...]:

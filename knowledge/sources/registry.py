@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from knowledge.changes import within
 from knowledge.errors import SettingsError
 from knowledge.model import Access
 from knowledge.nearest import nearest
@@ -17,6 +16,7 @@ from knowledge.sources.base import Place, Source
 from knowledge.sources.local import is_local, local_path
 from knowledge.sources.names import printable
 from knowledge.sources.nesting import Inner, inner_of, spot_of
+from knowledge.sources.paths import within
 from knowledge.sources.providers import open_place
 
 Content = Literal["documents", "sessions"]

@@ -8,6 +8,7 @@ import pathspec
 
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Source
+from knowledge.sources.names import typed
 
 PAGE_EXCLUDES = (
     ".*",
@@ -47,10 +48,11 @@ class Selection:
 
     def enters(self, folder: str) -> bool:
         """Whether a folder may hold anything that is wanted."""
-        return not self._exclude.match_file(folder + "/")
+        return not self._exclude.match_file(typed(folder) + "/")
 
     def wants(self, path: str) -> bool:
         """Whether a document is wanted, if its folders are entered."""
+        path = typed(path)
         return not self._exclude.match_file(path) and (self._include is None or self._include.match_file(path))
 
     def leaves_out(self, path: str, *, folder: bool = False) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from knowledge import ids
-from knowledge.changes import within
 from knowledge.errors import BrokenDocument, DocumentError, SettingsError, TransientError
 from knowledge.masking import holds_credentials, masked
 from knowledge.model import DocumentRow, Item, Unlisted
@@ -22,6 +21,7 @@ from knowledge.rate import host_of
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
+from knowledge.sources.paths import within
 from knowledge.sources.selection import PAGE_EXCLUDES, Selection
 from knowledge.threads import threads_of
 from knowledge.web.listings import Entry, Kind, entries_of, kind_of, unpacked

@@ -34,12 +34,12 @@ from youtube_transcript_api import (
 )
 
 from knowledge import ids
-from knowledge.changes import within
 from knowledge.errors import BrokenDocument, DocumentError, ParquetryError, SettingsError, TransientError, first_line
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
+from knowledge.sources.paths import within
 from knowledge.sources.youtube_playlist import videos_of_playlist
 from knowledge.timecodes import timecode
 

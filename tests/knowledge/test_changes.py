@@ -3,10 +3,11 @@
 import pytest
 
 from knowledge import ids
-from knowledge.changes import Force, plan_source, within
+from knowledge.changes import Force, plan_source
 from knowledge.fingerprint import Fingerprints
 from knowledge.model import Access, BrokenOff, Listing, Unlisted
 from knowledge.settings import RefreshSettings
+from knowledge.sources.paths import within
 from tests.records import content_hash, failed, fingerprints, item, row, skipped
 
 
@@ -365,6 +366,10 @@ def test_guard_counts_the_part_alone():
         ("a/b", "a/", True),
         ("ab", "a", False),
         ("a", "a/b", False),
+        ("a.zip!/b", "a.zip", True),
+        ("a.zip!/b.TAR!/c", "a.zip!/b.TAR", True),
+        ("a!/b", "a", False),
+        ("a.zip!b", "a.zip", False),
     ],
 )
 def test_path_is_within_a_prefix_by_whole_parts(path, prefix, inside):

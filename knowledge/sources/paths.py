@@ -1,0 +1,48 @@
+"""Paths within a source: what stands below what, when an archive is a folder of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+SEPARATOR = "!/"
+"""between an archive and its member, as in `jar:` URLs"""
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
+_MARK = SEPARATOR[0]
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file of this name is listed as a folder of its members."""
+    return path.lower().endswith(SUFFIXES)
+
+
+def within(path: str, prefix: str) -> bool:
+    """Whether a path is `prefix` itself or stands below it, as the members of an archive do (`archive.zip!/member`).
+
+    Everything is within the empty prefix.
+    """
+    prefix = prefix.rstrip("/")
+    if not prefix or path == prefix or path.startswith(prefix + "/"):
+        return True
+    return path.startswith(prefix + SEPARATOR) and is_archive(prefix)
+
+
+def chain(path: str) -> list[str]:
+    """The archives that a path leads through, and what to: `a.zip!/b.tar!/c.md` -> `a.zip`, `b.tar`, `c.md`."""
+    found: list[str] = []
+    for step in path.split(SEPARATOR):
+        if found and not is_archive(found[-1]):
+            found[-1] += SEPARATOR + step
+        else:
+            found.append(step)
+    return found
+
+
+def ways(path: str) -> Iterator[str]:
+    """Everything that a path stands below, from the outermost, and the path itself."""
+    end = path.find("/")
+    while end >= 0:
+        above = path[:end]
+        inside = above.removesuffix(_MARK)
+        yield inside if is_archive(inside) else above
+        end = path.find("/", end + 1)
+    yield path
