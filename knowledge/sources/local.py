@@ -26,6 +26,7 @@ from knowledge.sources.paths import within
 from knowledge.sources.selection import Selection
 
 _READS = 3
+_TELLS_CHANGES = os.name == "posix"
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 
@@ -35,6 +36,11 @@ class LocalOptions(Section):
     access: Literal["agents"] | None = Field(
         None,
         description="`agents`: every folder of the root belongs to the user of its name, but for `shared`.",
+    )
+    inodes: bool = Field(
+        True,
+        description="A file of another inode is another file. `false` where files get new inodes each time, as on some "
+        "network mounts.",
     )
 
 
@@ -53,6 +59,7 @@ class LocalSource:
         skip: a folder never entered: the corpus itself, when it stands inside the source.
         alone: the one file of the folder that is a document; None for all of them.
         inner: places within the source that belong to other sources: a link into one is not listed.
+        inodes: whether a file of another inode is another file.
     """
 
     def __init__(
@@ -66,8 +73,9 @@ class LocalSource:
         agents: bool = False,
         alone: str | None = None,
         inner: Sequence[str] = (),
+        inodes: bool = True,
     ) -> None:
-        self._alone, self._inner = alone, inner
+        self._alone, self._inner, self._inodes = alone, inner, inodes
         self._root = Path(os.path.realpath(root))
         self._selection = Selection(include, exclude)
         self._access, self._agents = access or Access(), agents
@@ -162,10 +170,21 @@ class LocalSource:
                 path=path,
                 uri=Path(file).as_uri(),
                 size=status.st_size,
-                etag=_etag(status),
+                etag=self._etag(status),
                 modified_at=_modified(status),
                 access=seen_by,
             )
+
+    def _etag(self, status: os.stat_result) -> str:
+        """The change token of a file.
+
+        Programs set size and modification time as they like, but not the time of the last change to the file or its
+        properties. A folder that is swapped for another changes neither time of its files, and their inodes.
+        """
+        # Windows tells under this name when a file was made.
+        changed = f"{status.st_ctime_ns:x}" if _TELLS_CHANGES else ""
+        inode = f"{status.st_ino:x}" if self._inodes else ""
+        return f"{status.st_mtime_ns:x}-{status.st_size:x}-{changed}-{inode}"
 
     def _inside(self, link: str) -> bool:
         target = Path(os.path.realpath(link))
@@ -181,8 +200,8 @@ class LocalSource:
                 before = os.fstat(stream.fileno())
                 content = stream.read()
                 after = os.fstat(stream.fileno())
-            if _etag(before) == _etag(after) and len(content) == after.st_size:
-                return replace(item, size=len(content), etag=_etag(after), modified_at=_modified(after)), content
+            if self._etag(before) == self._etag(after) and len(content) == after.st_size:
+                return replace(item, size=len(content), etag=self._etag(after), modified_at=_modified(after)), content
         raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
 
     def hash(self, path: str) -> str:
@@ -206,7 +225,8 @@ def open_local(place: Place) -> LocalSource:
     Raises:
         SettingsError: it has options that a folder does not know, or that contradict its visibility.
     """
-    agents = options_of(place, LocalOptions).access == "agents"
+    options = options_of(place, LocalOptions)
+    agents = options.access == "agents"
     if agents and place.access.visibility == "individual":
         raise SettingsError(
             f'source {place.name}: access = "agents" shows each folder to another user, and visibility = "individual" '
@@ -224,6 +244,7 @@ def open_local(place: Place) -> LocalSource:
         agents=agents,
         alone=alone,
         inner=place.inner,
+        inodes=options.inodes,
     )
 
 
@@ -239,10 +260,6 @@ def local_path(uri: str) -> Path:
         if uri.startswith("file://")
         else Path(uri).expanduser()
     )
-
-
-def _etag(status: os.stat_result) -> str:
-    return f"{status.st_mtime_ns:x}-{status.st_size:x}"
 
 
 def _modified(status: os.stat_result) -> datetime:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from opened_files import opened_in
 
 from knowledge.errors import RefusedError
 
@@ -31,15 +30,9 @@ def test_first_refresh_publishes_every_document_with_its_chunks(published):
 
 
 def test_unchanged_files_are_not_read(published):
-    for path in ("leave.md", "tools.md"):
-        (published.folder / path).chmod(0)
-        # Same size and time, other content: only somebody who reads it could tell.
-        status = (published.folder / path).stat()
-        (published.folder / path).write_bytes(b"x" * status.st_size)
-        os.utime(published.folder / path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    report = published.refresh()
-    assert report.documents.unchanged == 2
-    assert report.work.bytes_read == 0
+    with opened_in(published.folder) as opened:
+        report = published.refresh()
+    assert (report.documents.unchanged, report.work.bytes_read, opened) == (2, 0, [])
     assert report.version == report.version_before == 1
 
 
@@ -100,16 +93,11 @@ def test_removed_file_leaves_and_its_version_can_still_be_read(published):
 
 
 def test_chunk_setting_changed_rechunks_from_stored_text(published):
-    (published.folder / "leave.md").chmod(0)
-    for path in ("leave.md", "tools.md"):
-        # The source is gone in all but name: reading it would fail.
-        status = (published.folder / path).stat()
-        (published.folder / path).write_bytes(b"\0" * status.st_size)
-        os.utime(published.folder / path, ns=(status.st_atime_ns, status.st_mtime_ns))
     published.sections["chunking"] = {"size": 40, "overlap": 0}
-    report = published.refresh()
+    with opened_in(published.folder) as opened:
+        report = published.refresh()
     assert report.documents.changed == 2
-    assert report.work.bytes_read == 0
+    assert (report.work.bytes_read, opened) == (0, [])
     assert published.rows()["leave.md"].chunks > 2
     assert published.search("thirty days").hits
 

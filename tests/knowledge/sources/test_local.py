@@ -252,6 +252,39 @@ def test_time_beyond_the_calendar_does_not_hide_a_file(tmp_path):
     assert listed(LocalSource(tmp_path)) == ["a.md"]
 
 
+def with_inode(status, inode):
+    times = ("st_atime", "st_mtime", "st_ctime", "st_atime_ns", "st_mtime_ns", "st_ctime_ns")
+    return os.stat_result((status.st_mode, inode, *status[2:10]), {name: getattr(status, name) for name in times})
+
+
+@pytest.mark.parametrize("inodes", [True, False])
+def test_file_of_another_inode_is_another_file_unless_the_settings_say_otherwise(tmp_path, monkeypatch, inodes):
+    """Two folders that were unpacked in one tick of the clock have files of the same times."""
+    write(tmp_path, "a.md")
+    source = LocalSource(tmp_path, inodes=inodes)
+    (before,) = source.scan("")
+    real = os.stat
+
+    def other(path, **options):
+        status = real(path, **options)
+        return with_inode(status, status.st_ino + 1)
+
+    monkeypatch.setattr(os, "stat", other)
+    (now,) = source.scan("")
+    assert (now.size, now.modified_at) == (before.size, before.modified_at)
+    assert (now.etag != before.etag) == inodes
+
+
+def test_file_whose_change_time_moved_is_looked_at(tmp_path):
+    write(tmp_path, "a.md")
+    source = LocalSource(tmp_path)
+    (before,) = source.scan("")
+    (tmp_path / "a.md").chmod(0o600)
+    (now,) = source.scan("")
+    assert (now.size, now.modified_at) == (before.size, before.modified_at)
+    assert now.etag != before.etag
+
+
 def test_file_that_vanished_after_the_scan_is_a_file_not_found(tmp_path):
     write(tmp_path, "a.md")
     source = LocalSource(tmp_path)

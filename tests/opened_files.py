@@ -1,0 +1,39 @@
+"""Which documents this process opens, as Python itself tells."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from knowledge.sources.folder_access import SIDECAR
+
+_watched: list[tuple[Path, list[str]]] = []
+
+
+def _hear(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "open" or not _watched:
+        return
+    name = arguments[0]
+    if isinstance(name, str | bytes | os.PathLike):
+        file = Path(os.fsdecode(name)).absolute()
+        for folder, opened in _watched:
+            if file.is_relative_to(folder) and file.name != SIDECAR:
+                opened.append(str(file.relative_to(folder)))
+
+
+sys.addaudithook(_hear)
+
+
+@contextmanager
+def opened_in(folder: Path) -> Iterator[list[str]]:
+    """The files in a folder that are opened meanwhile, as paths within it, as often as they are; those that say who
+    may see a folder are left out."""
+    watched: tuple[Path, list[str]] = (folder.resolve(), [])
+    _watched.append(watched)
+    try:
+        yield watched[1]
+    finally:
+        _watched.remove(watched)
