@@ -244,6 +244,7 @@ def _report(
         empty=plan.empty,
         outages=tuple(map(str, outages(needs_of(plan.sources, collected.rows, lost)))),
         left_out=plan.left_out,
+        kept=plan.kept,
         seconds_by_stage={stage: round(taken, 3) for stage, taken in stages.items()},
         retries=run.retries.total,
     )

@@ -64,6 +64,8 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"| tokens | {work.tokens:,} |",
         f"| cost | {dollars(work.cost_usd)} |",
     ]
+    for kept in report.kept[:MOST_WARNINGS]:
+        lines += ["", f"{kept}."]
     for line in report.left_out:
         lines += ["", f"{line[0].upper()}{line[1:]}."]
     if report.failures:

@@ -83,6 +83,8 @@ class RunLog:
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(failed) > _MOST_FAILURES:
             self._log.warning("and %d more failed", len(failed) - _MOST_FAILURES)
+        for kept in report.kept[:_MOST_FAILURES]:
+            self._log.warning("%s", kept)
         for line in report.left_out:
             self._log.info("%s", line)
         for line in report.empty:

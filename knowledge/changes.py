@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Literal
 
 from knowledge import ids
 from knowledge.fingerprint import Fingerprint, Fingerprints
+from knowledge.kept import Kept, kept_of
 from knowledge.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
 from knowledge.settings import RefreshSettings
 from knowledge.sources.paths import within
@@ -61,6 +63,8 @@ class SourcePlan:
     """documents besides these that belong to other sources"""
     handed_over: tuple[Change, ...] = ()
     """removals of documents that belong to other sources now; no guard holds them back"""
+    kept: tuple[Kept, ...] = ()
+    """documents besides these that would be removed if all of the source had been seen"""
 
     @property
     def listed(self) -> int:
@@ -101,6 +105,7 @@ def plan_source(
     allow_removals: bool = False,
     force: Force | None = None,
     owner_of: Callable[[str], str | None] = lambda _: None,
+    missing: Iterable[str] = (),
 ) -> SourcePlan:
     """Compare what a source holds with what is published of it.
 
@@ -115,8 +120,9 @@ def plan_source(
         allow_removals: the operator has agreed to any number of removals.
         force: documents to redo.
         owner_of: path -> name of the source inside this one that a document belongs to; None if it is this one's.
+        missing: paths of settled documents that were not listed; asked for only if the listing is not complete.
     """
-    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of)
+    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing)
     return planner.plan(settings, allow_removals)
 
 
@@ -130,6 +136,7 @@ class _Planner:
         hash_of: Callable[[str], str | None],
         force: Force | None,
         owner_of: Callable[[str], str | None],
+        missing: Iterable[str],
     ) -> None:
         self.listing = listing
         self.fingerprints = fingerprints
@@ -145,7 +152,9 @@ class _Planner:
             if row.status == "indexed":
                 self.by_size[row.size].append(row)
         listed = {item.path for item in listing.items}
-        self.gone = {path: row for path, row in self.known.items() if path not in listed} if listing.complete else {}
+        unlisted = {path: row for path, row in self.known.items() if path not in listed}
+        self.gone = unlisted if listing.complete else {}
+        self.kept = () if listing.complete or force else kept_of(listing, chain(unlisted, missing))
 
     def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
         if self.force is not None:
@@ -185,6 +194,7 @@ class _Planner:
                 self._make("removed", "row", f"belongs to source {owner} now", None, row)
                 for row, owner in self.handed_over
             ),
+            kept=self.kept,
         )
 
     def _forced(self, force: Force) -> SourcePlan:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from knowledge.changes import Change, SourcePlan
+from knowledge.kept import Kept
 from knowledge.model import DocumentRow, Failure
 from knowledge.plural import counted
 from knowledge.spending import Ledger, Usage
@@ -77,6 +78,8 @@ class RunReport:
     """sources that a service failed, one line each: the run has failed, although what was good is published"""
     left_out: tuple[str, ...] = ()
     """sources that leave documents to sources inside them, one line each"""
+    kept: tuple[Kept, ...] = ()
+    """documents that were not removed because not all of their source could be seen"""
     retries: int = 0
     """tries after the first, of listings, fetches and batches"""
 
@@ -110,6 +113,7 @@ class RunReport:
             "refused": list(self.refused),
             "retries": self.retries,
             "outages": list(self.outages),
+            "kept": [kept.as_json() for kept in self.kept],
         }
 
 

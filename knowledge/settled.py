@@ -46,15 +46,15 @@ class Settled:
         order = np.argsort(starts)
         return starts[order].astype(np.uint64).data, np.frombuffer(added, _RECORD)[order]
 
-    def find(self, item: Item) -> list[int]:
-        """Where the document of a listed path is among these; in several places only in a corpus that is damaged."""
-        path = ids.digest(item.path, size=_PATH)
-        start = int.from_bytes(path[:8], "little")
+    def find(self, path: str) -> list[int]:
+        """Where the document of a path is among these; in several places only in a corpus that is damaged."""
+        digest = ids.digest(path, size=_PATH)
+        start = int.from_bytes(digest[:8], "little")
         starts, records = self._order
         found = []
         place = bisect_left(starts, start)
         while place < len(starts) and starts[place] == start:
-            if records[place].tobytes()[:_PATH] == path:
+            if records[place].tobytes()[:_PATH] == digest:
                 found.append(place)
             place += 1
         return found
@@ -93,7 +93,7 @@ class Sighting:
 
     def meets(self, item: Item) -> bool:
         """Whether a listed document needs nothing. The last time that it is listed counts."""
-        places = self._settled.find(item)
+        places = self._settled.find(item.path)
         same = len(places) == 1 and self._settled.is_as_listed(places[0], item)
         for place in places:
             self._marks[place] = _SAME if same else _OTHER
@@ -113,6 +113,10 @@ class Sighting:
         for place, mark in enumerate(self._marks):
             if mark == _OTHER or (complete and mark == _UNSEEN):
                 yield self._settled.identity(place)
+
+    def misses(self, path: str) -> bool:
+        """Whether a settled document was not met."""
+        return any(self._marks[place] == _UNSEEN for place in self._settled.find(path))
 
     def _of_all_tries(self) -> bytearray:
         return bytearray(map(max, self._before, self._marks))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from knowledge.kept import Kept
 from knowledge.plural import counted
+from knowledge.printing import shown
 from knowledge.report import RunReport, dollars, failures_by_reason
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def print_report(report: RunReport, root: str) -> None:
     changed = "published" if report.version != report.version_before else "unchanged at"
     typer.echo(f"Corpus {root}: {changed} version {report.version}.")
     print_failures(report)
+    print_kept(report.kept)
     for line in report.left_out:
         typer.echo(f"Note: {line}.")
     for line in report.empty:
@@ -87,6 +90,16 @@ def print_failures(report: RunReport) -> None:
         typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
 
 
+def print_kept(kept: Sequence[Kept]) -> None:
+    """Documents that are not removed because not all of their source could be seen."""
+    for each in kept[:SHOWN_FAILURES]:
+        typer.echo(f"Kept: {shown(str(each))}.")
+    rest = kept[SHOWN_FAILURES:]
+    if rest:
+        documents = counted(sum(each.documents for each in rest), "document")
+        typer.echo(f"Kept: {documents} at {len(rest)} more places; --json names them all.")
+
+
 def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
     """What a refresh would do."""
     for source in plan.sources:
@@ -102,6 +115,7 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
             typer.echo(f"  note {warning}")
         if source.refused:
             typer.echo(f"  Refused: {source.refused}.")
+    print_kept(plan.kept)
     for line in plan.left_out:
         typer.echo(f"Note: {line}.")
     for line in plan.empty:

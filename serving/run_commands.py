@@ -77,6 +77,7 @@ def plan(
                 "likely": {name: getattr(estimate.likely, name) for name in estimate.likely.__slots__},
                 "unbounded": estimate.unbounded,
                 "refused": list(planned.refused),
+                "kept": [kept.as_json() for kept in planned.kept],
                 "warnings": [*planned.empty, *planned.left_out, *planned.warnings],
             }
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from knowledge.errors import ParquetryError, SettingsError
+from knowledge.printing import shown
 from knowledge.settings import Settings
 from knowledge.sources.folder_access import SIDECAR
 from knowledge.sources.local import is_local, local_path
@@ -209,6 +210,8 @@ def _report(report: RunReport) -> None:
         _tell(f"{told} in {report.seconds:.1f} s, version {report.version}")
     for failure in bad:
         typer.echo(f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}", err=True)
+    for kept in report.kept:
+        _tell(f"kept: {shown(str(kept))}", error=True)
     for refusal in report.refused:
         _tell(f"refused: {refusal}", error=True)
 

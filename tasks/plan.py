@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source, stale
@@ -13,6 +13,7 @@ from knowledge.embed.registry import price_of, worst_of
 from knowledge.errors import RefusedError, SettingsError
 from knowledge.estimate import Estimate, Ratios, estimate
 from knowledge.fingerprint import Fingerprints
+from knowledge.kept import Kept
 from knowledge.model import DocumentRow, Listing
 from knowledge.settings import Settings
 from knowledge.settled import Settled, Sighting
@@ -56,6 +57,11 @@ class RefreshPlan:
     def left_out(self) -> tuple[str, ...]:
         """What sources leave to sources inside them, one line each."""
         return tuple(told(source.source, source.left_out) for source in self.sources if source.left_out)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """Documents that are not removed because not all of their source could be seen."""
+        return tuple(kept for source in self.sources for kept in source.kept)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -118,8 +124,9 @@ def plan_refresh(
             allow_removals=allow_removals,
             force=force,
             owner_of=side.owner_of,
+            missing=side.missing(sighting, current),
         )
-        for side, listing in zip(sides, listings, strict=True)
+        for side, listing, sighting in zip(sides, listings, sightings, strict=True)
     ]
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
 
@@ -185,6 +192,15 @@ class _Side:
         """The source inside this one that a document belongs to."""
         owner = self._owners.of(path)
         return None if owner is None else owner.source
+
+    def missing(self, sighting: Sighting, current: CurrentRows) -> Iterator[str]:
+        """Paths of settled documents that were not listed, read anew: nobody wants to know them of a whole listing."""
+        if not len(self.settled):
+            return
+        mine = (self.scope.namespace, self.scope.name)
+        yield from (
+            row.path for row in current.each() if (row.namespace, row.source) == mine and sighting.misses(row.path)
+        )
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
         """Hash the new documents that have the size of a published one: they may have its content."""

@@ -376,6 +376,46 @@ def test_path_is_within_a_prefix_by_whole_parts(path, prefix, inside):
     assert within(path, prefix) == inside
 
 
+# --- what could not be seen
+
+
+def kept(rows, unlisted=(), broken=None, missing=()):
+    listing = Listing("docs", "default", "", (), tuple(unlisted), broken)
+    planned = plan_source(listing, rows, fingerprints(), forbidden, RefreshSettings(), missing=missing)
+    assert planned.changes == ()
+    return [str(each) for each in planned.kept]
+
+
+def test_documents_are_kept_by_the_innermost_place_that_could_not_be_seen():
+    places = [Unlisted("a", "closed"), Unlisted("a/b", "shut"), Unlisted("x.md", "locked"), Unlisted("box.zip", "cut")]
+    rows = [row("a/1.md"), row("a/b/2.md"), row("a/b/c/3.md"), row("x.md"), row("ab.md")]
+    assert kept(rows, places, missing=["box.zip!/4.md", "a/b/5.md", "gone.md", "also.md"]) == [
+        "3 documents below docs/a/b were kept: shut",
+        "3 documents of docs were kept: not found, but not all of the source could be seen",
+        "1 document below docs/a was kept: closed",
+        "1 document at docs/x.md was kept: locked",
+        "1 document below docs/box.zip was kept: cut",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "detail"),
+    [
+        ({"unlisted": [Unlisted("", "no list")]}, "no list"),
+        ({"broken": BrokenOff("unreachable", "no answer")}, "the listing broke off: no answer"),
+    ],
+    ids=["unlisted", "broken"],
+)
+def test_documents_of_a_source_that_could_not_be_seen_at_all_are_kept(told, detail):
+    assert kept([row("a.md"), row("b.md")], **told) == [f"2 documents of docs were kept: {detail}"]
+
+
+def test_nothing_is_kept_of_a_whole_listing_and_of_a_reindex():
+    assert plan([], [row("a.md")], allow_removals=True).kept == ()
+    force = Force("extract", lambda _: False)
+    assert plan([], [row("a.md")], unlisted=[Unlisted("", "closed")], force=force).kept == ()
+
+
 # --- reindex
 
 

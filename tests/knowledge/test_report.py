@@ -134,6 +134,7 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "refused",
         "retries",
         "outages",
+        "kept",
     ]
     assert list(told["documents"]) == [
         "scanned",

@@ -114,7 +114,7 @@ published = st.builds(
     st.sampled_from(["complete", "complete", "complete", "unlisted", "broken"]),
 )
 def test_plan_is_the_one_that_all_rows_in_memory_give(items, rows, prefix, end):
-    place = Place(items, [Unlisted("x", "denied")] if end == "unlisted" else [], end == "broken")
+    place = Place(items, [Unlisted("sub", "denied")] if end == "unlisted" else [], end == "broken")
     found = planned(Rows(rows), [(scope(prefix=prefix), place)], fingerprints())
     (plan,) = found.sources
     (listing,) = list_scopes([(scope(prefix=prefix), place)], Retries(1, lambda _: None))
@@ -122,8 +122,15 @@ def test_plan_is_the_one_that_all_rows_in_memory_give(items, rows, prefix, end):
     assert sorted(map(told, work(plan)), key=repr) == sorted(map(told, work(whole)), key=repr)
     assert count_documents([plan]) == count_documents([whole])
     assert (plan.refused, plan.warnings) == (whole.refused, whole.warnings)
+    assert set(plan.kept) == set(whole.kept)
+    assert sum(kept.documents for kept in plan.kept) == missing(items, rows, prefix) * (end != "complete")
     touched = {each.known.document_id for each in work(plan) if each.known}
     assert touched <= {each.document_id for each in found.known}
+
+
+def missing(items, rows, prefix):
+    paths = {each.path for each in rows if each.source == "docs" and each.path.startswith(prefix)}
+    return len(paths - {each.path for each in items})
 
 
 def work(plan):
