@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Protocol
 
 from flows.run_frame import check_places, open_run, record, record_failure, refresh_index
@@ -23,15 +23,17 @@ from knowledge.settings import Settings
 from knowledge.sources.nesting import place_in
 from knowledge.sources.registry import Scope, open_source, scope_of_source, scopes_of
 from knowledge.spending import Ledger
-from knowledge.waiting import Teller
+from knowledge.waiting import Teller, Waits
 from storage.current import CurrentRows, current_rows, published_sources
 from storage.lake import Lake
 from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
+from tasks.fetching import Fetching
 from tasks.models import models_of
 from tasks.plan import RefreshPlan, check_budget, check_prices, plan_refresh
 from tasks.publish import publish
 from tasks.reading_progress import LOOK_SECONDS, ReadingProgress, SlowDocument
+from tasks.retries import Retries
 from tasks.run import BUDGET_KEY, Run
 
 
@@ -49,6 +51,8 @@ class Request:
     kind: str = "refresh"
     compute_vectors_anew: bool = False
     """ignore the vectors that are stored"""
+    rehash: bool = False
+    """look at the bytes of every document, whatever its change token says"""
 
 
 class Observer(Protocol):
@@ -166,8 +170,23 @@ def plan_only(request: Request) -> RefreshPlan:
     models = models_of(settings, namespaces)
     snapshot = Lake(settings.corpus.root).snapshot() if Lake.exists(settings.corpus.root) else None
     current = CurrentRows(snapshot, namespaces)
-    sources = [(scope, open_source(scope, settings.corpus.root)) for scope in scopes]
-    return plan_refresh(settings, sources, current, models, allow_removals=request.allow_removals, force=request.force)
+    sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
+    retries = Retries(settings.refresh.attempts, sleep)
+    by_name = {(scope.namespace, scope.name): scope for scope in scopes}
+    fetching = Fetching(sources, by_name, retries, sleep, Waits())
+    try:
+        return plan_refresh(
+            settings,
+            [(scope, sources[scope.namespace, scope.name]) for scope in scopes],
+            current,
+            models,
+            allow_removals=request.allow_removals,
+            force=request.force,
+            retries=retries,
+            rehash=fetching if request.rehash else None,
+        )
+    finally:
+        fetching.close()
 
 
 def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: CurrentRows) -> RefreshPlan:
@@ -179,6 +198,7 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: CurrentR
         allow_removals=request.allow_removals,
         force=request.force,
         retries=run.retries,
+        rehash=run.fetching if request.rehash else None,
     )
     check_budget(plan, request.settings.refresh.budget_usd)
     return plan

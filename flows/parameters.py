@@ -30,6 +30,9 @@ class RefreshParameters(Parameters):
     allow_removals: bool = Field(
         False, title="Allow removals", description="Agree to the removal of any number of documents."
     )
+    rehash: bool = Field(
+        False, title="Rehash", description="Read every document, and compare its bytes with what is published."
+    )
 
     def subject(self) -> str:
         names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]

@@ -52,6 +52,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
                     namespace=request.namespace,
                     targets=list(request.targets),
                     allow_removals=request.allow_removals,
+                    rehash=request.rehash,
                 )
                 refresh(parameters, corpus=root)
     except (OutageError, RefusedError):
@@ -83,7 +84,13 @@ def refresh(
 
     def request() -> Request:
         settings = settings_of_run(config, corpus)
-        return Request(settings, tuple(parameters.targets), parameters.namespace, parameters.allow_removals)
+        return Request(
+            settings,
+            tuple(parameters.targets),
+            parameters.namespace,
+            parameters.allow_removals,
+            rehash=parameters.rehash,
+        )
 
     return _run(request)
 

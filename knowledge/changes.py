@@ -106,6 +106,7 @@ def plan_source(
     force: Force | None = None,
     owner_of: Callable[[str], str | None] = lambda _: None,
     missing: Iterable[str] = (),
+    rehash: bool = False,
 ) -> SourcePlan:
     """Compare what a source holds with what is published of it.
 
@@ -121,8 +122,9 @@ def plan_source(
         force: documents to redo.
         owner_of: path -> name of the source inside this one that a document belongs to; None if it is this one's.
         missing: paths of settled documents that were not listed; asked for only if the listing is not complete.
+        rehash: bytes decide whether a document changed, and not its change token.
     """
-    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing)
+    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, rehash=rehash)
     return planner.plan(settings, allow_removals)
 
 
@@ -137,7 +139,10 @@ class _Planner:
         force: Force | None,
         owner_of: Callable[[str], str | None],
         missing: Iterable[str],
+        *,
+        rehash: bool,
     ) -> None:
+        self.rehash = rehash
         self.listing = listing
         self.fingerprints = fingerprints
         self.hash_of = hash_of
@@ -210,14 +215,20 @@ class _Planner:
         known = self.known.get(item.path)
         if known is None:
             return self._new(item)
-        if known.etag == item.etag:
+        same_token = known.etag == item.etag
+        # What was never read has nothing to compare with.
+        if same_token and not (self.rehash and known.content_hash):
             return self._same_bytes(item, known)
-        if known.size == item.size and known.content_hash and self.hash_of(item.path) == known.content_hash:
-            same = self._same_bytes(item, known)
-            if same.effort == "nothing":
-                return replace(same, effort="row", reason="touched, same content")
-            return same
-        return self._make("changed", "extract", "content changed", item, known)
+        if not known.content_hash or not (same_token or known.size == item.size):
+            return self._make("changed", "extract", "content changed", item, known)
+        content_hash = self.hash_of(item.path)
+        if content_hash != known.content_hash:
+            unread = same_token and content_hash is None
+            reason = "its bytes cannot be read now" if unread else "content changed"
+            return self._make("changed", "extract", reason, item, known)
+        same = self._same_bytes(item, known)
+        touched = same.effort == "nothing" and not same_token
+        return replace(same, effort="row", reason="touched, same content") if touched else same
 
     def _new(self, item: Item) -> Change:
         candidates = self.by_size.get(item.size)

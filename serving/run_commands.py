@@ -27,6 +27,9 @@ DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this proces
 AllowRemovalsOption = Annotated[
     bool, typer.Option("--allow-removals", help="Agree to the removal of any number of documents.")
 ]
+RehashOption = Annotated[
+    bool, typer.Option("--rehash", help="Read every document, and compare its bytes with what is published.")
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document or a source failed.")]
 
 
@@ -53,6 +56,7 @@ def init(
 def plan(
     targets: TargetsArgument = None,
     allow_removals: AllowRemovalsOption = False,
+    rehash: RehashOption = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
@@ -67,7 +71,7 @@ def plan(
     from knowledge.report import count_documents
 
     settings = settings_for(config, corpus)
-    planned = plan_only(Request(settings, tuple(targets or ()), namespace, allow_removals))
+    planned = plan_only(Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash))
     if as_json:
         estimate = planned.estimate
         print_json(
@@ -91,6 +95,7 @@ def refresh(
     targets: TargetsArgument = None,
     direct: DirectOption = False,
     allow_removals: AllowRemovalsOption = False,
+    rehash: RehashOption = False,
     strict: StrictOption = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
@@ -105,7 +110,7 @@ def refresh(
     from flows.composition import Request
 
     settings = settings_for(config, corpus)
-    request = Request(settings, tuple(targets or ()), namespace, allow_removals)
+    request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
     run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from knowledge.model import Item
@@ -77,6 +77,16 @@ class Fetching:
             if host not in self._threads:
                 self._threads[host] = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="fetch")
             return self._threads[host].submit(function)
+
+    def wait_for(self, future: Future[None]) -> None:
+        """Wait until something that was started is done, or the run is cancelled."""
+        while not wait([future], _LOOK_SECONDS).done:
+            self.check_cancelled()
+        future.result()
+
+    def check_cancelled(self) -> None:
+        """Raise if the run was cancelled."""
+        self._pause(0)
 
     def fetch(self, namespace: str, source: str, item: Item) -> tuple[Item, bytes]:
         """`Source.fetch`, at the rate that the settings allow, tried again while its failure may pass."""

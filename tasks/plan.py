@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge.changes import Change, Force, SourcePlan, plan_source, stale
 from knowledge.embed.base import Worst
@@ -23,8 +23,10 @@ from knowledge.sources.nesting import Owners, place_in, told
 from knowledge.sources.paths import within
 from knowledge.sources.registry import Scope
 from storage.current import CurrentRows
+from tasks.fetching import Fetching
 from tasks.listing import list_scopes
 from tasks.models import Model
+from tasks.rehash import hashes_of
 from tasks.retries import Retries
 
 
@@ -78,6 +80,7 @@ def plan_refresh(
     allow_removals: bool = False,
     force: Force | None = None,
     retries: Retries | None = None,
+    rehash: Fetching | None = None,
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
@@ -92,15 +95,18 @@ def plan_refresh(
         allow_removals: agree to any number of removals.
         force: documents to redo whatever their hashes say.
         retries: of the run, if it is one.
+        rehash: reads every published document to see whether its bytes are the same; None to go by change tokens.
 
     Raises:
         SettingsError: a source's place does not exist.
     """
-    sides = [_Side(scope, source, models[scope.namespace].fingerprints, force) for scope, source in scopes]
+    sides = [_Side(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes]
     ratios, sizes = _survey(sides, current)
     for side in sides:
         if isinstance(side.source, Remembering):
-            side.source.remember({row.path: row for row in side.rows})
+            # Who is not told of change tokens asks for the bytes.
+            rows = (replace(row, etag="") for row in side.rows) if rehash else side.rows
+            side.source.remember({row.path: row for row in rows})
     retries = retries or Retries(settings.refresh.attempts, time.sleep)
     sightings = [Sighting(side.settled) for side in sides]
     listings = list_scopes(scopes, retries, sightings)
@@ -112,6 +118,7 @@ def plan_refresh(
     for side, listing, ids in zip(sides, listings, unsettled, strict=True):
         side.rows.extend(row for row in rows if row.document_id in ids)
         side.hash_new(listing, sizes[listing.namespace])
+        side.hash_known(listing)
     twins = current.holding(each for side in sides for each in side.hashes.values() if each)
     plans = [
         plan_source(
@@ -125,6 +132,7 @@ def plan_refresh(
             force=force,
             owner_of=side.owner_of,
             missing=side.missing(sighting, current),
+            rehash=rehash is not None,
         )
         for side, listing, sighting in zip(sides, listings, sightings, strict=True)
     ]
@@ -162,12 +170,15 @@ def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mappi
 class _Side:
     """What is published of one source, as far as a refresh of it has to know."""
 
-    def __init__(self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None) -> None:
+    def __init__(
+        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None, rehash: Fetching | None
+    ) -> None:
         self.scope = scope
         self.source = source
         self.fingerprints = fingerprints
         self._forced = force is not None
-        self._knows_all = self._forced or isinstance(source, Remembering)
+        self._rehash = rehash
+        self._knows_all = self._forced or rehash is not None or isinstance(source, Remembering)
         self._owners = Owners(scope.inner)
         self.rows: list[DocumentRow] = []
         """of documents with which something may have to be done"""
@@ -175,6 +186,8 @@ class _Side:
         """the others"""
         self.hashes: dict[str, str | None] = {}
         """content hashes of new documents by path; None where it could not be read"""
+        self._looked_at: dict[str, str | None] = {}
+        """the same of published ones"""
 
     def take(self, row: DocumentRow) -> None:
         """Look at a row of this source."""
@@ -211,9 +224,16 @@ class _Side:
             if item.size and item.size in sizes and item.path not in known:
                 self.hashes[item.path] = self.hash_of(item.path)
 
+    def hash_known(self, listing: Listing) -> None:
+        """Look at the bytes of the published documents, if that is asked for."""
+        if self._rehash is not None:
+            known = {row.path: row for row in self.rows}
+            self._looked_at = hashes_of(listing, known, self.source, self._rehash)
+
     def hash_of(self, path: str) -> str | None:
-        if path in self.hashes:
-            return self.hashes[path]
+        for hashes in (self.hashes, self._looked_at):
+            if path in hashes:
+                return hashes[path]
         if not isinstance(self.source, Hashing):
             return None
         try:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 import shelf_source
+from opened_files import opened_in
 from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
 from shelf_source import SHELVES, ShelfSource
 
@@ -278,6 +279,17 @@ def test_flows_called_by_a_deployment_read_the_settings_file(library, tmp_path, 
     assert library.lake.snapshot().version == 2
     with pytest.raises(SettingsError, match="no document"):
         reindex(ReindexParameters(documents=["missing.md"]), config=file)
+
+
+def test_flow_that_is_asked_to_looks_at_every_byte(library, tmp_path, records):
+    file = write_settings(library, tmp_path)
+    version = refresh(config=file)["version"]
+    with opened_in(library.folder) as opened:
+        assert refresh(config=file)["documents"]["unchanged"] == 6
+    assert opened == []
+    with opened_in(library.folder) as opened:
+        assert refresh(RefreshParameters(rehash=True), config=file)["version"] == version
+    assert len(set(opened)) == 6
 
 
 def test_refusal_in_a_deployment_is_raised(library, tmp_path, records):

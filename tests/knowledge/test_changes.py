@@ -416,6 +416,35 @@ def test_nothing_is_kept_of_a_whole_listing_and_of_a_reindex():
     assert plan([], [row("a.md")], unlisted=[Unlisted("", "closed")], force=force).kept == ()
 
 
+# --- rehash
+
+
+def test_rehash_reads_what_no_token_tells():
+    same, edited = row("same.md", "one"), row("edited.md", "two")
+    hash_of = disk(same__md="one", edited__md="six")
+    items = [item("same.md", "one"), item("edited.md", "two")]
+    changes = plan(items, [same, edited], hash_of, rehash=True).changes
+    assert [verdict(change) for change in changes] == [
+        ("unchanged", "nothing", "unchanged"),
+        ("changed", "extract", "content changed"),
+    ]
+
+
+def test_rehash_of_a_document_that_cannot_be_read_leaves_it_to_be_read_again():
+    change = only(plan([item("a.md")], [row("a.md")], disk(), rehash=True))
+    assert verdict(change) == ("changed", "extract", "its bytes cannot be read now")
+
+
+def test_rehash_does_not_read_what_was_never_read():
+    change = only(plan([item("a.md")], [skipped("a.md", content_hash="")], rehash=True))
+    assert verdict(change) == ("unchanged", "nothing", "unchanged")
+
+
+def test_rehash_of_a_failed_document_does_not_try_it_again():
+    change = only(plan([item("a.md")], [failed("a.md")], disk(a__md="text of a"), rehash=True))
+    assert (change.action, change.effort) == ("unchanged", "nothing")
+
+
 # --- reindex
 
 

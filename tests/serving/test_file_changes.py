@@ -1,5 +1,6 @@
 """What the command line notices of files whose size and time tell nothing."""
 
+import json
 import os
 import shutil
 from dataclasses import replace
@@ -133,3 +134,50 @@ def test_inodes_do_not_count_where_the_settings_say_so(settled):
     assert {row.etag.rpartition("-")[2] for row in rows(settled)} == {""}
     overwrite(settled.folder / "docs" / "oak.txt", ELM)
     assert counts(refresh(settled))["changed"] == 1
+
+
+# --- rehash
+
+
+def forge(desk, path):
+    """Store of a file what would tell it now, as if nothing had happened to it since the last refresh."""
+    lake = Lake(str(desk.folder / "corpus"))
+    status = (desk.folder / "docs" / path).stat()
+    etag = f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ctime_ns:x}-{status.st_ino:x}"
+    forged = [replace(row, etag=etag) for row in current_rows(lake.snapshot()) if row.path == path]
+    assert len(forged) == 1
+    lake.publish(lake.snapshot(), forged, "forged")
+
+
+def test_rehash_finds_a_change_that_nothing_else_tells(settled):
+    overwrite(settled.folder / "docs" / "oak.txt", ELM)
+    forge(settled, "oak.txt")
+    assert counts(refresh(settled)) == UNCHANGED
+    planned = settled("plan", "--rehash")
+    assert "changed oak.txt (content changed)" in planned.stdout
+    assert planned.stdout.count("changed") == 2
+    assert found(settled, "elm table", "--filename", "oak.txt") == [OAK]
+    report = refresh(settled, "--rehash")
+    assert (counts(report), costs(report)) == (UNCHANGED | {"changed": 1, "unchanged": 3}, (1, 1, len(ELM)))
+    assert found(settled, "elm table", "--filename", "oak.txt") == [ELM]
+
+
+def test_rehash_reads_every_file_and_publishes_nothing_where_nothing_changed(settled):
+    version = refresh(settled)["version"]
+    with opened_in(settled.folder / "docs") as opened:
+        report = refresh(settled, "--rehash")
+    assert sorted(opened) == FILES
+    assert (counts(report), costs(report), report["version"]) == (UNCHANGED, (0, 0, 0), version)
+
+
+def test_rehash_of_a_part_reads_that_part(settled):
+    with opened_in(settled.folder / "docs") as opened:
+        refresh(settled, "--rehash", "docs/sub")
+    assert sorted(opened) == ["sub/it's [odd].txt", "sub/leave.md"]
+
+
+def test_json_of_a_plan_counts_what_rehash_finds(settled):
+    overwrite(settled.folder / "docs" / "oak.txt", ELM)
+    forge(settled, "oak.txt")
+    assert json.loads(settled("plan", "--json").stdout)["documents"]["changed"] == 0
+    assert json.loads(settled("plan", "--rehash", "--json").stdout)["documents"]["changed"] == 1

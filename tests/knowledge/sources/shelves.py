@@ -6,11 +6,12 @@ import builtins
 import hashlib
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import fsspec
@@ -30,6 +31,7 @@ from tests.servers.web_server import Page, WebServer
 ACCESS = Access("individual", user_id="ada", tags=("x",))
 _ENOUGH = 150
 """bytes of an answer: its head, and the beginning of a listing"""
+KINDS = ("local", "memory", "s3", "azure", "google", "vercel-public", "vercel-private", "archive", "web")
 
 
 def opened(uri: str, **options: object) -> Source:
@@ -48,7 +50,7 @@ class Shelf:
     """URL"""
     refused: frozenset[str] = frozenset()
     """hostile names that cannot be given to a document there"""
-    options: ClassVar[dict[str, object]] = {}
+    options: Mapping[str, object] = MappingProxyType({})
     """of the source"""
 
     def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
@@ -219,7 +221,7 @@ class GoogleShelf(Shelf):
     """Below a prefix of a bucket of fake-gcs-server, which lets everybody in and keeps names as paths."""
 
     refused = frozenset({"a/../up.md", "a/./here.md"})
-    options: ClassVar[dict[str, object]] = {"token": "anon"}
+    options = MappingProxyType({"token": "anon"})
 
     def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: GoogleStorage) -> None:
         super().__init__(environment, stack)
@@ -332,6 +334,7 @@ class WebShelf(Shelf):
         super().__init__(environment, stack)
         self._server = stack.enter_context(WebServer())
         self.root = f"{self._server.url}/urls.txt"
+        self.options = {"allow": [self._server.place], "requests_per_second": 1000, "kind": "list"}
         self._names: dict[str, str] = {}
         self._list()
 
@@ -353,8 +356,7 @@ class WebShelf(Shelf):
         self._list()
 
     def source(self) -> Source:
-        source = opened(self.root, allow=[self._server.place], requests_per_second=1000, kind="list")
-        return Below(source, f"{self._server.place}/")
+        return Below(super().source(), f"{self._server.place}/")
 
     def halting(self) -> Source:
         self.put("a.md", b"a")
@@ -394,3 +396,34 @@ class S3Shelf(Shelf):
         port = self.cut(urlsplit(self._server.endpoint).port or 80)
         self.set_environment({"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"})
         return self.source()
+
+
+def shelf_of(
+    kind: str, environment: pytest.MonkeyPatch, stack: ExitStack, folder: Path, server: Callable[[str], Any]
+) -> Shelf:
+    """An empty place of one of `KINDS`.
+
+    Args:
+        kind: of place.
+        environment: for the variables that it needs.
+        stack: closes it.
+        folder: for what stands on disk.
+        server: gives the fixture of that name.
+    """
+    match kind:
+        case "local":
+            return LocalShelf(environment, stack, folder)
+        case "memory":
+            return MemoryShelf(environment, stack)
+        case "s3":
+            return S3Shelf(environment, stack, server("s3_server"))
+        case "azure":
+            return AzureShelf(environment, stack, server("azurite"))
+        case "google":
+            return GoogleShelf(environment, stack, server("google_storage"))
+        case "archive":
+            return ArchiveShelf(environment, stack, folder)
+        case "web":
+            return WebShelf(environment, stack)
+        case _:
+            return VercelShelf(environment, stack, kind.removeprefix("vercel-"))

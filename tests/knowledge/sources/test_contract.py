@@ -15,20 +15,8 @@ import pytest
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Source
-from tests.knowledge.sources.shelves import (
-    ACCESS,
-    ArchiveShelf,
-    AzureShelf,
-    GoogleShelf,
-    LocalShelf,
-    MemoryShelf,
-    S3Shelf,
-    Shelf,
-    VercelShelf,
-    WebShelf,
-)
+from tests.knowledge.sources.shelves import ACCESS, KINDS, Shelf, shelf_of
 
-KINDS = ("local", "memory", "s3", "azure", "google", "vercel-public", "vercel-private", "archive", "web")
 DENYING = tuple(kind for kind in KINDS if kind not in ("local", "google", "archive", "web"))
 """Permissions of a folder do not bind root, whom tests often run as; a test of its own makes a process that they bind.
 Google's emulator lets everybody in; a test of its own answers as Google does. A page that is denied is that page's own
@@ -72,23 +60,7 @@ HOSTILE = (
 @pytest.fixture
 def shelf(request, tmp_path, monkeypatch) -> Iterator[Shelf]:
     with ExitStack() as stack:
-        match request.param:
-            case "local":
-                yield LocalShelf(monkeypatch, stack, tmp_path)
-            case "memory":
-                yield MemoryShelf(monkeypatch, stack)
-            case "s3":
-                yield S3Shelf(monkeypatch, stack, request.getfixturevalue("s3_server"))
-            case "azure":
-                yield AzureShelf(monkeypatch, stack, request.getfixturevalue("azurite"))
-            case "google":
-                yield GoogleShelf(monkeypatch, stack, request.getfixturevalue("google_storage"))
-            case "archive":
-                yield ArchiveShelf(monkeypatch, stack, tmp_path)
-            case "web":
-                yield WebShelf(monkeypatch, stack)
-            case kind:
-                yield VercelShelf(monkeypatch, stack, kind.removeprefix("vercel-"))
+        yield shelf_of(request.param, monkeypatch, stack, tmp_path, request.getfixturevalue)
 
 
 def items(source: Source, prefix: str = "") -> dict[str, Item]:
