@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Repair:
+class Repair:
     """What was done, told as it is done."""
 
     silent: bool
@@ -61,9 +61,9 @@ def doctor(
     if quick and fix:
         raise SettingsError("--fix looks at every byte; give it without --quick")
     settings = settings_for(config, corpus)
-    repair = _Repair(silent=as_json)
+    repair = Repair(silent=as_json)
     if fix:
-        _repair(settings, repair)
+        mend(settings, repair)
     lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
     checkup = examine(lake, settings.search, quick=quick)
     if as_json:
@@ -89,7 +89,16 @@ def _state(checkup: Checkup, *, fixed: bool) -> str:
     return "is damaged; `parquetry doctor --fix` repairs what index, files and sources still hold"
 
 
-def _repair(settings: Settings, told: _Repair) -> None:
+def mend(settings: Settings, told: Repair) -> None:
+    """Do all that brings a corpus back.
+
+    Args:
+        settings: of the corpus.
+        told: is told of each step before it is done.
+
+    Raises:
+        ParquetryError: it cannot be mended.
+    """
     from storage.repair import repair
 
     for step in repair(settings.corpus.root, settings.search, new_stamp(), single_writer=settings.corpus.single_writer):

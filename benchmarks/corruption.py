@@ -1,0 +1,129 @@
+"""What becomes of a corpus of which any file is damaged: what is named, what search answers, what is mended.
+
+python -m benchmarks.corruption
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conditions import ROOT, conditions, write_result
+from knowledge.errors import ParquetryError
+from serving.doctor_command import Repair, mend
+from storage.doctor import examine
+from storage.lake import Lake
+
+PACKAGES = ("parquetry", "deltalake", "duckdb", "pyarrow")
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    options = _options(arguments)
+    sys.path.insert(0, str(ROOT / "tests"))
+    logging.disable(logging.CRITICAL)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="corruption-benchmark-") as scratch:
+        trial = _Trial(Path(scratch))
+        for index in (True, False):
+            for file in trial.files:
+                trial.damage(file, index=index)
+    result = {
+        "conditions": conditions(PACKAGES),
+        "seconds": round(time.monotonic() - started, 1),
+        "classes": [
+            {"damaged": kind, "how": how, "index": index, **{key: counts[key] for key in sorted(counts)}}
+            for (index, kind, how), counts in sorted(trial.outcomes.items(), key=str)
+        ],
+        "totals": dict(sum(trial.outcomes.values(), Counter())),
+        "lost": trial.lost,
+        "wrong": trial.wrong,
+    }
+    print(f"{result['totals']}, wrong: {trial.wrong}\nwritten to {write_result('corruption', result, options.results)}")
+    return result
+
+
+class _Trial:
+    """A corpus, and what became of it after each damage."""
+
+    def __init__(self, scratch: Path) -> None:
+        from tests import corruption
+
+        self._tools = corruption
+        self._workshop = corruption.make_corpus(scratch)
+        self._corpus = scratch / "corpus"
+        self._held = corruption.state(self._corpus)
+        self._answers = corruption.answers(self._workshop.settings)
+        self._pristine = Path(shutil.copytree(self._corpus, scratch / "pristine"))
+        self.files = [file.relative_to(self._pristine) for file in corruption.files_of(self._pristine)]
+        self.outcomes: dict[tuple[bool, str, str], Counter[str]] = {}
+        self.lost: dict[str, dict[str, int]] = {}
+        """what is damaged -> table -> most rows that nothing could give back"""
+        self.wrong: list[str] = []
+
+    def damage(self, file: Path, *, index: bool) -> None:
+        """Damage a file in each way, look, search, and mend."""
+        kind = self._tools.kind_of(self._pristine / file, self._pristine)
+        if kind == "search index" and not index:
+            return
+        for number, (how, _) in enumerate(self._tools.damages(self._pristine / file)):
+            for step in (self._named, self._searched, self._mended):
+                shutil.rmtree(self._corpus)
+                shutil.copytree(self._pristine, self._corpus)
+                if not index:
+                    shutil.rmtree(self._corpus / "index")
+                list(self._tools.damages(self._corpus / file))[number][1]()
+                what = step(file)
+                self.outcomes.setdefault((index, kind, how), Counter())[what] += 1
+                if what.startswith("WRONG"):
+                    self.wrong.append(f"{file} {how}, index {index}: {what}")
+
+    def _named(self, file: Path) -> str:
+        try:
+            checkup = examine(Lake(str(self._corpus)), self._workshop.settings.search)
+        except ParquetryError as error:
+            return "named" if file.name in str(error) else f"WRONG: {error}"
+        if any(file.name in finding.detail for finding in checkup.findings if finding.severity == "problem"):
+            return "named"
+        if checkup.healthy and self._tools.state(self._corpus) == self._held:
+            return "changes nothing"
+        return f"WRONG: {[finding.detail for finding in checkup.findings]}"
+
+    def _searched(self, file: Path) -> str:
+        try:
+            found = self._tools.answers(self._workshop.settings)
+        except ParquetryError as error:
+            return "search names the file" if file.name in str(error) else f"WRONG: {error}"
+        return "search is right" if found == self._answers else "search answers otherwise"
+
+    def _mended(self, file: Path) -> str:
+        told = Repair(silent=True)
+        mend(self._workshop.settings, told)
+        checkup = examine(Lake(str(self._corpus)), self._workshop.settings.search)
+        after = self._tools.state(self._corpus)
+        lost = {table: len(rows - after[table]) for table, rows in self._held.items() if rows - after[table]}
+        for table, count in lost.items():
+            kind = self._tools.kind_of(self._pristine / file, self._pristine)
+            self.lost.setdefault(kind, {})[table] = max(count, self.lost.get(kind, {}).get(table, 0))
+        if not checkup.healthy:
+            return f"WRONG: still damaged: {[finding.detail for finding in checkup.findings]}"
+        if not lost:
+            return "all is back"
+        return "what is lost is told" if told.lost else f"WRONG: lost {lost}"
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.corruption", description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
