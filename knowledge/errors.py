@@ -12,6 +12,8 @@ ParquetryError                what was wrong, where, and what to do
 ├── RefusedError              a guard or a budget said no: stops, exit 3
 │   └── BudgetReached         the next request would pass the budget
 └── StorageError              the corpus could not be read or written: stops, exit 4
+    ├── DamagedCorpus         a file is not what was written, or is gone: names it
+    ├── IndexNotWritten       the corpus may be whole, only its search index could not be written
     └── PublishConflict       another run published first
 """
 
@@ -121,6 +123,10 @@ class StorageError(ParquetryError):
 
 class DamagedCorpus(StorageError):
     """A file of the corpus is not what was written, or is gone."""
+
+
+class IndexNotWritten(StorageError):
+    """The search index could not be built or written; the corpus may be whole."""
 
 
 class PublishConflict(StorageError):

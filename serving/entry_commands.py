@@ -18,11 +18,12 @@ from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.known_names import check_namespace
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VersionOption, settings_for
 from serving.output import print_json
+from storage.damage import naming_damage
 from storage.database import Connection
 from storage.filters import Caller, restrict
 from storage.lake import Lake, Snapshot
 from storage.names import ENTRIES_AND_DECISIONS
-from storage.snapshot_views import connect_snapshot
+from storage.snapshot_views import connect_readable
 
 
 def entries(
@@ -41,7 +42,7 @@ def entries(
 ) -> None:
     """List what is known from chat sessions."""
     settings, caller = settings_for(config, corpus), caller_of(user, org)
-    snapshot = Lake(settings.corpus.root).snapshot(version)
+    snapshot = Lake(settings.corpus.root).snapshot(version, needed=["documents"])
     with _views(snapshot, caller) as connection:
         check_namespace(connection, settings, namespace, caller)
         found = live_entries(connection, namespace, kind, contains)
@@ -60,7 +61,7 @@ def entries(
 @contextmanager
 def _views(snapshot: Snapshot, caller: Caller | None) -> Iterator[Connection]:
     """The views of a version, with nothing in them that the caller may not see."""
-    with closing(connect_snapshot(snapshot)) as connection:
+    with naming_damage(snapshot), closing(connect_readable(snapshot)) as connection:
         if caller is not None:
             restrict(connection, caller)
         yield connection
@@ -90,7 +91,7 @@ def decisions(
 ) -> None:
     """List what was decided about entries, newest first."""
     settings, caller = settings_for(config, corpus), caller_of(user, org)
-    snapshot = Lake(settings.corpus.root).snapshot(version)
+    snapshot = Lake(settings.corpus.root).snapshot(version, needed=["documents"])
     with _views(snapshot, caller) as connection:
         check_namespace(connection, settings, namespace, caller, ENTRIES_AND_DECISIONS)
         wanted = entry.removeprefix("entry:") if entry is not None else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -74,7 +73,7 @@ def evaluate(
             indexed = index_dataset(collection, settings, Path(folder), observer)
         _print_notes(indexed)
         modes = MODES if mode == "all" else (mode,)
-        with closing(Reader(indexed.settings)) as reader:
+        with Reader(indexed.settings) as reader:
             done = [evaluate_mode(reader, collection, queries, each) for each in modes]
     rows = [_as_json(indexed, queries, each) for each in done]
     if as_json:

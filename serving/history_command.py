@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import UTC
 from typing import Annotated, Any
 
@@ -27,7 +26,7 @@ def history(
 
     With the kind of the run that made each, and its counts. -v adds the ids of the runs.
     """
-    with closing(Reader(settings_for(config, corpus))) as reader:
+    with Reader(settings_for(config, corpus)) as reader:
         found = reader.history(limit)
         runs = reader.runs([each.run_id for each in found if each.run_id])
     if as_json:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -47,24 +49,24 @@ def sql(
     Without a statement, tell what there is to query, and how in the DuckDB CLI.
     """
     settings = settings_for(config, corpus)
-    reader = Reader(settings, version)
     caller = caller_of(user, org)
     if caller is not None and (as_script or statement is None):
         raise SettingsError("--user and --org go with a statement; `parquetry export` writes a file for the DuckDB CLI")
-    if as_script:
-        typer.echo(script(reader.snapshot), nl=False)
-        return
-    if statement is None:
-        print_guide(reader, as_json=as_json)
-        return
     try:
-        if caller is None:
-            columns, rows = query(reader.connection, statement)
-        else:
-            from storage.export import scoped
+        with Reader(settings, version) as reader:
+            if as_script:
+                typer.echo(script(reader.snapshot), nl=False)
+                return
+            if statement is None:
+                print_guide(reader, as_json=as_json)
+                return
+            if caller is None:
+                columns, rows = reader.query(statement)
+            else:
+                from storage.export import scoped
 
-            with scoped(reader.snapshot, Filters(caller=caller), settings.search.language) as connection:
-                columns, rows = query(connection, statement)
+                with scoped(reader.snapshot, Filters(caller=caller), settings.search.language) as connection:
+                    columns, rows = query(connection, statement)
     except QueryError as error:
         raise SettingsError(f"SQL: {error}") from error
     if as_json:
@@ -73,13 +75,14 @@ def sql(
         print_table(columns, rows)
 
 
-def _reader(settings: Settings, version: int | None, user: str | None, org: str | None) -> Reader:
+@contextmanager
+def _reader(settings: Settings, version: int | None, user: str | None, org: str | None) -> Iterator[Reader]:
     """A reader of what a caller may see; of everything for the operator."""
     caller = caller_of(user, org)
-    reader = Reader(settings, version)
-    if caller is not None:
-        restrict(reader.tables, caller)
-    return reader
+    with Reader(settings, version) as reader:
+        if caller is not None:
+            restrict(reader.tables, caller)
+        yield reader
 
 
 def documents(
@@ -98,12 +101,12 @@ def documents(
 ) -> None:
     """List the documents."""
     settings = settings_for(config, corpus)
-    reader = _reader(settings, version, user, org)
-    check_namespace(reader.tables, settings, namespace, caller_of(user, org))
-    found = reader.documents(namespace, status, names or ())
-    if notes:
-        _print_notes(reader, found, as_json=as_json)
-        return
+    with _reader(settings, version, user, org) as reader:
+        check_namespace(reader.tables, settings, namespace, caller_of(user, org))
+        found = reader.documents(namespace, status, names or ())
+        if notes:
+            _print_notes(reader, found, as_json=as_json)
+            return
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})
         return
@@ -143,8 +146,8 @@ def chunks(
     as_json: JsonOption = False,
 ) -> None:
     """List the chunks of a document."""
-    reader = _reader(settings_for(config, corpus), version, user, org)
-    found = reader.chunks(reader.document(document)["document_id"])
+    with _reader(settings_for(config, corpus), version, user, org) as reader:
+        found = reader.chunks(reader.document(document)["document_id"])
     if as_json:
         print_json({"version": reader.snapshot.version, "chunks": found})
         return
@@ -162,9 +165,9 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print a document: its properties and its text."""
-    reader = _reader(settings_for(config, corpus), version, user, org)
-    row = reader.document(document)
-    text = reader.text(row["document_id"])
+    with _reader(settings_for(config, corpus), version, user, org) as reader:
+        row = reader.document(document)
+        text = reader.text(row["document_id"])
     if as_json:
         print_json({"version": reader.snapshot.version, **row, "text": text})
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -114,7 +113,7 @@ def search(
     requests = [
         SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
     ]
-    with closing(Reader(settings, version)) as reader:
+    with Reader(settings, version) as reader:
         if filters.namespaces or filters.source or filters.tags or filters.any_tags:
             check_filters(reader.connection, settings, filters)
         for response in reader.search_all(requests):

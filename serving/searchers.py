@@ -16,7 +16,7 @@ KEPT = 8
 
 
 class Searchers:
-    """Lends searchers of one index. Safe to use from several threads.
+    """Lends searchers of an index. Safe to use from several threads.
 
     Args:
         settings: of the searchers.
@@ -24,7 +24,7 @@ class Searchers:
 
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
-        self._idle: list[tuple[Filters, Searcher]] = []
+        self._idle: list[tuple[OpenIndex, Filters, Searcher]] = []
         self._lock = threading.Lock()
 
     @contextmanager
@@ -34,33 +34,34 @@ class Searchers:
         Raises:
             SettingsError: a filter is not what it may be.
         """
-        searcher = self._take(filters)
+        searcher = self._take(index, filters)
         with ExitStack() as unfinished:
             session = index.session() if searcher is None else searcher.connection
             unfinished.callback(session.close)
             searcher = searcher or Searcher(session, filters, self._settings)
             yield searcher
             unfinished.pop_all()
-        self._put(filters, searcher)
+        self._put(index, filters, searcher)
 
-    def _take(self, filters: Filters) -> Searcher | None:
+    def _take(self, index: OpenIndex, filters: Filters) -> Searcher | None:
         with self._lock:
             for place in reversed(range(len(self._idle))):
-                if self._idle[place][0] == filters:
-                    return self._idle.pop(place)[1]
+                of, prepared, _ = self._idle[place]
+                if of is index and prepared == filters:
+                    return self._idle.pop(place)[2]
         return None
 
-    def _put(self, filters: Filters, searcher: Searcher) -> None:
+    def _put(self, index: OpenIndex, filters: Filters, searcher: Searcher) -> None:
         with self._lock:
-            self._idle.append((filters, searcher))
+            self._idle.append((index, filters, searcher))
             surplus = self._idle[:-KEPT]
             del self._idle[:-KEPT]
-        for _, each in surplus:
+        for *_, each in surplus:
             each.connection.close()
 
     def close(self) -> None:
         """Close those that are idle."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, searcher in idle:
+        for *_, searcher in idle:
             searcher.connection.close()

@@ -20,16 +20,19 @@ from serving.results import result_json
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.searchers import Searchers
 from serving.second_look import Judged, SecondLook
-from storage.connect import open_index
-from storage.database import Connection, rows, tuples
+from storage.connect import open_index, replacement, snapshot_of, with_views
+from storage.damage import naming_damage
+from storage.database import FAILURES, Connection, query, rows, tuples
 from storage.filters import Filters
 from storage.history import Publish
-from storage.lake import Lake, Snapshot
+from storage.lake import SEARCHED, Lake, Snapshot
 from storage.open_index import OpenIndex
 from storage.search import Hit, Mode, Searcher, fold
-from storage.snapshot_views import connect_snapshot
+from storage.snapshot_views import connect_readable
 
 Level = Literal["chunk", "document"]
+INDEXES = 3
+"""that are tried for one search: the one that is there, one that is made from the one before it, one made anew"""
 _CHUNKS_PER_DOCUMENT = 4
 """chunks to look at for each document that is asked for, at first"""
 
@@ -106,9 +109,11 @@ class Reader:
     ) -> None:
         self._settings = settings
         self._lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
-        self.snapshot: Snapshot = self._lake.snapshot(version)
+        self.snapshot: Snapshot = self._lake.snapshot(version, needed=SEARCHED)
         self._asked_version = version
         self._index: OpenIndex | None = None
+        self._viewed = False
+        """the index has the views that only `connection` needs"""
         self._tables: Connection | None = None
         self._lock = threading.RLock()
         self._searchers = Searchers(settings.search)
@@ -116,28 +121,78 @@ class Reader:
         self._log = SearchLog(settings.search.log) if settings.search.log else None
         self._record = SearchRecord(self._lake) if settings.search.record_searches else None
 
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close; if something failed because files are damaged, name them."""
+        self.close()
+        if error is not None:
+            with naming_damage(self.snapshot):
+                raise error
+
     @property
     def index(self) -> OpenIndex:
         """The search index, brought up to date when it is first asked for."""
         with self._lock:
-            if self._index is None:
-                self._index = open_index(self._lake, self.snapshot, self._asked_version, self._settings)
-                if self._index.version != self.snapshot.version:
-                    # Somebody published since; nothing of the earlier version was shown yet.
-                    self.snapshot, self._tables = self._lake.snapshot(self._index.version), None
-            return self._index
+            return self._index or self._keep(open_index(self._lake, self.snapshot, self._asked_version, self._settings))
+
+    def _keep(self, index: OpenIndex) -> OpenIndex:
+        """Use an index from now on."""
+        self._index, self._viewed = index, False
+        if index.version != self.snapshot.version:
+            # Somebody published since; nothing of the earlier version was shown yet.
+            self.snapshot, self._tables = snapshot_of(self._lake, self.snapshot, index), None
+        return index
 
     @property
     def connection(self) -> Connection:
         """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
-        return self.index.connection
+        with self._lock:
+            if not self._viewed:
+                opened, _ = with_views(self._lake, self.snapshot, self._asked_version, self._settings, self.index)
+                self._keep(opened)
+                self._viewed = True
+            return self.index.connection
+
+    def _is_replaced(self, index: OpenIndex, error: Exception) -> bool:
+        """Whether there is another index now for one with which something failed: its file was damaged."""
+        with self._lock:
+            if self._index is not index:
+                # Another thread was first.
+                return True
+            another = replacement(self._lake, self.snapshot, self._asked_version, self._settings, index, error)
+            if another is None:
+                return False
+            index.close()
+            self._keep(another)
+            return True
+
+    def query(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run a statement over all views and macros.
+
+        Returns:
+            Column names, and rows.
+
+        Raises:
+            QueryError: the statement is wrong.
+            DamagedCorpus: it uses what cannot be read.
+        """
+        for _ in range(INDEXES):
+            connection = self.connection
+            try:
+                return query(connection, statement)
+            except FAILURES as error:
+                if not self._is_replaced(self.index, error):
+                    raise
+        return query(self.connection, statement)
 
     @property
     def tables(self) -> Connection:
         """The DuckDB connection with views straight on the Parquet files, which needs no index."""
         with self._lock:
             if self._tables is None:
-                self._tables = connect_snapshot(self.snapshot)
+                self._tables = connect_readable(self.snapshot)
             return self._tables
 
     def close(self) -> None:
@@ -150,6 +205,7 @@ class Reader:
                 if opened is not None:
                     opened.close()
             self._index = self._tables = None
+            self._viewed = False
 
     # --- search
 
@@ -176,9 +232,22 @@ class Reader:
             yield from self._search_group(filters, list(group))
 
     def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
+        left, tries = list(requests), INDEXES
+        while left:
+            index, tries = self.index, tries - 1
+            try:
+                for response in self._answers(index, filters, tuple(left)):
+                    left.pop(0)
+                    yield response
+            except FAILURES as error:
+                if not tries or not self._is_replaced(index, error):
+                    raise
+
+    def _answers(
+        self, index: OpenIndex, filters: Filters, requests: Sequence[SearchRequest]
+    ) -> Iterator[SearchResponse]:
         watch = _Watch()
         with ExitStack() as held:
-            index = self.index
             watch.stage("open")
             known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
             unknown = [request for request in requests if request not in known]

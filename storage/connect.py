@@ -7,15 +7,16 @@ import logging
 import numpy as np
 
 from knowledge.embed.registry import embedder_behind, id_of
-from knowledge.errors import SettingsError
+from knowledge.errors import IndexNotWritten, SettingsError, StorageError
 from knowledge.settings import Settings
-from storage.database import Connection, reading
+from storage.damage import may_be_damage, naming_damage
+from storage.database import FAILURES, Connection, reading
 from storage.index import IndexFolder
 from storage.index_views import hybrid_macro
-from storage.lake import Lake, Snapshot
+from storage.lake import SEARCHED, Lake, Snapshot
 from storage.open_index import OpenIndex, in_memory, spaces_of
 from storage.places import files_at
-from storage.snapshot_views import connect_snapshot, file_views
+from storage.snapshot_views import connect_readable, file_views, readable
 
 log = logging.getLogger("parquetry")
 
@@ -42,48 +43,131 @@ def connect(
         StorageError: it cannot be read.
     """
     lake = Lake(root)
-    snapshot = lake.snapshot(version)
+    snapshot = lake.snapshot(version, needed=SEARCHED)
     if not search:
-        return connect_snapshot(snapshot)
+        return connect_readable(snapshot)
     settings = settings or Settings()
     opened = open_index(lake, snapshot, version, settings)
+    opened, _ = with_views(lake, snapshot, version, settings, opened)
     # The lease stays with the process: nobody tells when the connection is closed.
     return opened.connection
 
 
 def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings) -> OpenIndex:
-    """The index of a version with all views, macros and functions of `connect`; to be closed.
+    """The index of a version; to be closed.
 
     Args:
         lake: the corpus.
         snapshot: of the version.
-        version: that was asked for; None for the newest, which may have become a later one than the snapshot's.
+        version: that was asked for; None for the newest, which may have become a later one than the snapshot's. It is
+            an earlier one if no index can be written.
         settings: of the corpus.
 
     Raises:
+        DamagedCorpus: a file that an index is built from is not what was written.
         StorageError: it cannot be built or read.
     """
     folder = IndexFolder(snapshot.layout, settings.search)
-    if version is None:
-        opened = folder.open(snapshot)
-        if opened.version != snapshot.version:
-            # Somebody has published since, or the corpus is not what it was when it was indexed.
-            snapshot = lake.snapshot()
-            if snapshot.version < opened.version:
-                log.warning("%s; searching it as it is, without the index", rolled_back(snapshot, opened.version))
-                opened.close()
-                opened = in_memory(snapshot, settings.search.language)
-            elif snapshot.version > opened.version:
-                snapshot = lake.snapshot(opened.version)
-    else:
-        opened = folder.open_version(snapshot) or in_memory(snapshot, settings.search.language)
+    with naming_damage(snapshot):
+        if version is not None:
+            return folder.open_version(snapshot) or in_memory(snapshot, settings.search.language)
+        try:
+            opened = folder.open(snapshot)
+        except IndexNotWritten as error:
+            return _open_unwritten(folder, snapshot, settings, error)
+        if opened.version == snapshot.version:
+            return opened
+        # Somebody has published since, or the corpus is not what it was when it was indexed.
+        snapshot = lake.snapshot(needed=SEARCHED)
+        if snapshot.version >= opened.version:
+            return opened
+        log.warning("%s; searching it as it is, without the index", rolled_back(snapshot, opened.version))
+        opened.close()
+        return in_memory(snapshot, settings.search.language)
+
+
+def _open_unwritten(folder: IndexFolder, snapshot: Snapshot, settings: Settings, error: IndexNotWritten) -> OpenIndex:
+    """What answers while no index can be written: the newest that may, or one in memory."""
+    opened = folder.open_older(snapshot)
+    if opened is not None:
+        log.warning("%s; answering from version %d, the newest that is indexed", error, opened.version)
+        return opened
+    try:
+        opened = in_memory(snapshot, settings.search.language)
+    except FAILURES as problem:
+        raise problem if isinstance(problem, StorageError) else error from problem
+    log.warning("%s; answering from the tables, which takes as long as building it", error)
+    return opened
+
+
+def replacement(
+    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, failed: OpenIndex, error: Exception
+) -> OpenIndex | None:
+    """Another index for one that could not be read because its file is damaged; None if it is not.
+
+    Args:
+        lake: the corpus.
+        snapshot: that `failed` was opened for.
+        version: that was asked for.
+        settings: of the corpus.
+        failed: is not closed.
+        error: that reading it raised.
+    """
+    folder = IndexFolder(snapshot.layout, settings.search)
+    if not failed.is_file or not may_be_damage(error) or not folder.is_damaged(failed, error):
+        return None
+    path = folder.path_of(failed)
+    try:
+        folder.discard(failed)
+    except IndexNotWritten as problem:
+        log.warning("the search index %s is damaged, and %s; answering from the tables", path, problem)
+        return in_memory(snapshot, settings.search.language)
+    log.warning("the search index %s was damaged; it is built again", path)
+    return open_index(lake, snapshot, version, settings)
+
+
+def with_views(
+    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, opened: OpenIndex
+) -> tuple[OpenIndex, Snapshot]:
+    """An index with the views, macros and functions of `connect`.
+
+    A view of what cannot be read fails when it is used, and says why.
+
+    Args:
+        lake: the corpus.
+        snapshot: of the version.
+        version: that was asked for.
+        settings: of the corpus.
+        opened: the index, which is closed if another one is returned.
+
+    Returns:
+        The index, and the snapshot of its version.
+    """
+    try:
+        snapshot = snapshot_of(lake, snapshot, opened)
+        _add_views(opened, snapshot, settings)
+    except FAILURES as error:
+        # Some damage makes a DuckDB useless for everything else.
+        another = replacement(lake, snapshot, version, settings, opened, error)
+        opened.close()
+        opened = another or open_index(lake, snapshot, version, settings)
+        snapshot = snapshot_of(lake, snapshot, opened)
+        _add_views(opened, readable(snapshot), settings)
+    return opened, snapshot
+
+
+def _add_views(opened: OpenIndex, snapshot: Snapshot, settings: Settings) -> None:
     dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
     files_at(snapshot.layout.root).lend(opened.connection)
     with reading():
         for statement in file_views(snapshot, dimensions):
             opened.connection.execute(statement)
     _add_embed(opened.connection, settings)
-    return opened
+
+
+def snapshot_of(lake: Lake, snapshot: Snapshot, opened: OpenIndex) -> Snapshot:
+    """The snapshot of the version that an index turned out to be of."""
+    return snapshot if opened.version == snapshot.version else lake.snapshot(opened.version, needed=SEARCHED)
 
 
 def rolled_back(snapshot: Snapshot, indexed: int) -> str:

@@ -10,12 +10,27 @@ from typing import Any
 
 import duckdb
 
-from knowledge.errors import StorageError, first_line
+from knowledge.errors import DamagedCorpus, StorageError, first_line
 from knowledge.masking import masked
 
 Connection = duckdb.DuckDBPyConnection
 _ROWS_AT_A_TIME = 200
 """made objects of at once; more take more memory and no less time"""
+_UNREADABLE = (
+    *(duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException),
+    # Of some damaged files, after which the DuckDB is of no use any more.
+    *(duckdb.InternalException, duckdb.FatalException),
+)
+_DAMAGE = re.compile(r"the corpus is damaged: .*")
+"""what the view of a damaged table says"""
+
+
+class QueryError(Exception):
+    """A SQL statement that DuckDB refused; the text is DuckDB's own, with its suggestions, on one line."""
+
+
+FAILURES = (duckdb.Error, StorageError, QueryError)
+"""what reading something that is damaged raises, among others"""
 
 
 @contextmanager
@@ -23,11 +38,13 @@ def reading() -> Iterator[None]:
     """Say in one line what it means that DuckDB cannot read a corpus.
 
     Raises:
+        DamagedCorpus: a view was used that says what is wrong with its table.
         StorageError: a file of the corpus is missing, cut short, or not to be read.
     """
     try:
         yield
-    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+    except _UNREADABLE as error:
+        _raise_damage(error)
         raise StorageError(
             f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
         ) from error
@@ -41,6 +58,12 @@ def reading() -> Iterator[None]:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from error
         raise
+
+
+def _raise_damage(error: duckdb.Error) -> None:
+    """What a view says of its table is said as it is."""
+    if said := _DAMAGE.search(str(error)):
+        raise DamagedCorpus(said[0]) from error
 
 
 def _end_of_traceback(error: Exception) -> str:
@@ -91,10 +114,6 @@ def sql_string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-class QueryError(Exception):
-    """A SQL statement that DuckDB refused; the text is DuckDB's own, with its suggestions, on one line."""
-
-
 def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run a statement.
 
@@ -103,6 +122,7 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
 
     Raises:
         QueryError: the statement is wrong.
+        DamagedCorpus: it uses a view of a table that is damaged.
     """
     try:
         result = connection.execute(statement)
@@ -110,6 +130,7 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
             raise QueryError("there is no statement in it")
         return [column[0] for column in result.description or ()], result.fetchall()
     except duckdb.Error as error:
+        _raise_damage(error)
         raise QueryError(_refusal(error)) from error
 
 

@@ -21,22 +21,26 @@ from time import sleep
 import duckdb
 
 from knowledge import ids
-from knowledge.errors import StorageError, first_line
+from knowledge.errors import IndexNotWritten, StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.durable import make_folder, replace
-from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
+from storage.index_build import FORMAT, IndexState, file_name, is_only_outgrown, is_spent, read_state
 from storage.lake import Snapshot
 from storage.layout import Layout, Table
-from storage.open_index import OpenIndex, attach, attached, bring, fill
+from storage.open_index import OpenIndex, attach, attached, bring, fill, is_sound
 
 KEPT = 2
 """files: the one that is read, and the one before it, which becomes the next"""
 _NAME = re.compile(r"index-(\d+)\.duckdb")
+_BUILDING = "building-"
+"""begins the name of a file that is not finished"""
+_CORRUPT = "Corrupt database file"
+"""says DuckDB of a block that is not what was written"""
 _TRIES = 100
 """openings of a file that others are just replacing"""
 _PAUSE = 0.02
 """seconds between them"""
-_UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError)
+_UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError, TypeError, AttributeError)
 """what reading something that is no index of this program raises"""
 
 
@@ -88,7 +92,8 @@ class IndexFolder:
             snapshot: of the lake.
 
         Raises:
-            StorageError: it cannot be built or written.
+            IndexNotWritten: it cannot be built or written.
+            StorageError: the corpus cannot be read.
         """
         if present := self._usable(snapshot):
             return present
@@ -128,9 +133,9 @@ class IndexFolder:
 
     def _switch(self, snapshot: Snapshot) -> IndexFile:
         """Build the next file aside and rename it."""
-        for left in (*self.path.glob("building-*"), *self.path.glob("*.tmp")):
+        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp")):
             _delete(left)
-        building = self.path / f"building-{os.getpid()}.duckdb"
+        building = self.path / f"{_BUILDING}{os.getpid()}.duckdb"
         language = self._present_language() or self._language
         brought = self._take_over(building) and self._advance(building, snapshot)
         if not brought:
@@ -213,6 +218,44 @@ class IndexFolder:
     def open_version(self, snapshot: Snapshot) -> OpenIndex | None:
         """Open the index of just this version of the corpus; None if its file is not kept."""
         return self._opened(self._file(snapshot.version), snapshot)
+
+    def open_older(self, snapshot: Snapshot) -> OpenIndex | None:
+        """Open the newest index of an earlier version that may still answer; None if there is none.
+
+        It may if the corpus only grew since: nothing that it holds was erased, removed, or shown to fewer.
+        """
+        for file in self._files():
+            opened = self._opened(file) if file.version < snapshot.version else None
+            if opened is None:
+                continue
+            try:
+                if is_only_outgrown(opened.connection, snapshot):
+                    return opened
+            except duckdb.Error:
+                pass
+            opened.close()
+        return None
+
+    def path_of(self, opened: OpenIndex) -> Path:
+        """The file of an index that is one."""
+        return self._file(opened.version).path
+
+    def is_damaged(self, opened: OpenIndex, error: Exception) -> bool:
+        """Whether a file with which something failed cannot be read in full, or the error says so."""
+        return _CORRUPT in str(error) or not is_sound(self.path_of(opened))
+
+    def discard(self, opened: OpenIndex) -> None:
+        """Take a file away whose content is damaged, so that it is built again.
+
+        Raises:
+            IndexNotWritten: it cannot be deleted.
+        """
+        file = self._file(opened.version)
+        with _translated(f"the search index in {self.path} cannot be written"), _locked(self.path / "refresh.lock"):
+            # Somebody may have built it again meanwhile.
+            if opened.is_of(file.lease):
+                _delete(file.path)
+                file.lease.unlink(missing_ok=True)
 
     def open(self, snapshot: Snapshot) -> OpenIndex:
         """Open the index of a version of the corpus or a later one, brought up to date first where needed.
@@ -297,9 +340,15 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{what}: {error.strerror or error}") from error
+        raise IndexNotWritten(f"{what}: {error.strerror or error}") from error
     except duckdb.Error as error:
-        raise StorageError(f"{what}: {first_line(error)}") from error
+        raise IndexNotWritten(f"{what}: {first_line(error)}") from error
+    except StorageError as error:
+        # What is read and what is written goes through the same connection; the file that is written says which it was.
+        cause = error.__cause__
+        if isinstance(cause, duckdb.Error) and _BUILDING in str(cause):
+            raise IndexNotWritten(f"{what}: {first_line(cause)}") from cause
+        raise
 
 
 def _delete(path: Path) -> None:

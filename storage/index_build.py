@@ -14,13 +14,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from knowledge.errors import DamagedCorpus
+from knowledge.plural import counted
 from knowledge.stems import stop_words
 from storage import schema
 from storage.codes import bit_place, code_columns, codes_of, rotation
+from storage.damage import check_written, next_commit
 from storage.database import Connection, sql_list, tuples
 from storage.index_words import count_of, count_words, learn_words, slices
 from storage.lake import Snapshot
-from storage.layout import Table
+from storage.layout import TABLES, Table
+from storage.places import files_at
 from storage.snapshot_views import scan
 from storage.tokens import MACROS
 
@@ -87,14 +91,21 @@ def read_state(connection: Connection) -> IndexState:
     return IndexState(int(values["format"]), int(values["version"]), values["language"], files)
 
 
-def advance(connection: Connection, snapshot: Snapshot) -> None:
+def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
     """Bring the index in the current database to a version of the corpus, from whichever it is at.
 
     Args:
         connection: whose current database holds the index, to be written.
         snapshot: of the lake.
+
+    Returns:
+        What is wrong with each table that a search does not need, and that was left as it is because it is damaged.
+
+    Raises:
+        DamagedCorpus: a file that a search needs is not what was written, or chunks are missing.
     """
     state = read_state(connection)
+    damaged = {table: wrong for table in _COPIED if (wrong := _damage(snapshot, state, table)) is not None}
     with transaction(connection):
         _documents(connection, snapshot, state)
         _retire(connection)
@@ -105,14 +116,21 @@ def advance(connection: Connection, snapshot: Snapshot) -> None:
             _chunks(connection, snapshot, state, space, dimension)
     # Rows have their lasting numbers once they are committed.
     with transaction(connection):
+        _check_complete(connection, snapshot, first)
         for space, _ in spaces:
             _codes(connection, space, first)
         count_words(connection, first, state.language)
         _revisions(connection, first)
+        files: dict[Table, Sequence[str]] = {}
+        for table in (each for each in TABLES if each not in snapshot.damaged):
+            files[table] = [file_name(file) for file in snapshot.files[table]]
         for table in _COPIED:
-            _copy(connection, snapshot, state, table)
-        files = {table: [file_name(file) for file in paths] for table, paths in snapshot.files.items()}
+            if table in damaged:
+                files[table] = state.files.get(table, ())
+            else:
+                _copy(connection, snapshot, state, table)
         _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+    return damaged
 
 
 @contextmanager
@@ -134,6 +152,32 @@ def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
     held = read_state(connection).files.get("documents", ())
     rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
     return rewritten or _is_worn(connection)
+
+
+def is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
+    """Whether the index of an earlier version shows nothing that the corpus does not show any more.
+
+    Args:
+        connection: whose current database holds the index.
+        snapshot: of a later version.
+    """
+    state = read_state(connection)
+    fresh, additive = _fresh_files(snapshot, state, "documents")
+    if not additive:
+        return False
+    check_written(snapshot, "documents", fresh)
+    files_at(snapshot.layout.root).lend(connection)
+    shown_to = "visibility, org_id, user_id"
+    return not count_of(
+        connection,
+        f"""SELECT count(*) FROM parts.documents AS before
+        JOIN ({scan("documents", fresh)}) AS since USING (namespace, document_id)
+        WHERE since.removed OR {_row("before", shown_to)} IS DISTINCT FROM {_row("since", shown_to)}""",
+    )
+
+
+def _row(of: str, columns: str) -> str:
+    return f"({', '.join(f'{of}.{column}' for column in columns.split(', '))})"
 
 
 def _is_worn(connection: Connection) -> bool:
@@ -173,6 +217,7 @@ def _write_state(connection: Connection, state: IndexState) -> None:
 def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
     """Replace the rows of the documents that changed."""
     fresh, additive = _fresh_files(snapshot, state, "documents")
+    check_written(snapshot, "documents", fresh)
     if not additive:
         connection.execute("DELETE FROM parts.documents")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
@@ -273,6 +318,7 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
     for files in (fresh, older):
         if not files or not count_of(connection, "SELECT count(*) FROM missing"):
             continue
+        check_written(snapshot, "chunks", files)
         connection.execute(
             f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
             FROM read_parquet({sql_list(files)}) SEMI JOIN missing USING (revision)"""
@@ -284,6 +330,23 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
             JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
         )
         connection.execute("DELETE FROM missing WHERE revision IN (SELECT revision FROM found)")
+
+
+def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> None:
+    """Refuse documents without their chunks: the table of chunks is an earlier one than that of documents."""
+    missing = count_of(
+        connection,
+        """SELECT count(*) FROM (SELECT revision, max(chunks) AS wanted FROM parts.documents GROUP BY revision)
+        JOIN wanted USING (revision)
+        LEFT JOIN (SELECT doc, count(*) AS held FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) USING (doc)
+        WHERE coalesce(held, 0) < wanted""",
+        [first],
+    )
+    if missing:
+        raise DamagedCorpus(
+            f"the corpus is damaged: {next_commit(snapshot.layout, 'chunks')} is missing, or an earlier copy of chunks "
+            f"was put back: {counted(missing, 'document')} lack chunks"
+        )
 
 
 def _codes(connection: Connection, space: int, first: int) -> None:
@@ -317,6 +380,15 @@ def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: 
     if not additive:
         connection.execute(f"DELETE FROM parts.{table}")
     connection.execute(f"INSERT INTO parts.{table} BY NAME SELECT * FROM {_scan(table, fresh)}")
+
+
+def _damage(snapshot: Snapshot, state: IndexState, table: Table) -> str | None:
+    """What is wrong with the files of a table that came in since."""
+    try:
+        check_written(snapshot, table, _fresh_files(snapshot, state, table)[0])
+    except DamagedCorpus as error:
+        return str(error)
+    return None
 
 
 def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[list[str], bool]:

@@ -5,13 +5,14 @@ The macros search documents; entries are found by `parquetry search --what`, und
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge.model import SESSION_TYPE
 from knowledge.rank import VECTOR_WEIGHT
 from storage.codes import code_columns
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS, entries_of
+from storage.layout import Table
 from storage.ranking import (
     best,
     candidates,
@@ -58,7 +59,7 @@ FROM parts.chunks AS c JOIN parts.documents AS d USING (doc)"""
 _CHUNKS = f"""CREATE OR REPLACE VIEW chunks AS
 SELECT * EXCLUDE (media_type) FROM parts.every_chunk WHERE {IS_DOCUMENT}"""
 
-_COPIES = "CREATE OR REPLACE VIEW runs AS FROM parts.runs", "CREATE OR REPLACE VIEW failures AS FROM parts.failures"
+_COPIES: Mapping[Table, str] = {"runs": "FROM parts.runs", "failures": "FROM parts.failures"}
 
 _SEARCHED = f"(SELECT * FROM parts.documents WHERE doc IS NOT NULL AND {IS_DOCUMENT})"
 _VISIBLE = f"(SELECT doc, count(*) AS copies FROM {_SEARCHED} GROUP BY doc)"
@@ -76,14 +77,16 @@ _CHUNK_COUNT = f"(SELECT sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS 
 _MEAN_LENGTH = f"(SELECT sum(r.length) / sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS r USING (doc))"
 
 
-def statements(spaces: Sequence[Space]) -> list[str]:
+def statements(spaces: Sequence[Space], damaged: Mapping[Table, str]) -> list[str]:
     """SQL that makes the views and macros of an index.
 
     Args:
         spaces: of the index. Macros that compare vectors are made for an index with one space; with several, each
             embedder's vectors are columns of `parts.chunks`.
+        damaged: SQL that stands for a table of which the index has no copy.
     """
-    made = [*_DOCUMENTS, *_COPIES, _EVERY_CHUNK.format(vector=_vector(spaces)), _CHUNKS, _text_macro()]
+    copies = [f"CREATE OR REPLACE VIEW {table} AS {sql}" for table, sql in {**_COPIES, **damaged}.items()]
+    made = [*_DOCUMENTS, *copies, _EVERY_CHUNK.format(vector=_vector(spaces)), _CHUNKS, _text_macro()]
     if len(spaces) == 1:
         made += [_vector_macro(spaces[0]), hybrid_macro(spaces[0], embeds=False)]
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -96,7 +97,7 @@ def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + SLICE, count)
 
 
-def count_of(connection: Connection, sql: str) -> int:
+def count_of(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> int:
     """The one number that a query gives."""
-    ((value,),) = tuples(connection, sql)
+    ((value,),) = tuples(connection, sql, parameters)
     return int(value)

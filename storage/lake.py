@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, TypeVar
 
 from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError
+from knowledge.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError, first_line
 from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.commits import commit, files_of, is_conflict, open_table
@@ -36,6 +36,33 @@ BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
 """tables that are written before a publish and tell nothing without it"""
 
 
+SEARCHED: tuple[Table, ...] = ("documents", "chunks")
+"""tables that a search cannot do without"""
+
+
+class ReadableFiles(Mapping[Table, tuple[str, ...]]):
+    """The files of the tables that can be read; to ask for those of a damaged one is an error, and never no files.
+
+    Args:
+        files: of the others.
+        damaged: what is wrong with each damaged table, in one line.
+    """
+
+    def __init__(self, files: Mapping[Table, tuple[str, ...]], damaged: Mapping[Table, str]) -> None:
+        self._files, self._damaged = files, damaged
+
+    def __getitem__(self, table: Table) -> tuple[str, ...]:
+        if table in self._damaged:
+            raise DamagedCorpus(self._damaged[table])
+        return self._files[table]
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The corpus as of one version of `documents`: the files to read, fixed."""
@@ -43,7 +70,19 @@ class Snapshot:
     layout: Layout
     version: int
     files: Mapping[Table, tuple[str, ...]]
-    """absolute paths or addresses of the Parquet files of each table"""
+    """absolute paths or addresses of the Parquet files of each table; those of a damaged table cannot be had"""
+    damaged: Mapping[Table, str] = field(default_factory=dict)
+    """what is wrong with each table that cannot be read, in one line; none, unless a reader can do without some"""
+
+    def without(self, damaged: Mapping[Table, str]) -> Snapshot:
+        """The same, without some tables.
+
+        Args:
+            damaged: what is wrong with each, in one line.
+        """
+        files = {table: self.files[table] for table in TABLES if table not in self.damaged}
+        together = {**self.damaged, **damaged}
+        return replace(self, files=ReadableFiles(files, together), damaged=together)
 
 
 class Lake:
@@ -154,13 +193,16 @@ class Lake:
                 f"({schema.SCHEMA_VERSION}); install a newer Parquetry"
             )
 
-    def snapshot(self, version: int | None = None) -> Snapshot:
+    def snapshot(self, version: int | None = None, *, needed: Sequence[Table] = TABLES) -> Snapshot:
         """The files of the corpus, as of a version of `documents`.
 
         Args:
             version: as `history` shows; None for the newest.
+            needed: tables that the reader cannot do without, `documents` among them. Any other whose log is damaged is
+                named in the snapshot, and fails when its files are asked for. Who writes needs all.
 
         Raises:
+            DamagedCorpus: the log of a needed table is damaged.
             SettingsError: there is no such version.
         """
         with _translated(f"corpus {self.layout.root} cannot be read"):
@@ -170,9 +212,26 @@ class Lake:
             # Opened first: shards are registered before the rows that name them.
             documents = self._documents(version)
             others = [table for table in TABLES if table != "documents"]
+            found = self._each(others, lambda table: self._files_or_damage(table, needed))
             files: dict[Table, tuple[str, ...]] = {"documents": files_of(documents)}
-            files.update(zip(others, self._each(others, self._files_of), strict=True))
-            return Snapshot(self.layout, documents.version(), files)
+            damaged: dict[Table, str] = {}
+            for table, each in zip(others, found, strict=True):
+                if isinstance(each, str):
+                    damaged[table] = each
+                else:
+                    files[table] = each
+            return Snapshot(self.layout, documents.version(), ReadableFiles(files, damaged), damaged)
+
+    def _files_or_damage(self, table: Table, needed: Sequence[Table]) -> tuple[str, ...] | str:
+        """The files of a table; of one that is not needed what is wrong with it, if it cannot be opened."""
+        try:
+            return self._files_of(table)
+        except (DamagedCorpus, DeltaError, OSError) as error:
+            if table in needed:
+                raise
+            if isinstance(error, DamagedCorpus):
+                return str(error)
+            return f"the corpus is damaged: {self.layout.log(table)} cannot be read: {first_line(error)}"
 
     def _files_of(self, table: Table) -> tuple[str, ...]:
         try:
@@ -180,6 +239,9 @@ class Lake:
         except TableNotFoundError:
             if table not in LATER:
                 raise
+            entries = files_at(self.layout.root).entries(self.layout.table(table))
+            if any(entry.name.endswith(".parquet") for entry in entries):
+                raise DamagedCorpus(f"the corpus is damaged: {self.layout.log(table)} is missing or empty") from None
             # A corpus of before this table was known.
             return ()
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
+
+from knowledge.errors import StorageError
 from storage.database import Connection, open_duckdb, reading, sql_string, tuples
 from storage.index_build import advance, create_tables, transaction
 from storage.index_views import Space, statements
 from storage.knowledge_views import IS_ENTRY
 from storage.lake import Snapshot
 from storage.places import files_at
+from storage.snapshot_views import failing
 
 BUILD_MEMORY = "1GB"
 """that DuckDB uses before it takes the disk to build an index"""
@@ -38,6 +42,17 @@ class OpenIndex:
         session.execute("SET TimeZone = 'UTC'")
         return session
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file; else it is in memory."""
+        return self.lease is not None
+
+    def is_of(self, lease: Path) -> bool:
+        """Whether this is the index whose lease file is at a path now."""
+        with suppress(FileNotFoundError):
+            return self.lease is not None and os.fstat(self.lease).st_ino == lease.stat().st_ino
+        return False
+
     def close(self) -> None:
         self.connection.close()
         if self.lease is not None:
@@ -60,8 +75,8 @@ def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
 def bring(connection: Connection, snapshot: Snapshot) -> None:
     """Bring the index in the current database of a connection to a version of the corpus, with its views and macros."""
     files_at(snapshot.layout.root).lend(connection)
-    advance(connection, snapshot)
-    wanted = statements(spaces_of(connection))
+    damaged = advance(connection, snapshot)
+    wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
     if made != [(json.dumps(wanted),)]:
         with transaction(connection):
@@ -103,10 +118,12 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
         language: that words are of.
     """
     connection = open_duckdb()
-    with reading():
+    with reading(), ExitStack() as unfinished:
+        unfinished.callback(connection.close)
         connection.execute("ATTACH ':memory:' AS ix")
         connection.execute("USE ix")
         fill(connection, snapshot, language)
+        unfinished.pop_all()
     return OpenIndex(connection, snapshot.version, None)
 
 
@@ -137,3 +154,13 @@ def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
             yield connection
     finally:
         connection.close()
+
+
+def is_sound(path: Path) -> bool:
+    """Whether all rows of an index file can be read; DuckDB compares the checksum of every block that it reads."""
+    try:
+        with attached(path, read_only=True) as connection:
+            read_all(connection)
+    except (duckdb.Error, StorageError):
+        return False
+    return True

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import duckdb
+
+from knowledge.errors import StorageError, first_line
 from storage import schema
-from storage.database import Connection, open_duckdb, reading, sql_list
+from storage.damage import damage_in
+from storage.database import Connection, open_duckdb, reading, sql_list, sql_string
 from storage.knowledge_views import DOCUMENT_VIEWS, ledger_views
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
@@ -59,6 +63,33 @@ def connect_snapshot(snapshot: Snapshot) -> Connection:
     return connection
 
 
+def connect_readable(snapshot: Snapshot) -> Connection:
+    """As `connect_snapshot`; a view of what cannot be read fails when it is used, and says why."""
+    try:
+        return connect_snapshot(snapshot)
+    except (StorageError, duckdb.Error):
+        return connect_snapshot(readable(snapshot))
+
+
+def readable(snapshot: Snapshot) -> Snapshot:
+    """A snapshot without the tables of which DuckDB cannot make a view."""
+    damaged: dict[Table, str] = {}
+    left = [table for table in TABLES if table not in snapshot.damaged]
+    while left:
+        # Some damage makes a DuckDB useless for everything else.
+        with open_duckdb() as connection:
+            files_at(snapshot.layout.root).lend(connection)
+            for table in tuple(left):
+                left.remove(table)
+                try:
+                    connection.execute(f"CREATE VIEW all_{table} AS {scan_of(snapshot, table)}")
+                except duckdb.Error as error:
+                    found = damage_in(snapshot, [table]) or [f"{snapshot.layout.table(table)}: {first_line(error)}"]
+                    damaged[table] = f"the corpus is damaged: {found[0]}"
+                    break
+    return snapshot.without(damaged) if damaged else snapshot
+
+
 def script(snapshot: Snapshot) -> str:
     """SQL that makes the views of `connect` in any DuckDB from 1.2 on, without an extension."""
     with connect_snapshot(snapshot) as connection:
@@ -83,7 +114,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
         "failures": "failures",
         "searches": "searches",
     }
-    scans = [f"CREATE TEMP VIEW {name} AS {scan(table, snapshot.files[table])}" for name, table in views.items()]
+    scans = [f"CREATE TEMP VIEW {name} AS {scan_of(snapshot, table)}" for name, table in views.items()]
     texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
     views_of_files = (texts, NOTES.format(notes="all_notes"), *ledger_views())
     return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in views_of_files)]
@@ -91,7 +122,7 @@ def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
 
 def _base_views(snapshot: Snapshot) -> list[str]:
     names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
-    scans = [f"CREATE VIEW {name} AS {scan(table, snapshot.files[table])}" for table, name in names.items()]
+    scans = [f"CREATE VIEW {name} AS {scan_of(snapshot, table)}" for table, name in names.items()]
     copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
     return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, NOTES.format(notes="all_notes"), *ledger_views()]
 
@@ -106,12 +137,28 @@ def _fixed(dimensions: Sequence[int]) -> str:
     return f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
 
 
+def scan_of(snapshot: Snapshot, table: Table) -> str:
+    """SQL that gives the rows of a table; of a damaged one it can be made a view, and fails when that is used."""
+    if table in snapshot.damaged:
+        return failing(table, snapshot.damaged[table])
+    return scan(table, snapshot.files[table])
+
+
+def failing(table: Table, wrong: str) -> str:
+    """SQL with the columns of a table, that fails with a message."""
+    return f"SELECT {_no_values(table)} WHERE error({sql_string(wrong)})::BOOLEAN"
+
+
+def _no_values(table: Table) -> str:
+    columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
+    return ", ".join(columns)
+
+
 def scan(table: Table, files: Sequence[str]) -> str:
     """SQL that gives the rows of a table's files; without any, none, with the table's columns."""
     if files and table not in schema.WIDENED:
         return f"SELECT * FROM read_parquet({sql_list(files)})"
-    columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
-    none = f"SELECT {', '.join(columns)} WHERE false"
+    none = f"SELECT {_no_values(table)} WHERE false"
     if not files:
         return none
     return f"{none} UNION ALL BY NAME SELECT * FROM read_parquet({sql_list(files)}, union_by_name := true)"

@@ -1,0 +1,142 @@
+"""Finds the Parquet files of a corpus that are not what was written.
+
+Files are looked at before an index is built from them, and when something could not be read, so that whoever asked is
+told which file to put back. Nothing is looked at while all is well and nothing new is indexed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from posixpath import basename
+from urllib.parse import unquote
+
+import duckdb
+
+from knowledge.errors import DamagedCorpus
+from storage.commits import SHARDS
+from storage.database import FAILURES, QueryError
+from storage.lake import Snapshot
+from storage.layout import TABLES, Layout, Table
+from storage.places import sha256_of
+from storage.seals import fault
+from storage.shards import is_whole
+from storage.staging import COMMIT, commit_name, number_of
+
+_NAMED = 3
+"""files that a message names"""
+_OF_A_STATEMENT = (
+    *(duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException),
+    *(duckdb.InterruptException, duckdb.PermissionException, duckdb.NotImplementedException),
+)
+"""what a statement itself may be the cause of; no file is suspected, and none is read to find out"""
+
+
+def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> None:
+    """Check that files of a local corpus are what was written; an object store checks what it keeps by itself.
+
+    Args:
+        snapshot: that holds the files.
+        table: that they are of.
+        files: that are going to be read.
+
+    Raises:
+        DamagedCorpus: one is not, with its name.
+    """
+    if snapshot.layout.is_local and (found := next(_damaged(snapshot.layout, table, files), None)):
+        raise DamagedCorpus(f"the corpus is damaged: {found}")
+
+
+def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]:
+    """What is wrong with the files of some tables: for each the file, and what; reads every byte of them.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    looked_at = [table for table in tables if table not in snapshot.damaged]
+    return [line for table in looked_at for line in _damaged(snapshot.layout, table, snapshot.files[table])]
+
+
+@contextmanager
+def naming_damage(snapshot: Snapshot) -> Iterator[None]:
+    """Name the files that are damaged, if something fails because some are.
+
+    Args:
+        snapshot: that is read meanwhile.
+
+    Raises:
+        DamagedCorpus: a file could not be read, with its name; any other error goes on as it is.
+    """
+    try:
+        yield
+    except FAILURES as error:
+        if not may_be_damage(error):
+            raise
+        found = damage_in(snapshot)
+        mentioned = [line for line in found if basename(line.split(" ", 1)[0]) in str(error)]
+        if not found:
+            raise
+        raise DamagedCorpus(f"the corpus is damaged: {'; '.join((mentioned or found)[:_NAMED])}") from error
+
+
+def next_commit(layout: Layout, table: Table) -> str:
+    """Path of the commit that would come after the newest one of a table; its folder, on an object store."""
+    log = layout.log(table)
+    if not layout.is_local:
+        return log
+    numbers = [number_of(entry.name) for entry in Path(log).iterdir() if COMMIT.fullmatch(entry.name)]
+    return f"{log}/{commit_name(max(numbers, default=-1) + 1)}"
+
+
+def may_be_damage(error: Exception) -> bool:
+    """Whether an error may come from a damaged file that nobody has named yet."""
+    if isinstance(error, DamagedCorpus):
+        return False
+    cause = error if isinstance(error, duckdb.Error) else error.__cause__
+    own_fault = isinstance(error, QueryError) and isinstance(cause, _OF_A_STATEMENT)
+    return isinstance(cause, duckdb.Error) and not own_fault
+
+
+def _damaged(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[str]:
+    wanted = _hashes(layout, table, {basename(file) for file in files})
+    for file in files:
+        wrong = _fault(layout, file, wanted.get(basename(file)))
+        if wrong is not None:
+            yield f"{file} {wrong}"
+
+
+def _fault(layout: Layout, file: str, wanted: str | None) -> str | None:
+    if layout.is_local and not Path(file).exists():
+        return "is missing"
+    if wanted is None:
+        # Of an earlier program, or on an object store.
+        return None if is_whole(file) else "is missing, cut short or damaged"
+    if not layout.is_local or sha256_of(file) == wanted:
+        return None
+    return "is not what was written: its checksum differs" if is_whole(file) else "is cut short or damaged"
+
+
+def _hashes(layout: Layout, table: Table, names: Collection[str]) -> dict[str, str]:
+    """The SHA-256 of shards by name; none of those of earlier programs.
+
+    The newest commits are read first, and no more of them than it takes: what was published since the last index was
+    built stands in the last few.
+    """
+    log = Path(layout.log(table))
+    if not layout.is_local or not log.is_dir():
+        return {}
+    left, found = set(names), dict[str, str]()
+    for name in sorted((entry.name for entry in log.iterdir() if COMMIT.fullmatch(entry.name)), reverse=True):
+        if not left:
+            break
+        content = (log / name).read_bytes()
+        if fault(content) is not None:
+            # Below a checkpoint, or the table could not have been opened.
+            continue
+        for line in content.splitlines():
+            action = json.loads(line)
+            found |= json.loads(action.get("commitInfo", {}).get(SHARDS) or "{}")
+            left.discard(unquote(action.get("add", {}).get("path", "")))
+    return found
