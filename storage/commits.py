@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
@@ -29,8 +29,6 @@ SHARDS = "shards"
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _TRIES = 3
 """of a commit that its store reports as failed and that did not land"""
-_RECENT = 16
-"""commits that are read at first"""
 _PAUSE = 0.3
 """seconds before the first further try; twice as long before each other"""
 
@@ -150,27 +148,16 @@ def files_of(table: DeltaTable) -> tuple[str, ...]:
     return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
 
 
-def recorded_hashes(layout: Layout, table: Table, names: Set[str] | None = None) -> dict[str, str]:
-    """The SHA-256 of shards that joined a table, by name; those of earlier programs have none.
-
-    Args:
-        layout: of the corpus.
-        table: that they joined.
-        names: of the shards, as few commits as possible are read for them; None for all that ever joined.
+def recorded_hashes(layout: Layout, table: Table) -> dict[str, str]:
+    """The SHA-256 of the shards that ever joined a table, by name; those of earlier programs have none.
 
     Raises:
         DamagedCorpus, DeltaError, OSError: as `open_table`.
     """
-    opened = open_table(layout, table)
-    most = opened.version() + 1
-    limit = most if names is None else min(_RECENT, most)
-    while True:
-        found: dict[str, str] = {}
-        for entry in opened.history(limit):
-            found |= json.loads(entry.get(SHARDS) or "{}")
-        if limit == most or (names is not None and names <= found.keys()):
-            return found if names is None else {name: found[name] for name in names & found.keys()}
-        limit = min(most, 4 * limit)
+    found: dict[str, str] = {}
+    for entry in open_table(layout, table).history():
+        found |= json.loads(entry.get(SHARDS) or "{}")
+    return found
 
 
 def is_conflict(error: Exception) -> bool:

@@ -22,7 +22,7 @@ from storage.lake import Snapshot
 from storage.layout import TABLES, Layout, Table
 from storage.places import sha256_of
 from storage.seals import fault
-from storage.shards import is_whole
+from storage.shards import faulty_columns, is_whole
 from storage.staging import COMMIT, commit_name, number_of
 
 _NAMED = 3
@@ -45,8 +45,8 @@ def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> Non
     Raises:
         DamagedCorpus: one is not, with its name.
     """
-    if snapshot.layout.is_local and (found := next(_damaged(snapshot.layout, table, files), None)):
-        raise DamagedCorpus(f"the corpus is damaged: {found}")
+    for file, wrong in faults_in(snapshot.layout, table, files) if snapshot.layout.is_local else ():
+        raise DamagedCorpus(f"the corpus is damaged: {file} {wrong}")
 
 
 def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]:
@@ -56,7 +56,11 @@ def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]
         StorageError: the object store could not be asked.
     """
     looked_at = [table for table in tables if table not in snapshot.damaged]
-    return [line for table in looked_at for line in _damaged(snapshot.layout, table, snapshot.files[table])]
+    return [
+        f"{file} {wrong}"
+        for table in looked_at
+        for file, wrong in faults_in(snapshot.layout, table, snapshot.files[table])
+    ]
 
 
 @contextmanager
@@ -99,20 +103,31 @@ def may_be_damage(error: Exception) -> bool:
     return isinstance(cause, duckdb.Error) and not own_fault
 
 
-def _damaged(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[str]:
+def faults_in(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Those of some files that are not what was written, with what is wrong.
+
+    Args:
+        layout: of the corpus.
+        table: that they are of.
+        files: looked at, one after the other.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
     wanted = _hashes(layout, table, {basename(file) for file in files})
     for file in files:
         wrong = _fault(layout, file, wanted.get(basename(file)))
         if wrong is not None:
-            yield f"{file} {wrong}"
+            yield file, wrong
 
 
 def _fault(layout: Layout, file: str, wanted: str | None) -> str | None:
     if layout.is_local and not Path(file).exists():
         return "is missing"
-    if wanted is None:
-        # Of an earlier program, or on an object store.
-        return None if is_whole(file) else "is missing, cut short or damaged"
+    if not wanted:
+        # Of an earlier program, of a crashed run, or on an object store.
+        whole = is_whole(file) and not (layout.is_local and faulty_columns(file))
+        return None if whole else "is missing, cut short or damaged"
     if not layout.is_local or sha256_of(file) == wanted:
         return None
     return "is not what was written: its checksum differs" if is_whole(file) else "is cut short or damaged"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from posixpath import basename
+from collections.abc import Iterable
 
-from storage.commits import recorded_hashes
+from storage.damage import faults_in
 from storage.layout import Layout, Table
-from storage.places import sha256_of
-from storage.shards import faulty_columns, is_whole
 
 
 class Trust:
     """Compares shards with the checksums in their commits, each once. Safe to use from several threads.
 
-    Files of object stores are trusted: these check what they keep, and reading a file again would cost as much as using
-    it.
+    Files of object stores have to be whole and no more: these check what they keep, and reading a file again would cost
+    as much as using it.
 
     Args:
         layout: of the corpus.
@@ -34,24 +31,10 @@ class Trust:
             self._known[file] = True
 
     def changed(self, files: Iterable[str]) -> list[str]:
-        """Those of some files that are missing, unreadable, or not what was written.
-
-        Raises:
-            DamagedCorpus, DeltaError, OSError: the log of the table cannot be read.
-        """
+        """Those of some files that are missing, unreadable, or not what was written."""
         named = sorted(set(files))
-        if not self._layout.is_local:
-            return [file for file in named if not self._known.get(file) and not is_whole(file)]
         with self._lock:
-            self._look_at([file for file in named if file not in self._known])
+            unknown = [file for file in named if file not in self._known]
+            faulty = {file for file, _ in faults_in(self._layout, self._table, unknown)}
+            self._known |= {file: file not in faulty for file in unknown}
             return [file for file in named if not self._known[file]]
-
-    def _look_at(self, files: Sequence[str]) -> None:
-        if not files:
-            return
-        wanted = recorded_hashes(self._layout, self._table, {basename(file) for file in files})
-        for file in files:
-            digest = wanted.get(basename(file))
-            whole = is_whole(file)
-            # What crashed runs left behind is in no commit; earlier programs wrote no checksums.
-            self._known[file] = whole and (sha256_of(file) == digest if digest else not faulty_columns(file))
