@@ -14,12 +14,14 @@ from knowledge.embed.base import Vectors
 from knowledge.errors import SettingsError
 from knowledge.settings import Settings
 from serving.answer_cache import AnswerCache
+from serving.best_documents import best_of_documents
 from serving.document_names import listed, the_one
 from serving.query_vectors import query_vectors
 from serving.results import result_json
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.searchers import Searchers
 from serving.second_look import Judged, SecondLook
+from serving.stopwatch import Stopwatch
 from storage.connect import open_index, replacement, snapshot_of, with_views
 from storage.damage import naming_damage
 from storage.database import FAILURES, Connection, query, rows, tuples
@@ -27,14 +29,12 @@ from storage.filters import Filters
 from storage.history import Publish
 from storage.lake import SEARCHED, Lake, Snapshot
 from storage.open_index import OpenIndex
-from storage.search import Hit, Mode, Searcher, fold
+from storage.search import Hit, Mode, Searcher
 from storage.snapshot_views import connect_readable
 
 Level = Literal["chunk", "document"]
 INDEXES = 3
 """that are tried for one search: the one that is there, one that is made from the one before it, one made anew"""
-_CHUNKS_PER_DOCUMENT = 4
-"""chunks to look at for each document that is asked for, at first"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class Reader:
     def _answers(
         self, index: OpenIndex, filters: Filters, requests: Sequence[SearchRequest]
     ) -> Iterator[SearchResponse]:
-        watch = _Watch()
+        watch = Stopwatch()
         with ExitStack() as held:
             watch.stage("open")
             known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
@@ -300,13 +300,15 @@ class Reader:
         """
         wanted = request.look.candidates(request.k)
         if request.level == "document":
-            hits = _best_of_documents(searcher, request, vectors, wanted)
+            hits = best_of_documents(
+                searcher, request.query, vectors, request.mode, wanted, folded=not request.duplicates
+            )
         else:
             distinct = not request.duplicates
             hits = searcher.search(request.query, vectors, request.mode, wanted, distinct=distinct)
         explanation = asdict(searcher.explanation)
         explanation["seconds"] = {**before, **explanation["seconds"]}
-        watch = _Watch()
+        watch = Stopwatch()
         if request.look != SecondLook():
             looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             hits = list(looked.hits)
@@ -396,36 +398,3 @@ def _rerank_json(judged: Judged) -> dict[str, Any]:
         "tokens": usage.input_tokens + usage.output_tokens,
         "cost_usd": round(usage.cost_usd, 6),
     }
-
-
-class _Watch:
-    """Seconds of what was done one after the other."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def stage(self, name: str) -> None:
-        """What was done since the last stage has this name."""
-        now = perf_counter()
-        self.seconds[name] = now - self._last
-        self._last = now
-
-
-def _best_of_documents(
-    searcher: Searcher, request: SearchRequest, vectors: Mapping[str, Vectors], wanted: int
-) -> list[Hit]:
-    """The best chunk of each of the best documents: a document is as good as its best chunk.
-
-    Of documents with the same best chunk, one is a hit that names the others.
-    """
-    depth = wanted * _CHUNKS_PER_DOCUMENT
-    while True:
-        hits = searcher.search(request.query, vectors, request.mode, depth)
-        best: dict[str, Hit] = {}
-        for hit in hits:
-            best.setdefault(hit.row["document_id"], hit)
-        found = list(best.values()) if request.duplicates else fold(list(best.values()))
-        if len(found) >= wanted or len(hits) < depth:
-            return found[:wanted]
-        depth *= _CHUNKS_PER_DOCUMENT

@@ -23,11 +23,15 @@ import duckdb
 from knowledge import ids
 from knowledge.errors import IndexNotWritten, StorageError, first_line
 from knowledge.settings import SearchSettings
+from storage.damage import check_written
+from storage.database import Connection, tuples
 from storage.durable import make_folder, replace
-from storage.index_build import FORMAT, IndexState, file_name, is_only_outgrown, is_spent, read_state
+from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
 from storage.lake import Snapshot
 from storage.layout import Layout, Table
 from storage.open_index import OpenIndex, attach, attached, bring, fill, is_sound
+from storage.places import files_at
+from storage.snapshot_views import scan
 
 KEPT = 2
 """files: the one that is read, and the one before it, which becomes the next"""
@@ -229,7 +233,7 @@ class IndexFolder:
             if opened is None:
                 continue
             try:
-                if is_only_outgrown(opened.connection, snapshot):
+                if _is_only_outgrown(opened.connection, snapshot):
                     return opened
             except duckdb.Error:
                 pass
@@ -295,6 +299,25 @@ def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
     held = set(state.files.get("documents", ()))
     present = {file_name(file) for file in snapshot.files["documents"]}
     return held == present if state.version == snapshot.version else held >= present
+
+
+def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
+    """Whether the index of an earlier version shows nothing that the corpus does not show any more."""
+    held = set(read_state(connection).files.get("documents", ()))
+    present = {file_name(file): file for file in snapshot.files["documents"]}
+    if not held <= present.keys():
+        return False
+    since = [file for name, file in present.items() if name not in held]
+    check_written(snapshot, "documents", since)
+    files_at(snapshot.layout.root).lend(connection)
+    taken_back = tuples(
+        connection,
+        f"""SELECT 1 FROM parts.documents AS before
+        JOIN ({scan("documents", since)}) AS since USING (namespace, document_id)
+        WHERE since.removed OR (before.visibility, before.org_id, before.user_id)
+            IS DISTINCT FROM (since.visibility, since.org_id, since.user_id) LIMIT 1""",
+    )
+    return not taken_back
 
 
 def _folder(layout: Layout, settings: SearchSettings) -> Path:

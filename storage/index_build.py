@@ -24,7 +24,6 @@ from storage.database import Connection, sql_list, tuples
 from storage.index_words import count_of, count_words, learn_words, slices
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
-from storage.places import files_at
 from storage.snapshot_views import scan
 from storage.tokens import MACROS
 
@@ -152,32 +151,6 @@ def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
     held = read_state(connection).files.get("documents", ())
     rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
     return rewritten or _is_worn(connection)
-
-
-def is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
-    """Whether the index of an earlier version shows nothing that the corpus does not show any more.
-
-    Args:
-        connection: whose current database holds the index.
-        snapshot: of a later version.
-    """
-    state = read_state(connection)
-    fresh, additive = _fresh_files(snapshot, state, "documents")
-    if not additive:
-        return False
-    check_written(snapshot, "documents", fresh)
-    files_at(snapshot.layout.root).lend(connection)
-    shown_to = "visibility, org_id, user_id"
-    return not count_of(
-        connection,
-        f"""SELECT count(*) FROM parts.documents AS before
-        JOIN ({scan("documents", fresh)}) AS since USING (namespace, document_id)
-        WHERE since.removed OR {_row("before", shown_to)} IS DISTINCT FROM {_row("since", shown_to)}""",
-    )
-
-
-def _row(of: str, columns: str) -> str:
-    return f"({', '.join(f'{of}.{column}' for column in columns.split(', '))})"
 
 
 def _is_worn(connection: Connection) -> bool:
