@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter, sleep
 from typing import Protocol
 
-from flows.run_frame import check_places, open_run, record, record_failure, refresh_index
+from flows.run_frame import check_places, from_newest, open_run, record, record_failure, refresh_index
 from knowledge.batches import Batch, into_batches
 from knowledge.changes import Force
 from knowledge.errors import SettingsError
@@ -25,6 +25,7 @@ from knowledge.sources.registry import Scope, open_source, scope_of_source, scop
 from knowledge.spending import Ledger
 from knowledge.waiting import Teller, Waits
 from storage.current import CurrentRows, current_rows, published_sources
+from storage.given_way import reread
 from storage.lake import Lake
 from tasks.batch import BatchReport, document_batches
 from tasks.engine import Engine
@@ -35,6 +36,7 @@ from tasks.publish import publish
 from tasks.reading_progress import LOOK_SECONDS, ReadingProgress, SlowDocument
 from tasks.retries import Retries
 from tasks.run import BUDGET_KEY, Run
+from tasks.space import Space, check_space, space_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,8 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     _check_spending(settings, scopes)
     run = open_run(settings, scopes, request.kind, reuse_vectors=not request.compute_vectors_anew)
     with run:
-        current = CurrentRows(run.base, {scope.namespace for scope in scopes})
         try:
-            plan = engine.step("plan", lambda: _plan(request, run, scopes, current))
+            plan = engine.step("plan", lambda: from_newest(run, lambda: _plan(request, run, scopes)))
             collected = _process(plan, run, engine, observer)
             shards = [shard for report in collected.reports for shard in report.shards]
             version, published = engine.step("publish", lambda: publish(run, plan.known, collected.rows, shards))
@@ -159,7 +160,12 @@ def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
 
 
 def plan_only(request: Request) -> RefreshPlan:
-    """The plan of a refresh; writes nothing, not even an empty corpus.
+    """As `plan_with_space`, without the space."""
+    return plan_with_space(request)[0]
+
+
+def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[Space, ...]]:
+    """The plan of a refresh, and what it takes of each disk; writes nothing, not even an empty corpus.
 
     Raises:
         ParquetryError: as `run_refresh`.
@@ -175,7 +181,7 @@ def plan_only(request: Request) -> RefreshPlan:
     by_name = {(scope.namespace, scope.name): scope for scope in scopes}
     fetching = Fetching(sources, by_name, retries, sleep, Waits())
     try:
-        return plan_refresh(
+        plan = plan_refresh(
             settings,
             [(scope, sources[scope.namespace, scope.name]) for scope in scopes],
             current,
@@ -187,13 +193,14 @@ def plan_only(request: Request) -> RefreshPlan:
         )
     finally:
         fetching.close()
+    return plan, space_of(plan, settings, snapshot, models)
 
 
-def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: CurrentRows) -> RefreshPlan:
+def _plan(request: Request, run: Run, scopes: Sequence[Scope]) -> RefreshPlan:
     plan = plan_refresh(
         request.settings,
         [(scope, run.sources[scope.namespace, scope.name]) for scope in scopes],
-        current,
+        CurrentRows(run.base, {scope.namespace for scope in scopes}),
         run.models,
         allow_removals=request.allow_removals,
         force=request.force,
@@ -201,6 +208,7 @@ def _plan(request: Request, run: Run, scopes: Sequence[Scope], current: CurrentR
         rehash=run.fetching if request.rehash else None,
     )
     check_budget(plan, request.settings.refresh.budget_usd)
+    check_space(space_of(plan, request.settings, run.base, run.models))
     return plan
 
 
@@ -302,11 +310,11 @@ def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Fail
 
 
 def _with_index(run: Run, report: RunReport) -> RunReport:
-    seconds, warnings = refresh_index(run)
+    seconds, wrong = refresh_index(run)
     return replace(
         report,
         seconds=report.seconds + seconds,
-        warnings=(*report.warnings, *warnings),
+        index_error=wrong,
         seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
     )
 
@@ -344,8 +352,7 @@ def reindex_request(
     Raises:
         SettingsError: no document matches one of the names.
     """
-    snapshot = Lake(settings.corpus.root).snapshot()
-    published = current_rows(snapshot)
+    published = reread(lambda: current_rows(Lake(settings.corpus.root).snapshot()))
     current = [row for row in published if namespace in (None, row.namespace)]
     if not current and namespace is not None:
         known = {row.namespace for row in published}

@@ -19,7 +19,7 @@ from prefect.states import Cancelled as CancelledState
 from prefect.states import Completed, Failed
 
 from flows.guarded import end_with_starter
-from knowledge.errors import RefusedError
+from knowledge.errors import IndexNotWritten, RefusedError
 from knowledge.settings import Settings, load_settings, override
 from knowledge.sources.registry import Scope
 from tasks.run import Cancelled
@@ -89,6 +89,14 @@ def refused(error: RefusedError) -> State[Any]:
     Prefect emits `prefect.flow-run.Refused` for it. Whoever called the flow gets the error.
     """
     return Failed(name="Refused", message=str(error), data=error)
+
+
+def without_index(error: str) -> State[Any]:
+    """The final state of a run that has published, and whose search index could not follow: failed, under a name.
+
+    Prefect emits `prefect.flow-run.Unindexed` for it. Whoever called the flow gets the error.
+    """
+    return Failed(name="Unindexed", message=error, data=IndexNotWritten(error))
 
 
 def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:

@@ -10,12 +10,22 @@ from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
 from flows.composition import Observer, Request, reindex_request, run_refresh, scopes_of_request
-from flows.flow_run import Caller, begin, calling, cancelled, nothing_scheduled, refused, settings_of_run, tag
+from flows.flow_run import (
+    Caller,
+    begin,
+    calling,
+    cancelled,
+    nothing_scheduled,
+    refused,
+    settings_of_run,
+    tag,
+    without_index,
+)
 from flows.overlap import one_run_at_a_time
 from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
 from flows.run_log import RunLog, tasks_log_to_run
-from knowledge.errors import OutageError, RefusedError
+from knowledge.errors import IndexNotWritten, OutageError, RefusedError
 from knowledge.report import RunReport
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
@@ -55,7 +65,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
                     rehash=request.rehash,
                 )
                 refresh(parameters, corpus=root)
-    except (OutageError, RefusedError):
+    except (OutageError, RefusedError, IndexNotWritten):
         if caller.report is None:
             raise
     return caller.told()
@@ -143,4 +153,6 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
         raise OutageError("; ".join(report.outages))
     if report.refused:
         return refused(RefusedError("; ".join(report.refused)))
+    if report.index_error is not None:
+        return without_index(report.index_error)
     return report.as_json()

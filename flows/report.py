@@ -50,6 +50,7 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"{_outcome(report)} in {report.seconds:.1f} s.",
         *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
         *(line for refusal in report.refused for line in ("", f"**Refused:** {refusal}")),
+        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
         "",
         "| documents | |",
         "| --- | ---: |",

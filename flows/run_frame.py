@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
+from typing import TypeVar
 
 from knowledge.errors import (
+    FilesGaveWay,
+    IndexNotWritten,
     OutageError,
     ParquetryError,
     RefusedError,
@@ -21,11 +24,15 @@ from knowledge.report import failures_by_reason
 from knowledge.rows import new_stamp
 from knowledge.settings import Settings
 from knowledge.sources.registry import Scope, open_source
-from storage.index import IndexFolder
+from knowledge.spending import Usage
+from storage.full_disk import is_full
+from storage.given_way import reread
+from storage.index_space import bring_index
 from storage.lake import Lake
 from tasks.models import models_of
 from tasks.run import Cancelled, Run
 
+Result = TypeVar("Result")
 _GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
 """what ends a run that is of no interest unless it has left something"""
 _ERROR_CHARACTERS = 2000
@@ -78,6 +85,19 @@ def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_ve
     return run
 
 
+def from_newest(run: Run, read: Callable[[], Result]) -> Result:
+    """What a reading of the version that a run starts from gives; from a newer one if files of that gave way."""
+
+    def again() -> Result:
+        try:
+            return read()
+        except FilesGaveWay:
+            run.base = run.lake.snapshot()
+            raise
+
+    return reread(again)
+
+
 def record(
     run: Run, kind: str, seconds: float, failures: Sequence[Failure], told: Mapping[str, object]
 ) -> tuple[str, ...]:
@@ -97,6 +117,8 @@ def record(
     try:
         run.lake.record(row, [failure for failure in failures if not failure.known])
     except StorageError as error:
+        if is_full(error):
+            _make_room(run, error)
         return (str(error),)
     return ()
 
@@ -119,12 +141,25 @@ def record_failure(run: Run, kind: str, seconds: float, error: BaseException, to
         "version_after": run.base.version,
         "error": masked(f"{type(error).__name__}: {error}")[:_ERROR_CHARACTERS],
     }
+    if is_full(error):
+        _make_room(run, error)
     try:
         given_up = isinstance(error, _GIVEN_UP) and not told.get("cost_usd")
         if not given_up or run.lake.is_made or run.lake.orphans(run.base):
             run.lake.record({**_row(run, kind, seconds), **ended, **told}, [])
     except (ParquetryError, OSError) as unrecorded:
+        if is_full(unrecorded):
+            _make_room(run, error)
         error.add_note(f"the failed run could not be recorded either: {unrecorded}")
+
+
+def _make_room(run: Run, error: BaseException) -> None:
+    """Delete what a run wrote before the disk was full; vectors stay that a service was asked for."""
+    paid = run.ledger.usage.get("embed", Usage()).calls > 0
+    try:
+        run.lake.discard(run.stamp.run_id, vectors=not paid)
+    except (ParquetryError, OSError) as left:
+        error.add_note(f"what the run had written could not be deleted: {left}")
 
 
 def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
@@ -140,17 +175,18 @@ def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
     }
 
 
-def refresh_index(run: Run) -> tuple[float, tuple[str, ...]]:
+def refresh_index(run: Run) -> tuple[float, str | None]:
     """Bring the search index to the published version; a run whose index fails has published all the same.
 
     Returns:
-        Seconds that it took, and what went wrong.
+        Seconds that it took, and what went wrong and what to do; None if nothing did.
     """
     started = perf_counter()
-    warnings: tuple[str, ...] = ()
+    wrong: str | None = None
     try:
-        snapshot = run.lake.snapshot()
-        IndexFolder(snapshot.layout, run.settings.search).refresh(snapshot)
+        reread(lambda: bring_index(run.lake.snapshot(), run.settings.search))
+    except IndexNotWritten as error:
+        wrong = str(error)
     except StorageError as error:
-        warnings = (f"search index: {error}; the next search tries again",)
-    return perf_counter() - started, warnings
+        wrong = f"{error}; the next search or refresh builds it"
+    return perf_counter() - started, wrong

@@ -93,6 +93,8 @@ class RunLog:
             self._log.error("failed: %s", outage)
         for refusal in report.refused:
             self._log.warning("refused: %s", refusal)
+        if report.index_error is not None:
+            self._log.error("the search index is not written: %s", report.index_error)
         if self._watcher:
             self._watcher.published(report)
 

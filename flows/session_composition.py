@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Protocol
 
-from flows.run_frame import check_places, open_run, record, record_failure, refresh_index
+from flows.run_frame import check_places, from_newest, open_run, record, record_failure, refresh_index
 from knowledge.errors import SettingsError
 from knowledge.llm import LanguageModel
 from knowledge.model import Visibility
@@ -128,7 +128,7 @@ def run_sessions(
     run = open_run(settings, scopes, KIND)
     with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.retry_quarantined) as session_run:
         try:
-            plan = engine.step("plan", lambda: _plan(session_run, scopes))
+            plan = engine.step("plan", lambda: from_newest(run, lambda: _plan(session_run, scopes)))
             learned = _learn(plan, session_run, engine, observer)
             outcome = engine.step("publish", lambda: publish_learned(session_run, plan, learned, review))
         except BaseException as error:
@@ -302,8 +302,8 @@ def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
 
 
 def _with_index(run: Run, report: SessionsReport) -> SessionsReport:
-    seconds, warnings = refresh_index(run)
-    return replace(report, seconds=report.seconds + seconds, warnings=(*report.warnings, *warnings))
+    seconds, wrong = refresh_index(run)
+    return replace(report, seconds=report.seconds + seconds, index_error=wrong)
 
 
 def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:

@@ -60,6 +60,8 @@ class SessionsLog:
         self._log.info("%s %d: %s", news, report.version, counts or "no entries")
         for outage in report.outages:
             self._log.error("failed: %s", outage)
+        if report.index_error is not None:
+            self._log.error("the search index is not written: %s", report.index_error)
         for failure in report.failures[:_MOST_FAILURES]:
             self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
         if len(report.failures) > _MOST_FAILURES:

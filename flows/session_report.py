@@ -55,6 +55,7 @@ def session_markdown(report: SessionsReport) -> str:
         "",
         f"{outcome} in {report.seconds:.1f} s.",
         *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
+        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
         *_table("sessions", report.sessions.items()),
         *_table("entries", report.entries.items()),
         *_table(

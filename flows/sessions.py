@@ -9,7 +9,17 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.flow_run import Caller, begin, calling, cancelled, nothing_scheduled, refused, settings_of_run, tag
+from flows.flow_run import (
+    Caller,
+    begin,
+    calling,
+    cancelled,
+    nothing_scheduled,
+    refused,
+    settings_of_run,
+    tag,
+    without_index,
+)
 from flows.overlap import one_run_at_a_time
 from flows.parameters import SessionsParameters
 from flows.run_log import tasks_log_to_run
@@ -17,7 +27,7 @@ from flows.session_composition import SessionsObserver, SessionsRequest, run_ses
 from flows.session_log import SessionsLog
 from flows.session_report import create_session_artifacts
 from flows.session_review import wait_for_review
-from knowledge.errors import OutageError, RefusedError
+from knowledge.errors import IndexNotWritten, OutageError, RefusedError
 from knowledge.sessions.report import SessionsReport
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
@@ -62,7 +72,7 @@ def run_sessions_request(
     try:
         with calling(_caller, caller):
             sessions(parameters, corpus=request.settings.corpus.root)
-    except OutageError:
+    except (OutageError, IndexNotWritten):
         if caller.report is None:
             raise
     return caller.told()
@@ -116,4 +126,6 @@ def sessions(
         caller.report = report
     if report.outages:
         raise OutageError("; ".join(report.outages))
+    if report.index_error is not None:
+        return without_index(report.index_error)
     return report.as_json()

@@ -12,9 +12,11 @@ ParquetryError                what was wrong, where, and what to do
 ├── RefusedError              a guard or a budget said no: stops, exit 3
 │   └── BudgetReached         the next request would pass the budget
 └── StorageError              the corpus could not be read or written: stops, exit 4
-    ├── DamagedCorpus         a file is not what was written, or is gone: names it
-    ├── IndexNotWritten       the corpus may be whole, only its search index could not be written
+    ├── DamagedCorpus         a file of it is not what was written, or is gone: names it
+    ├── DiskFull              there is no space left to write it
+    ├── IndexNotWritten       the search index could not be built or written; of a run that has published: exit 5
     └── PublishConflict       another run published first
+        └── FilesGaveWay      files that were listed were replaced and deleted by another run: read again
 """
 
 from __future__ import annotations
@@ -125,12 +127,22 @@ class DamagedCorpus(StorageError):
     """A file of the corpus is not what was written, or is gone."""
 
 
+class DiskFull(StorageError):
+    """The disk has no space left; the text names the place."""
+
+
 class IndexNotWritten(StorageError):
-    """The search index could not be built or written; the corpus may be whole."""
+    """The search index could not be built or written; what was published is there."""
+
+    exit_code = 5
 
 
 class PublishConflict(StorageError):
     """Another run published to the same namespace first."""
+
+
+class FilesGaveWay(PublishConflict):
+    """Files that were to be read were replaced by another run meanwhile: the newest version names others."""
 
 
 Fate = Literal["skip", "fail", "retry", "stop"]
@@ -148,7 +160,8 @@ class Verdict:
     """one sentence for a person"""
 
 
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""numbers of errors of an operating system that mean so"""
 
 
 def classify(error: BaseException) -> Verdict:
@@ -179,8 +192,8 @@ def _judged(error: BaseException) -> Verdict:
             return Verdict("fail", "memory", "needed more memory than the limit for one document")
         case TimeoutError():
             return Verdict("retry", "timeout", str(error) or "timed out")
-        case OSError() if error.errno in _DISK_FULL:
-            return Verdict("stop", "disk-full", f"no space left while writing {error.filename or 'a file'}")
+        case OSError() if error.errno in DISK_FULL:
+            return Verdict("stop", "disk-full", f"no space left on device: {error.filename or 'the place of a file'}")
         case OSError():
             return Verdict("retry", "io-error", f"{type(error).__name__}: {error}")
         case _:

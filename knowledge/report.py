@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from knowledge.changes import Change, SourcePlan
 from knowledge.kept import Kept
@@ -53,6 +53,19 @@ class Work:
         return Work(**counts, cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs))
 
 
+class Published(Protocol):
+    """What the report of any run says of the version that it left."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def version_before(self) -> int: ...
+
+    @property
+    def index_error(self) -> str | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """The report of one refresh."""
@@ -80,6 +93,8 @@ class RunReport:
     """sources that leave documents to sources inside them, one line each"""
     kept: tuple[Kept, ...] = ()
     """documents that were not removed because not all of their source could be seen"""
+    index_error: str | None = None
+    """why the search index could not follow what is published, and what to do; None if it did"""
     retries: int = 0
     """tries after the first, of listings, fetches and batches"""
 
@@ -114,7 +129,15 @@ class RunReport:
             "retries": self.retries,
             "outages": list(self.outages),
             "kept": [kept.as_json() for kept in self.kept],
+            "index_error": self.index_error,
         }
+
+
+def published_line(root: str, report: Published) -> str:
+    """The line that says which version of a corpus there is after a run, and whether its search index followed."""
+    changed = "published" if report.version != report.version_before else "unchanged at"
+    index = "" if report.index_error is None else f", but its search index is not written: {report.index_error}"
+    return f"Corpus {root}: {changed} version {report.version}{index}."
 
 
 def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] | None = None) -> DocumentCounts:

@@ -31,6 +31,7 @@ from serving import (
     watch_command,
 )
 from serving.suggestions import Commands, no_such_option
+from storage.given_way import reread
 
 app = typer.Typer(
     name="parquetry",
@@ -96,7 +97,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
     try:
-        code = int(app(list(arguments) or ["--help"], prog_name="parquetry", standalone_mode=False) or 0)
+        given = list(arguments) or ["--help"]
+        # A command that reads prints when it has read; until then it may begin again.
+        code = int(reread(lambda: app(given, prog_name="parquetry", standalone_mode=False)) or 0)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_wrong_use(error), 2)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge.errors import RefusedError, SettingsError
+from knowledge.errors import IndexNotWritten, RefusedError, SettingsError
 from knowledge.plural import counted
 from knowledge.rows import new_stamp
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from serving.output import print_json
 from storage.lake import Lake
+
+if TYPE_CHECKING:
+    from storage.erasure import Erasure
 
 
 def forget(
@@ -49,16 +52,23 @@ def forget(
                 "bytes_deleted": done.bytes_deleted,
                 "answers_deleted": done.answers_deleted,
                 "files_left": done.files_left,
+                "index_error": done.index_error,
             }
         )
-        return
+    else:
+        _print(done, root)
+    if done.index_error is not None:
+        raise typer.Exit(IndexNotWritten.exit_code)
+
+
+def _print(done: Erasure, root: str) -> None:
     told = ", ".join(f"{count} of {table}" for table, count in done.rows.items()) or "none"
     typer.echo(f"Rows erased: {told}.")
     typer.echo(
         f"{counted(done.files_rewritten, 'file')} written again or dropped; deleted: "
         f"{counted(done.files_deleted, 'file')} of {counted(done.bytes_deleted, 'byte')}, "
         f"{counted(done.answers_deleted, 'answer')} of language models, and the search index, which "
-        "is built anew."
+        f"{'is built anew' if done.index_error is None else f'is not written: {done.index_error}'}."
     )
     if done.version != done.version_before:
         typer.echo(

@@ -14,10 +14,11 @@ import typer
 from knowledge.kept import Kept
 from knowledge.plural import counted
 from knowledge.printing import shown
-from knowledge.report import RunReport, dollars, failures_by_reason
+from knowledge.report import RunReport, dollars, failures_by_reason, published_line
 
 if TYPE_CHECKING:
     from tasks.plan import RefreshPlan
+    from tasks.space import Space
 
 SHOWN_FAILURES = 20
 NARROWEST_COLUMN = 10
@@ -65,8 +66,7 @@ def print_report(report: RunReport, root: str) -> None:
             f"{counted(work.chunks_written, 'chunk')}: {work.chunks_embedded} embedded "
             f"({counted(work.tokens, 'token')}{cost}), {work.chunks_reused} reused."
         )
-    changed = "published" if report.version != report.version_before else "unchanged at"
-    typer.echo(f"Corpus {root}: {changed} version {report.version}.")
+    typer.echo(published_line(root, report))
     print_failures(report)
     print_kept(report.kept)
     for line in report.left_out:
@@ -139,6 +139,14 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
         f"At most {counted(estimate.chunks, 'chunk')}, {counted(estimate.tokens, 'token')}, "
         f"{priced(estimate.cost_usd)}{batch}; likely {expected}."
     )
+
+
+def print_space(spaces: Iterable[Space]) -> None:
+    """What a refresh would take of the disks."""
+    for space in spaces:
+        typer.echo(f"Space: {space.line}.")
+        if space.refusal is not None:
+            typer.echo(f"A refresh is refused: {space.refusal}.")
 
 
 def priced(cost_usd: float | None) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge.errors import SettingsError
+from knowledge.errors import IndexNotWritten, SettingsError
 from knowledge.plural import counted
 from knowledge.settings import DEFAULT_FILE, load_settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
-from serving.output import print_json, print_plan, print_report
+from serving.output import print_json, print_plan, print_report, print_space
 from serving.progress import progress
 
 if TYPE_CHECKING:
@@ -67,11 +67,12 @@ def plan(
 
     Writes and spends nothing.
     """
-    from flows.composition import Request, plan_only
+    from flows.composition import Request, plan_with_space
     from knowledge.report import count_documents
 
     settings = settings_for(config, corpus)
-    planned = plan_only(Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash))
+    request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
+    planned, spaces = plan_with_space(request)
     if as_json:
         estimate = planned.estimate
         print_json(
@@ -83,10 +84,12 @@ def plan(
                 "refused": list(planned.refused),
                 "kept": [kept.as_json() for kept in planned.kept],
                 "warnings": [*planned.empty, *planned.left_out, *planned.warnings],
+                "space": [space.as_json() for space in spaces],
             }
         )
     else:
         print_plan(planned, verbose=verbose)
+        print_space(spaces)
     if planned.refused:
         raise typer.Exit(3)
 
@@ -171,5 +174,7 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
         raise typer.Exit(4)
     if report.refused:
         raise typer.Exit(3)
+    if report.index_error is not None:
+        raise typer.Exit(IndexNotWritten.exit_code)
     if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from knowledge.errors import SettingsError
+from knowledge.errors import FilesGaveWay, SettingsError, StorageError
 from serving.answer_output import print_answer
 from serving.answers import Shown, answer
 from serving.filter_options import (
@@ -31,7 +32,7 @@ from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOptio
 from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
 from serving.second_look import Recency, SecondLook
-from serving.service import Level, Reader, SearchRequest
+from serving.service import Level, Reader, SearchRequest, SearchResponse
 from storage.search import Mode
 
 
@@ -116,7 +117,7 @@ def search(
     with Reader(settings, version) as reader:
         if filters.namespaces or filters.source or filters.tags or filters.any_tags:
             check_filters(reader.connection, settings, filters)
-        for response in reader.search_all(requests):
+        for response in _undisturbed(reader.search_all(requests)):
             found = answer(reader, response, shown, settings.search)
             if as_json:
                 (print_json if queries is None else print_json_line)(found.as_json())
@@ -126,6 +127,23 @@ def search(
             print_answer(found)
             if queries is not None:
                 typer.echo()
+
+
+def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:
+    """Responses as they come; after the first one the command cannot begin again, because it is printed.
+
+    Raises:
+        StorageError: files gave way to others meanwhile.
+    """
+    begun = False
+    try:
+        for response in responses:
+            yield response
+            begun = True
+    except FilesGaveWay as error:
+        if begun:
+            raise StorageError(str(error)) from error
+        raise
 
 
 def _asked(query: str | None, file: str | None, k: int, mode: Mode) -> list[Query]:

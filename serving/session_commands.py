@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from knowledge.errors import RefusedError
+from knowledge.errors import IndexNotWritten, RefusedError
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.output import print_json
 from serving.progress import progress
@@ -115,6 +115,8 @@ def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool,
         print_sessions_report(report, request.settings.corpus.root, verbose=verbose)
     if report.outages:
         raise typer.Exit(4)
+    if report.index_error is not None:
+        raise typer.Exit(IndexNotWritten.exit_code)
     if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)
 

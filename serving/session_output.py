@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from knowledge.plural import counted
+from knowledge.report import published_line
 from knowledge.sessions.report import SessionsReport, reasons
 from serving.output import SHOWN_FAILURES, priced
 
@@ -33,8 +34,7 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
         asked = counted(report.calls, "call")
         typer.echo(f"{asked} ({counted(report.tokens, 'token')}{cost}), {counted(report.cached, 'answer')} looked up.")
     _print_decisions(report, verbose=verbose)
-    changed = "published" if report.version != report.version_before else "unchanged at"
-    typer.echo(f"Corpus {root}: {changed} version {report.version}.")
+    typer.echo(published_line(root, report))
     for failure in report.failures[:SHOWN_FAILURES]:
         typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
     if len(report.failures) > SHOWN_FAILURES:

@@ -198,7 +198,8 @@ def _refresh(settings: Settings, due: Sequence[Watched]) -> str:
     except (ParquetryError, OSError) as error:
         return str(error)
     _report(report)
-    return "; ".join(report.outages)
+    unindexed = () if report.index_error is None else (f"the search index is not written: {report.index_error}",)
+    return "; ".join((*report.outages, *unindexed))
 
 
 def _report(report: RunReport) -> None:

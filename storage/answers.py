@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from knowledge.errors import StorageError
 from knowledge.ids import owner_folder
+from storage.full_disk import disk_full
 from storage.layout import Layout
 from storage.places import files_at
 
@@ -70,7 +71,8 @@ class Answers:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._files.write(path, fill)
         except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error}") from error
+            what = f"{path} cannot be written"
+            raise disk_full(error, path, what) or StorageError(f"{what}: {error}") from error
 
     def _path(self, user_id: str | None, key: str) -> str:
         return posixpath.join(self.folder(user_id), f"{key}.json")

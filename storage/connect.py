@@ -95,7 +95,7 @@ def _open_unwritten(folder: IndexFolder, snapshot: Snapshot, settings: Settings,
     try:
         opened = in_memory(snapshot, settings.search.language)
     except FAILURES as problem:
-        raise problem if isinstance(problem, StorageError) else error from problem
+        raise problem if isinstance(problem, StorageError) else StorageError(str(error)) from problem
     log.warning("%s; answering from the tables, which takes as long as building it", error)
     return opened
 

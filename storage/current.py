@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from knowledge.errors import StorageError
+from knowledge.errors import FilesGaveWay, StorageError
 from knowledge.model import TRANSCRIPTS_TYPE, DocumentRow
 from knowledge.sources.registry import Published
 from storage import schema
 from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list, tuples
+from storage.given_way import reread
 from storage.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
 from storage.lake import Lake, Snapshot
 from storage.places import files_at
@@ -27,6 +28,7 @@ from storage.trust import Trust
 
 log = logging.getLogger("parquetry")
 Vector = npt.NDArray[np.float32]
+Found = TypeVar("Found")
 
 
 Content = Literal["documents", "knowledge", "all"]
@@ -157,17 +159,41 @@ class Stored:
     Args:
         snapshot: the version that the run started from; None for nothing.
         orphans: shards of chunks that no commit names, as `Lake.orphans` found them.
+        newest: gives both anew, if files of the snapshot gave way to others.
     """
 
-    def __init__(self, snapshot: Snapshot | None = None, orphans: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot | None = None,
+        orphans: Sequence[str] = (),
+        newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
+    ) -> None:
+        self._added: list[str] = []
+        self._newest = newest
         self._trust = Trust(snapshot.layout, "chunks") if snapshot else None
         self._left_out: set[str] = set()
         """files that are not what was written"""
+        self._take(snapshot, orphans)
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def _take(self, snapshot: Snapshot | None, orphans: Sequence[str]) -> None:
         self._chunk_files = [*(snapshot.files["chunks"] if snapshot else ()), *orphans]
         self._text_files = snapshot.files["texts"] if snapshot else ()
         self._note_files = snapshot.files["notes"] if snapshot else ()
-        self._lock = threading.Lock()
-        self._connection: Connection | None = None
+
+    def _read(self, read: Callable[[], Found]) -> Found:
+        """Read; again from the newest files, if some gave way."""
+
+        def again() -> Found:
+            try:
+                return read()
+            except FilesGaveWay:
+                if self._newest is not None:
+                    self._take(*self._newest())
+                raise
+
+        return reread(again)
 
     def _cursor(self, file: str) -> Connection:
         """A connection that reads files of the place of this one."""
@@ -181,7 +207,7 @@ class Stored:
         """Look into one more shard of chunks from now on, which was written just now."""
         if self._trust is not None:
             self._trust.add(file)
-        self._chunk_files.append(file)
+        self._added.append(file)
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
         """The vectors of those texts that were embedded before.
@@ -191,14 +217,20 @@ class Stored:
             embedder: id of the model; vectors of any other are not returned.
         """
         wanted = sorted(set(text_hashes))
-        if not wanted or not self._chunk_files:
+        return self._read(lambda: self._vectors(wanted, embedder))
+
+    def _vectors(self, wanted: Sequence[str], embedder: str) -> dict[str, StoredVector]:
+        known = tuple(dict.fromkeys((*self._chunk_files, *self._added)))
+        if not wanted:
             return {}
         while True:
-            files = [file for file in tuple(self._chunk_files) if file not in self._left_out]
+            files = [file for file in known if file not in self._left_out]
             if not files:
                 return {}
             try:
                 found = self._found(files, wanted, embedder)
+            except FilesGaveWay:
+                raise
             except (StorageError, duckdb.Error):
                 if not self._leave_out(files):
                     raise
@@ -231,12 +263,16 @@ class Stored:
     def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
         """The stored texts of some revisions; a revision that is not stored is missing."""
         wanted = sorted(set(revisions))
-        if not wanted or not self._text_files:
+        return self._read(lambda: self._texts(wanted))
+
+    def _texts(self, wanted: Sequence[int]) -> dict[int, StoredText]:
+        files = self._text_files
+        if not wanted or not files:
             return {}
-        with self._cursor(self._text_files[0]) as cursor:
+        with self._cursor(files[0]) as cursor:
             found = rows(
                 cursor,
-                f"""SELECT revision, text, structure FROM read_parquet({sql_list(self._text_files)})
+                f"""SELECT revision, text, structure FROM read_parquet({sql_list(files)})
                 WHERE list_contains($1, revision)""",
                 [wanted],
             )
@@ -248,12 +284,16 @@ class Stored:
     def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
         """What was noted of some revisions at a stage; a revision without a note is missing."""
         wanted = sorted(set(revisions))
-        if not wanted or not self._note_files:
+        return self._read(lambda: self._notes(wanted, stage))
+
+    def _notes(self, wanted: Sequence[int], stage: str) -> dict[int, tuple[str, ...]]:
+        files = self._note_files
+        if not wanted or not files:
             return {}
-        with self._cursor(self._note_files[0]) as cursor:
+        with self._cursor(files[0]) as cursor:
             found = tuples(
                 cursor,
-                f"""SELECT revision, list(note ORDER BY note) FROM read_parquet({sql_list(self._note_files)})
+                f"""SELECT revision, list(note ORDER BY note) FROM read_parquet({sql_list(files)})
                 WHERE stage = $2 AND list_contains($1, revision) GROUP BY revision""",
                 [wanted, stage],
             )

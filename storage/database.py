@@ -39,12 +39,14 @@ def reading() -> Iterator[None]:
 
     Raises:
         DamagedCorpus: a view was used that says what is wrong with its table.
+        FilesGaveWay: a file was replaced by another run since it was listed.
         StorageError: a file of the corpus is missing, cut short, or not to be read.
     """
     try:
         yield
     except _UNREADABLE as error:
         _raise_damage(error)
+        _raise_if_missing(error)
         raise StorageError(
             f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
         ) from error
@@ -52,6 +54,7 @@ def reading() -> Iterator[None]:
         # What DuckDB makes of an error of a file that it was lent; every other one has a class of its own.
         if type(error) is not duckdb.Error:
             raise
+        _raise_if_missing(error)
         raise StorageError(f"the corpus cannot be read: {_end_of_traceback(error)}") from error
     except RuntimeError as error:
         # What DuckDB makes of Ctrl-C.
@@ -64,6 +67,14 @@ def _raise_damage(error: duckdb.Error) -> None:
     """What a view says of its table is said as it is."""
     if said := _DAMAGE.search(str(error)):
         raise DamagedCorpus(said[0]) from error
+
+
+def _raise_if_missing(error: duckdb.Error) -> None:
+    from storage.given_way import missing_file, why_missing
+
+    file = missing_file(error)
+    if file is not None:
+        raise why_missing(file) from error
 
 
 def _end_of_traceback(error: Exception) -> str:
@@ -121,6 +132,7 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
         Column names, and rows.
 
     Raises:
+        FilesGaveWay: a file was replaced by another run since it was listed.
         QueryError: the statement is wrong.
         DamagedCorpus: it uses a view of a table that is damaged.
     """
@@ -131,6 +143,7 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
         return [column[0] for column in result.description or ()], result.fetchall()
     except duckdb.Error as error:
         _raise_damage(error)
+        _raise_if_missing(error)
         raise QueryError(_refusal(error)) from error
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from knowledge.errors import PublishConflict, StorageError
+from knowledge.errors import IndexNotWritten, PublishConflict, StorageError
 from knowledge.model import SESSION_TYPE, DocumentRow
 from knowledge.rows import Stamp, blank_row
 from knowledge.settings import SearchSettings
@@ -29,7 +29,9 @@ from storage import schema
 from storage.answers import Answers
 from storage.database import Connection, reading, rows, sql_list, sql_string, tuples
 from storage.erased_rows import ERASED, LEFT_ALONE, OWN_DOCUMENT, OWN_REVISIONS, OWN_TABLES, USER, Erased
+from storage.given_way import reread
 from storage.index import IndexFolder
+from storage.index_space import bring_index
 from storage.lake import Lake, Snapshot
 from storage.layout import Table, entries_shard_name, holds_entries, shard_name
 from storage.places import files_at, told
@@ -60,6 +62,8 @@ class Erasure:
     files_deleted: int = 0
     bytes_deleted: int = 0
     answers_deleted: int = 0
+    index_error: str | None = None
+    """why the search index could not be built anew, and what to do; None if it was"""
     files_left: int = 0
     """of texts, chunks and notes that no row names, of runs that may be going on: whose they are is not known yet"""
 
@@ -82,11 +86,12 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
     done = eraser.erase()
     if done.rows or done.files_deleted:
         _record(lake, done, stamp, eraser.namespaces, time.perf_counter() - started)
-    snapshot = lake.snapshot()
-    folder = IndexFolder(snapshot.layout, search)
     if done.rows or done.files_deleted:
-        folder.clear()
-    folder.refresh(snapshot)
+        IndexFolder(lake.layout, search).clear()
+    try:
+        reread(lambda: bring_index(lake.snapshot(), search))
+    except IndexNotWritten as error:
+        done.index_error = str(error)
     return done
 
 

@@ -26,6 +26,7 @@ from knowledge.settings import SearchSettings
 from storage.damage import check_written
 from storage.database import Connection, tuples
 from storage.durable import make_folder, replace
+from storage.full_disk import disk_full
 from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
 from storage.lake import Snapshot
 from storage.layout import Layout, Table
@@ -80,6 +81,10 @@ class IndexFolder:
         """The index of the highest version."""
         return next(iter(self._files()), None)
 
+    def sizes(self) -> list[int]:
+        """Bytes of the finished ones, newest first."""
+        return [file.path.stat().st_size for file in self._files()]
+
     def _files(self) -> list[IndexFile]:
         """All finished ones, newest first."""
         names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
@@ -101,7 +106,7 @@ class IndexFolder:
         """
         if present := self._usable(snapshot):
             return present
-        with _translated(f"the search index in {self.path} cannot be written"):
+        with _translated(f"the search index in {self.path} cannot be written", self.path):
             make_folder(self.path)
             with _locked(self.path / "refresh.lock"):
                 return self._usable(snapshot) or self._switch(snapshot)
@@ -137,9 +142,23 @@ class IndexFolder:
 
     def _switch(self, snapshot: Snapshot) -> IndexFile:
         """Build the next file aside and rename it."""
+        self._clear_unfinished()
+        try:
+            return self._build(snapshot, self.path / f"{_BUILDING}{os.getpid()}.duckdb")
+        except BaseException:
+            # On a disk that is full it would take the space of whatever comes next.
+            self._clear_unfinished()
+            raise
+
+    def _clear_unfinished(self) -> None:
+        """Delete what was built and never finished; for who holds the lock."""
         for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp")):
             _delete(left)
-        building = self.path / f"{_BUILDING}{os.getpid()}.duckdb"
+        for lease in self.path.glob("*.lease"):
+            if not lease.with_suffix(".duckdb").exists():
+                lease.unlink(missing_ok=True)
+
+    def _build(self, snapshot: Snapshot, building: Path) -> IndexFile:
         language = self._present_language() or self._language
         brought = self._take_over(building) and self._advance(building, snapshot)
         if not brought:
@@ -255,7 +274,10 @@ class IndexFolder:
             IndexNotWritten: it cannot be deleted.
         """
         file = self._file(opened.version)
-        with _translated(f"the search index in {self.path} cannot be written"), _locked(self.path / "refresh.lock"):
+        with (
+            _translated(f"the search index in {self.path} cannot be written", self.path),
+            _locked(self.path / "refresh.lock"),
+        ):
             # Somebody may have built it again meanwhile.
             if opened.is_of(file.lease):
                 _delete(file.path)
@@ -359,16 +381,21 @@ def _leased(file: IndexFile, how: int) -> Iterator[bool]:
 
 
 @contextmanager
-def _translated(what: str) -> Iterator[None]:
+def _translated(what: str, place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IndexNotWritten(f"{what}: {error.strerror or error}") from error
+        wrong = disk_full(error, place, what) or f"{what}: {error.strerror or error}"
+        raise IndexNotWritten(str(wrong)) from error
     except duckdb.Error as error:
-        raise IndexNotWritten(f"{what}: {first_line(error)}") from error
+        raise IndexNotWritten(str(disk_full(error, place, what) or f"{what}: {first_line(error)}")) from error
+    except IndexNotWritten:
+        raise
     except StorageError as error:
         # What is read and what is written goes through the same connection; the file that is written says which it was.
         cause = error.__cause__
+        if (full := disk_full(error, place, what)) is not None:
+            raise IndexNotWritten(str(full)) from error
         if isinstance(cause, duckdb.Error) and _BUILDING in str(cause):
             raise IndexNotWritten(f"{what}: {first_line(cause)}") from cause
         raise

@@ -24,6 +24,7 @@ from knowledge.model import DocumentRow, Failure
 from storage import schema
 from storage.commits import commit, files_of, is_conflict, open_table
 from storage.conditional import overwrites, weakness
+from storage.full_disk import disk_full
 from storage.history import Publish, publishes
 from storage.layout import LATER, TABLES, Layout, Table, layout_of
 from storage.places import check_can_be_made, check_folders_writable, files_at, told
@@ -355,6 +356,26 @@ class Lake:
             name = f"searches-{time.time_ns():x}-{os.getpid():x}.parquet"
             self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
 
+    def discard(self, run_id: str, *, vectors: bool) -> None:
+        """Delete the files that a run wrote and no commit names, so that they do not fill the disk.
+
+        Args:
+            run_id: of a run that has failed.
+            vectors: delete those that hold chunks with their vectors too, which later runs would find by text hash.
+
+        Raises:
+            OSError, StorageError: they cannot be found or deleted.
+        """
+        named = self.snapshot().files
+        files = files_at(self.layout.root)
+        for table in TABLES:
+            if table == "chunks" and not vectors:
+                continue
+            for entry in files.entries(self.layout.table(table)):
+                path = self.layout.shard(table, entry.name)
+                if entry.name.startswith(f"{run_id}-") and not entry.is_folder and path not in named[table]:
+                    files.delete(path)
+
     def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
         self._check_store()
         with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
@@ -372,7 +393,8 @@ def _translated(what: str) -> Iterator[None]:
     """Say in one line what an error of the storage libraries means."""
     try:
         yield
-    except (TableNotFoundError, DeltaError) as error:
-        raise StorageError(f"{what}: {told(error)}") from error
-    except OSError as error:
-        raise StorageError(f"{what}: {error.strerror or told(error)}") from error
+    except (TableNotFoundError, DeltaError, OSError) as error:
+        if (full := disk_full(error, "of the corpus", what)) is not None:
+            raise full from error
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise StorageError(f"{what}: {reason or told(error)}") from error

@@ -20,6 +20,7 @@ import pyarrow as pa
 from knowledge.errors import StorageError, first_line
 from storage.database import Connection
 from storage.durable import make_folder, replace
+from storage.full_disk import naming
 
 _BLOCK = 1 << 20
 _COLOUR = re.compile(r"\x1b\[\d+m")
@@ -100,11 +101,12 @@ class LocalFiles:
         # Two writers of one name do not write into each other's file.
         unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
         try:
-            with pa.OSFile(str(unfinished), "wb") as sink:
-                fill(sink)
-            with unfinished.open("rb") as stream:
-                written = Written(unfinished.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest())
-            replace(unfinished, final)
+            with naming(final):
+                with pa.OSFile(str(unfinished), "wb") as sink:
+                    fill(sink)
+                with unfinished.open("rb") as stream:
+                    written = Written(unfinished.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest())
+                replace(unfinished, final)
         finally:
             unfinished.unlink(missing_ok=True)
         return written

@@ -8,6 +8,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from knowledge.errors import PublishConflict, StorageError
 from storage.commits import commit, files_of, open_table
+from storage.full_disk import disk_full
 from storage.layout import Layout, Table
 from storage.places import told
 from storage.shards import Shard
@@ -38,4 +39,5 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
     except CommitFailedError as error:
         raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
     except (DeltaError, OSError) as error:
-        raise StorageError(f"{layout.table(table)} cannot be rewritten: {told(error)}") from error
+        what = f"{layout.table(table)} cannot be rewritten"
+        raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {told(error)}") from error

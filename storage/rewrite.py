@@ -17,6 +17,7 @@ from knowledge.sessions.model import Decision
 from knowledge.sessions.undo import rewritten
 from storage.current import Content, current_rows
 from storage.database import sql_list, tuples
+from storage.given_way import reread
 from storage.lake import Lake, Snapshot
 from storage.ledger import write_decisions
 from storage.shards import Shard
@@ -60,7 +61,7 @@ def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | Non
         SettingsError: there is no such version.
         StorageError: texts of that version are not there any more, or the publish failed; nothing was published.
     """
-    then = by_key(_rows(lake.snapshot(version), namespace, "all"))
+    then = by_key(reread(lambda: _rows(lake.snapshot(version), namespace, "all")))
 
     def decide(snapshot: Snapshot, current: Sequence[DocumentRow]) -> list[DocumentRow]:
         rows = restore(then, by_key(current), stamp)
@@ -128,12 +129,12 @@ def _rewrite(
 ) -> Rewrite:
     started = perf_counter()
     for _ in range(ATTEMPTS):
-        snapshot = lake.snapshot()
-        current = _rows(snapshot, namespace, what)
-        rows = decide(snapshot, current)
-        live = {(row.namespace, row.document_id) for row in current}
-        decisions = _on_record(kind, [row for row in rows if row.media_type == ENTRY_TYPE], live, stamp)
         try:
+            snapshot = lake.snapshot()
+            current = _rows(snapshot, namespace, what)
+            rows = decide(snapshot, current)
+            live = {(row.namespace, row.document_id) for row in current}
+            decisions = _on_record(kind, [row for row in rows if row.media_type == ENTRY_TYPE], live, stamp)
             version = _publish(lake, snapshot, rows, decisions, stamp)
         except PublishConflict:
             continue

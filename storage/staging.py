@@ -24,6 +24,7 @@ from deltalake.exceptions import DeltaError
 
 from knowledge.errors import StorageError, first_line
 from storage.durable import make_folder, replace, sync
+from storage.full_disk import naming
 from storage.layout import Layout, Table
 from storage.seals import sealed
 
@@ -55,24 +56,10 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
         StorageError: it is committed, and the disk does not confirm it.
     """
     log = Path(layout.log(table))
-    make_folder(log)
-    # The shards that the commit names have theirs by now.
-    sync(layout.table(table))
-    made: Path | None = None
-    while made is None:
-        with _copied(layout, table, version) as copy:
-            known = set(_names(copy / _LOG))
-            write(str(copy))
-            new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
-            if not new:
-                return -1
-            (name,) = new
-            ready = copy / name
-            ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
-            sync(ready)
-            with suppress(FileExistsError):
-                os.link(ready, log / name)
-                made = log / name
+    with naming(log):
+        made = _link(layout, table, write, version)
+    if made is None:
+        return -1
     try:
         sync(log)
     except OSError as error:
@@ -85,6 +72,28 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
             # The commit is made; without a checkpoint the table is only slower to open.
             _log.warning("no checkpoint of %s: %s", layout.table(table), first_line(error))
     return version
+
+
+def _link(layout: Layout, table: Table, write: Callable[[str], object], version: int | None) -> Path | None:
+    """Have a commit written and give it its name; None if none was made."""
+    log = Path(layout.log(table))
+    make_folder(log)
+    # The shards that the commit names have theirs by now.
+    sync(layout.table(table))
+    while True:
+        with _copied(layout, table, version) as copy:
+            known = set(_names(copy / _LOG))
+            write(str(copy))
+            new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
+            if not new:
+                return None
+            (name,) = new
+            ready = copy / name
+            ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
+            sync(ready)
+            with suppress(FileExistsError):
+                os.link(ready, log / name)
+                return log / name
 
 
 def make_checkpoint(layout: Layout, table: Table) -> None:

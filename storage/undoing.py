@@ -46,13 +46,13 @@ def undo_decision(lake: Lake, decision_id: str, stamp: Stamp) -> Undone:
     writer = EntryWriter(lake, stamp)
     for _ in range(ATTEMPTS):
         snapshot = lake.snapshot()
-        with connect_snapshot(snapshot) as connection:
-            target = find_decision(connection, decision_id)
-            named = set[str]().union(*map(entries_named, (target, *taken_back(connection, target))))
-            history = history_of(connection, target.namespace, named, later=True)
-            undoing = undo(target, history, stamp)
-            texts = _texts(connection, target.namespace, (target, undoing.decision, *undoing.affected))
         try:
+            with connect_snapshot(snapshot) as connection:
+                target = find_decision(connection, decision_id)
+                named = set[str]().union(*map(entries_named, (target, *taken_back(connection, target))))
+                history = history_of(connection, target.namespace, named, later=True)
+                undoing = undo(target, history, stamp)
+                texts = _texts(connection, target.namespace, (target, undoing.decision, *undoing.affected))
             published = writer.publish(snapshot, Learned([undoing.decision]))
         except PublishConflict:
             continue

@@ -11,7 +11,7 @@ import numpy as np
 from knowledge import ids
 from knowledge.batches import Batch
 from knowledge.embed.base import Vectors
-from knowledge.errors import ServiceRefused, TransientError, Verdict, classify
+from knowledge.errors import DiskFull, ServiceRefused, TransientError, Verdict, classify
 from knowledge.model import DocumentRow, Extraction, Note
 from knowledge.outage import Key, Lost, lost_to
 from knowledge.report import Work
@@ -120,6 +120,8 @@ def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
     """
     verdict = classify(error)
     lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
+    if verdict.reason == "disk-full":
+        raise DiskFull(f"{verdict.detail}; nothing was published") from error
     if verdict.fate == "stop" and lost is None:
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)

@@ -9,6 +9,7 @@ from knowledge.errors import PublishConflict
 from knowledge.model import DocumentRow
 from knowledge.rebase import by_key, rebase
 from storage.current import CurrentRows
+from storage.given_way import reread
 from storage.lake import Snapshot
 from storage.shards import Shard
 from tasks.run import Run
@@ -46,10 +47,15 @@ def publish(
             return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
         except PublishConflict as conflict:
             log.info("%s; planning again what it changed", conflict)
-            base = run.lake.snapshot()
-            now = CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)
+            base, now = reread(lambda: _now(run, rows))
             wanted = rebase(rows, before, by_key(now))
     raise PublishConflict(
         f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
         "its vectors are kept: run it again"
     )
+
+
+def _now(run: Run, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
+    """The newest version, and the rows in it of the documents of a run."""
+    base = run.lake.snapshot()
+    return base, CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)

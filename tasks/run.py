@@ -95,8 +95,12 @@ class Run:
         """What earlier runs stored."""
         with self._lock:
             if self._stored is None:
-                self._stored = Stored(self.base, self.lake.orphans(self.base))
+                self._stored = Stored(self.base, self.lake.orphans(self.base), self._newest)
             return self._stored
+
+    def _newest(self) -> tuple[Snapshot, tuple[str, ...]]:
+        newest = self.lake.snapshot()
+        return newest, self.lake.orphans(newest)
 
     def vectors_of(self, model: Model) -> RunVectors:
         """Vectors of a model that exist or are being computed."""

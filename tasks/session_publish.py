@@ -15,6 +15,7 @@ from knowledge.sessions.session_rows import FileKey, failed_row, file_row, sessi
 from knowledge.sessions.windows import Stretch
 from storage.current import current_rows
 from storage.entries import EntryWriter, Learned
+from storage.given_way import reread
 from storage.lake import Snapshot
 from tasks.publish import ATTEMPTS
 from tasks.session_batch import LearnedSession
@@ -85,9 +86,9 @@ def publish_learned(
     for _ in range(ATTEMPTS):
         run.run.check_cancelled()
         good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
-        merged = _merged(run, base, good, failed, reviewed)
-        rows = _rows(run, plan, failed, quarantined, taken, others)
         try:
+            merged = _merged(run, base, good, failed, reviewed)
+            rows = _rows(run, plan, failed, quarantined, taken, others)
             version = base.version
             if rows:
                 texts = tuple(merged.texts.values())
@@ -95,13 +96,18 @@ def publish_learned(
             return Outcome(version, tuple(merged.decisions), rows, taken, failed)
         except PublishConflict as conflict:
             log.info("%s; comparing again with what is known now", conflict)
-            base = run.run.lake.snapshot()
-            others = known_of(current_rows(base, {each.namespace for each in rows}, what="knowledge"))
+            base, others = reread(lambda: _now(run))
             taken = _taken(plan, others)
     raise PublishConflict(
         f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
         "its answers are kept: run it again"
     )
+
+
+def _now(run: SessionRun) -> tuple[Snapshot, Known]:
+    """The newest version, and what is known in it of the sessions of the run's namespaces."""
+    base = run.run.lake.snapshot()
+    return base, known_of(current_rows(base, {namespace for namespace, _ in run.run.sources}, what="knowledge"))
 
 
 def _merged(

@@ -12,6 +12,7 @@ from knowledge.settings import Settings
 from knowledge.spending import Ledger, Purpose, Usage
 from storage.answers import Answers
 from storage.current import Stored
+from storage.lake import Snapshot
 from storage.layout import holds_entries
 from tasks.asking import Asking
 from tasks.models import Model
@@ -90,11 +91,14 @@ class SessionRun:
         self.asker = KeptAnswers(
             llm, answers, self.ledger, check_cancelled, self.asking, retry_quarantined=self.retry_quarantined
         )
-        base = self.run.base
+        self._stored = Stored(*self._entry_files(self.run.base), lambda: self._entry_files(self.run.lake.snapshot()))
+
+    def _entry_files(self, version: Snapshot) -> tuple[Snapshot, list[str]]:
+        """A version with only the chunks of entries, and the shards of these that no commit names."""
         # What was embedded for documents is not looked through for every entry.
-        chunks = tuple(file for file in base.files["chunks"] if holds_entries(file))
-        orphans = [file for file in self.run.lake.orphans(base) if holds_entries(file)]
-        self._stored = Stored(replace(base, files={**base.files, "chunks": chunks}), orphans)
+        chunks = tuple(file for file in version.files["chunks"] if holds_entries(file))
+        orphans = [file for file in self.run.lake.orphans(version) if holds_entries(file)]
+        return replace(version, files={**version.files, "chunks": chunks}), orphans
 
     def vectors_of(self, model: Model) -> RunVectors:
         """Vectors of entries that exist or are being computed."""

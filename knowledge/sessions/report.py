@@ -45,6 +45,8 @@ class SessionsReport:
     """in the order in which they were made"""
     outages: tuple[str, ...] = ()
     """sources that a service failed, one line each: the run has failed, although what was good is published"""
+    index_error: str | None = None
+    """why the search index could not follow what is published, and what to do; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -69,6 +71,7 @@ class SessionsReport:
             "refusals": self.refusals,
             "warnings": list(self.warnings),
             "outages": list(self.outages),
+            "index_error": self.index_error,
         }
 
 

@@ -20,7 +20,7 @@ from knowledge.errors import (
     classify,
 )
 
-FULL = "no space left while writing x"
+FULL = "no space left on device: x"
 CASES = [
     pytest.param(SkippedDocument("empty", "no content"), Verdict("skip", "empty", "no content"), id="skipped"),
     pytest.param(BrokenDocument("damaged", "cut short"), Verdict("fail", "damaged", "cut short"), id="broken"),

@@ -135,6 +135,7 @@ def test_report_has_the_keys_that_scripts_depend_on(failures):
         "retries",
         "outages",
         "kept",
+        "index_error",
     ]
     assert list(told["documents"]) == [
         "scanned",

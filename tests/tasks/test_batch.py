@@ -6,7 +6,7 @@ import pytest
 
 from knowledge.batches import Batch
 from knowledge.changes import Change
-from knowledge.errors import RefusedError, SettingsError, StorageError, TransientError
+from knowledge.errors import DiskFull, RefusedError, SettingsError, StorageError, TransientError
 from knowledge.ids import document_id
 from knowledge.rows import new_stamp
 from knowledge.sources.registry import open_source, scopes_of
@@ -188,13 +188,17 @@ def test_batch_that_failed_as_a_whole_keeps_last_good_revisions_and_is_tried_aga
     assert [change.effort for change in again.changes] == ["extract"]
 
 
-@pytest.mark.parametrize(
-    "error", [SettingsError("no key"), StorageError("disk"), OSError(28, "No space left on device")]
-)
+@pytest.mark.parametrize("error", [SettingsError("no key"), StorageError("disk")])
 def test_what_concerns_the_whole_run_is_raised(bench, error):
     run, batch = bench.start()
     with pytest.raises(type(error)):
         failed_batch(batch, error, run)
+
+
+def test_full_disk_ends_the_run_by_its_name(bench):
+    run, batch = bench.start()
+    with pytest.raises(DiskFull, match="no space left on device: x; nothing was published"):
+        failed_batch(batch, OSError(28, "No space left on device", "x"), run)
 
 
 # --- the engine that runs them
