@@ -15,9 +15,10 @@ from urllib.parse import unquote
 
 import duckdb
 
-from knowledge.errors import DamagedCorpus
+from knowledge.errors import DamagedCorpus, FilesGaveWay
 from storage.commits import SHARDS
 from storage.database import FAILURES, QueryError
+from storage.given_way import why_missing
 from storage.lake import Snapshot
 from storage.layout import TABLES, Layout, Table
 from storage.places import sha256_of
@@ -46,6 +47,7 @@ def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> Non
         DamagedCorpus: one is not, with its name.
     """
     for file, wrong in faults_in(snapshot.layout, table, files) if snapshot.layout.is_local else ():
+        _raise_if_it_gave_way(file)
         raise DamagedCorpus(f"the corpus is damaged: {file} {wrong}")
 
 
@@ -53,14 +55,23 @@ def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]
     """What is wrong with the files of some tables: for each the file, and what; reads every byte of them.
 
     Raises:
+        FilesGaveWay: a file was replaced by another run since it was listed.
         StorageError: the object store could not be asked.
     """
     looked_at = [table for table in tables if table not in snapshot.damaged]
-    return [
-        f"{file} {wrong}"
-        for table in looked_at
-        for file, wrong in faults_in(snapshot.layout, table, snapshot.files[table])
-    ]
+    found = []
+    for table in looked_at:
+        for file, wrong in faults_in(snapshot.layout, table, snapshot.files[table]):
+            _raise_if_it_gave_way(file)
+            found.append(f"{file} {wrong}")
+    return found
+
+
+def _raise_if_it_gave_way(file: str) -> None:
+    """A file that is gone and that the newest version does not name any more is no damage."""
+    missing = "://" not in file and not Path(file).exists()
+    if missing and isinstance(error := why_missing(file), FilesGaveWay):
+        raise error
 
 
 @contextmanager
@@ -72,6 +83,7 @@ def naming_damage(snapshot: Snapshot) -> Iterator[None]:
 
     Raises:
         DamagedCorpus: a file could not be read, with its name; any other error goes on as it is.
+        FilesGaveWay: it was replaced by another run since it was listed.
     """
     try:
         yield
@@ -96,7 +108,7 @@ def next_commit(layout: Layout, table: Table) -> str:
 
 def may_be_damage(error: Exception) -> bool:
     """Whether an error may come from a damaged file that nobody has named yet."""
-    if isinstance(error, DamagedCorpus):
+    if isinstance(error, DamagedCorpus | FilesGaveWay):
         return False
     cause = error if isinstance(error, duckdb.Error) else error.__cause__
     own_fault = isinstance(error, QueryError) and isinstance(cause, _OF_A_STATEMENT)

@@ -68,8 +68,8 @@ def between_listing_and_reading(monkeypatch, act):
     """Have something happen after the files of the newest version were listed for the first time."""
     real, done = Lake.snapshot, []
 
-    def snapshot(lake, version=None):
-        listed = real(lake, version)
+    def snapshot(lake, version=None, **options):
+        listed = real(lake, version, **options)
         if not done and version is None:
             done.append(True)
             act()
