@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
 
 import duckdb
 
-from knowledge import ids
 from knowledge.errors import IndexNotWritten, StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.damage import check_written
@@ -28,15 +25,15 @@ from storage.database import Connection, tuples
 from storage.durable import make_folder, replace
 from storage.full_disk import disk_full
 from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
+from storage.index_files import FILE_NAME, IndexFile, delete, folder_of, leased, locked, open_file
 from storage.lake import Snapshot
 from storage.layout import Layout, Table
-from storage.open_index import OpenIndex, attach, attached, bring, fill, is_sound
+from storage.open_index import OpenIndex, attached, bring, fill, is_sound
 from storage.places import files_at
 from storage.snapshot_views import scan
 
 KEPT = 2
 """files: the one that is read, and the one before it, which becomes the next"""
-_NAME = re.compile(r"index-(\d+)\.duckdb")
 _BUILDING = "building-"
 """begins the name of a file that is not finished"""
 _CORRUPT = "Corrupt database file"
@@ -47,20 +44,6 @@ _PAUSE = 0.02
 """seconds between them"""
 _UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError, TypeError, AttributeError)
 """what reading something that is no index of this program raises"""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFile:
-    """A finished index."""
-
-    path: Path
-    version: int
-    """of the corpus"""
-
-    @property
-    def lease(self) -> Path:
-        """File that readers lock, shared, for as long as they read."""
-        return self.path.with_suffix(".lease")
 
 
 class IndexFolder:
@@ -75,7 +58,7 @@ class IndexFolder:
         self._language = settings.language
         # Who does not name a language reads an index of whichever it has.
         self._any_language = "language" not in settings.model_fields_set
-        self.path = _folder(layout, settings)
+        self.path = folder_of(layout, settings)
 
     def newest(self) -> IndexFile | None:
         """The index of the highest version."""
@@ -88,7 +71,7 @@ class IndexFolder:
     def _files(self) -> list[IndexFile]:
         """All finished ones, newest first."""
         names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
-        versions = [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+        versions = [int(match[1]) for name in names if (match := FILE_NAME.fullmatch(name))]
         return [self._file(version) for version in sorted(versions, reverse=True)]
 
     def _file(self, version: int) -> IndexFile:
@@ -108,7 +91,7 @@ class IndexFolder:
             return present
         with _translated(f"the search index in {self.path} cannot be written", self.path):
             make_folder(self.path)
-            with _locked(self.path / "refresh.lock"):
+            with locked(self.path / "refresh.lock"):
                 return self._usable(snapshot) or self._switch(snapshot)
 
     def _usable(self, snapshot: Snapshot) -> IndexFile | None:
@@ -125,7 +108,7 @@ class IndexFolder:
 
     def _opened(self, file: IndexFile, snapshot: Snapshot | None = None) -> OpenIndex | None:
         """Open a file; None if it is gone, is being replaced, or is no index that this program can use."""
-        opened = _open(file)
+        opened = open_file(file)
         if opened is None:
             return None
         try:
@@ -153,7 +136,7 @@ class IndexFolder:
     def _clear_unfinished(self) -> None:
         """Delete what was built and never finished; for who holds the lock."""
         for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp")):
-            _delete(left)
+            delete(left)
         for lease in self.path.glob("*.lease"):
             if not lease.with_suffix(".duckdb").exists():
                 lease.unlink(missing_ok=True)
@@ -162,7 +145,7 @@ class IndexFolder:
         language = self._present_language() or self._language
         brought = self._take_over(building) and self._advance(building, snapshot)
         if not brought:
-            _delete(building)
+            delete(building)
             with attached(building, read_only=False) as connection:
                 fill(connection, snapshot, language)
         made = self._file(snapshot.version)
@@ -173,7 +156,7 @@ class IndexFolder:
         # Whatever is further on was of no use, or this file would not have been built; nor was any that it is not from.
         useless = [file for file in others if file.version > made.version or not brought]
         for old in (*useless, *others[len(useless) + KEPT - 1 :]):
-            _delete(old.path)
+            delete(old.path)
             old.lease.unlink(missing_ok=True)
         return made
 
@@ -191,7 +174,7 @@ class IndexFolder:
         """Have a file to work on that holds an earlier version."""
         files = self._files()
         for spare in files[1:]:
-            with _leased(spare, fcntl.LOCK_EX) as free:
+            with leased(spare, fcntl.LOCK_EX) as free:
                 if free:
                     spare.path.replace(building)
                     spare.lease.unlink(missing_ok=True)
@@ -276,11 +259,11 @@ class IndexFolder:
         file = self._file(opened.version)
         with (
             _translated(f"the search index in {self.path} cannot be written", self.path),
-            _locked(self.path / "refresh.lock"),
+            locked(self.path / "refresh.lock"),
         ):
             # Somebody may have built it again meanwhile.
             if opened.is_of(file.lease):
-                _delete(file.path)
+                delete(file.path)
                 file.lease.unlink(missing_ok=True)
 
     def open(self, snapshot: Snapshot) -> OpenIndex:
@@ -300,20 +283,6 @@ class IndexFolder:
             # Opened at the next turn, unless others have switched twice by then.
             sleep(_PAUSE)
         raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
-
-
-def _open(file: IndexFile) -> OpenIndex | None:
-    """Open a finished index; None if it was taken away meanwhile or is no database that can be opened."""
-    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
-        lease = os.open(file.lease, os.O_RDONLY)
-        unfinished.callback(os.close, lease)
-        fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        # The lease may have been for a file of this name that was taken away before it was locked.
-        if os.fstat(lease).st_ino == file.lease.stat().st_ino:
-            opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
-            unfinished.pop_all()
-            return opened
-    return None
 
 
 def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
@@ -342,44 +311,6 @@ def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
     return not taken_back
 
 
-def _folder(layout: Layout, settings: SearchSettings) -> Path:
-    """Beside the corpus if that is a folder that can be written, else in a cache."""
-    mark = ids.place_hash(layout.root)
-    if settings.index_folder is not None:
-        return Path(settings.index_folder) / mark
-    if layout.is_local:
-        beside = Path(layout.index)
-        if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
-            return beside
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "parquetry" / mark
-
-
-@contextmanager
-def _locked(lock: Path) -> Iterator[None]:
-    """One process at a time brings an index up to date; the others wait and find it done."""
-    with lock.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _leased(file: IndexFile, how: int) -> Iterator[bool]:
-    """Whether a file's lease could be had, and have it."""
-    try:
-        stream = file.lease.open("rb")
-    except FileNotFoundError:
-        yield True
-        return
-    with stream:
-        try:
-            fcntl.flock(stream, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
 @contextmanager
 def _translated(what: str, place: Path) -> Iterator[None]:
     try:
@@ -399,12 +330,3 @@ def _translated(what: str, place: Path) -> Iterator[None]:
         if isinstance(cause, duckdb.Error) and _BUILDING in str(cause):
             raise IndexNotWritten(f"{what}: {first_line(cause)}") from cause
         raise
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    for each in (path, path.with_name(path.name + ".wal")):
-        with suppress(FileNotFoundError):
-            each.unlink()

@@ -107,6 +107,7 @@ def test_run_on_a_disk_that_fills_up_is_whole_and_says_so(prepared, disk, monkey
         newest = IndexFolder(workshop.lake.layout, workshop.settings.search).newest()
         assert newest is not None
         assert newest.version == 1
+        assert searched(workshop) in (BEFORE, AFTER)
     else:
         (line,) = told.err.splitlines()
         assert f"no space left on device: {disk}" in line or f"the disk of {disk}" in line

@@ -216,7 +216,7 @@ def test_index_is_built_anew_though_the_run_that_erased_did_not_come_so_far(loca
     with local.index():
         pass
     with monkeypatch.context() as patch, suppress(Dies):
-        patch.setattr(erasure, "_clear", dying(erasure._clear, iter(())))
+        patch.setattr(IndexFolder, "clear", dying(IndexFolder.clear, iter(())))
         forget(local.lake, local.settings)
     assert telling(Path(local.settings.index_folder), SECRET)
     forget(local.lake, local.settings)
