@@ -23,7 +23,7 @@ from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
 from storage.log_check import log_faults
 from storage.places import Entry, files_at, sha256_of
-from storage.shards import faulty_columns, is_whole
+from storage.shards import faulty_columns, is_whole, readable_values
 from storage.snapshot_views import connect_snapshot
 from storage.staging import commit_name
 
@@ -188,16 +188,21 @@ def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:
 
 
 def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:
+    """Names the documents of `documents`; those that lack something without another file are found by other checks."""
     if changed:
-        what = "files are not what was written, by their checksums"
         yield _finding(
             "changed-file",
-            what,
-            [
-                "/".join(file.split("/")[-2:]) + (f" (column {columns})" if columns else " (between its columns)")
-                for file, columns in sorted(changed.items())
-            ],
+            "files are not what was written, by their checksums",
+            [_where(file, columns) for file, columns in sorted(changed.items())],
         )
+
+
+def _where(file: str, columns: str) -> str:
+    table, name = file.split("/")[-2:]
+    told = f"column {columns}" if columns else "between its columns"
+    paths = sorted(readable_values(file, "path")) if table == "documents" else []
+    shown = ", ".join(paths[:_NAMED]) + (", ..." if len(paths) > _NAMED else "")
+    return f"{table}/{name} ({told}{f'; of {shown}' if shown else ''})"
 
 
 def _readable(snapshot: Snapshot, whole: frozenset[str]) -> Snapshot:

@@ -209,6 +209,22 @@ def faulty_columns(path: str) -> list[str]:
         return [name for name in names if not _is_readable(file, name)]
 
 
+def readable_values(path: str, column: str) -> list[str]:
+    """The values of a column of strings of a Parquet file that may be damaged; none if it is damaged there.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    with files_at(path).open(path) as stream:
+        try:
+            values: list[str] = pq.read_table(stream, columns=[column], page_checksum_verification=True)[
+                column
+            ].to_pylist()
+        except (*_UNREADABLE, KeyError):
+            return []
+    return values
+
+
 def _is_readable(file: pq.ParquetFile, column: str) -> bool:
     try:
         for _ in file.iter_batches(columns=[column]):

@@ -69,6 +69,24 @@ def test_column_of_the_flip_is_named(corpus):
     )
 
 
+def test_documents_of_the_flip_are_named(corpus):
+    (file,) = (corpus / "documents").glob("*.parquet")
+    group = pq.read_metadata(file).row_group(0)
+    columns = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
+    content = bytearray(file.read_bytes())
+    hashes = columns["content_hash"]
+    content[hashes.data_page_offset + hashes.total_compressed_size - 3] ^= 64
+    file.write_bytes(content)
+    assert found(corpus)["changed-file"].endswith(
+        f"documents/{file.name} (column content_hash; of cut.pdf, elm.md, oak.md, ...)"
+    )
+    # If the names themselves are damaged, none is told.
+    paths = columns["path"]
+    content[paths.data_page_offset + paths.total_compressed_size - 3] ^= 64
+    file.write_bytes(content)
+    assert found(corpus)["changed-file"].endswith(f"documents/{file.name} (column path, content_hash)")
+
+
 def test_quick_examination_reads_no_checksum(corpus, monkeypatch):
     monkeypatch.setattr("storage.doctor.sha256_of", None)
     assert examine(Lake(str(corpus)), quick=True).healthy
