@@ -1,4 +1,4 @@
-"""Numbers of things, as English has them."""
+"""Numbers of things, and of bytes, as people read them."""
 
 from __future__ import annotations
 
@@ -20,3 +20,13 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
     if thing.endswith("y") and thing[-2:-1] not in _VOWELS:
         return f"{number} {thing[:-1]}ies"
     return f"{number} {thing}s"
+
+
+def size_of(size: int) -> str:
+    """Bytes as people read them: `640 B`, `1.2 MB`."""
+    value = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from knowledge.errors import SettingsError
-from knowledge.plural import counted
+from knowledge.plural import counted, size_of
 from knowledge.schedule import next_run
 from knowledge.settings import Settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
@@ -223,8 +223,8 @@ def _print_sources(sources: Sequence[SourceStatus], *, several: bool) -> None:
 
 
 def _print_size(overview: Overview) -> None:
-    tables = ", ".join(f"{each.table} {_size(each.bytes)}" for each in overview.tables if each.files)
-    _echo(f"On disk: {_size(_total(overview))} ({tables or 'no files'}).")
+    tables = ", ".join(f"{each.table} {size_of(each.bytes)}" for each in overview.tables if each.files)
+    _echo(f"On disk: {size_of(_total(overview))} ({tables or 'no files'}).")
     gone = overview.chunks_stored - overview.chunks_visible
     if gone > 0:
         typer.echo(f"{counted(gone, 'chunk is', 'chunks are')} kept only for earlier versions.")
@@ -234,7 +234,7 @@ def _print_size(overview: Overview) -> None:
     else:
         behind = overview.version - index.version
         state = f"{counted(behind, 'version')} behind, the next search brings it up to date" if behind else "up to date"
-        typer.echo(f"Search index: {_size(index.bytes)}, {state}.")
+        typer.echo(f"Search index: {size_of(index.bytes)}, {state}.")
     typer.echo(f"Versions: {counted(overview.version, 'publish', 'publishes')}; `parquetry history` lists them.")
 
 
@@ -255,13 +255,3 @@ def _time(at: datetime) -> str:
 
 def _minute(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
-
-
-def _size(size: int) -> str:
-    """Bytes as people read them: `640 B`, `1.2 MB`."""
-    value = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

@@ -16,6 +16,7 @@ from knowledge.changes import Change
 from knowledge.errors import RefusedError
 from knowledge.estimate import CHARACTERS_PER_TOKEN, UTF8_PER_CHARACTER
 from knowledge.extract.media_types import keeps_its_size
+from knowledge.plural import size_of
 from knowledge.settings import Settings
 from storage.index import IndexFolder
 from storage.index_space import chunk_bytes, existing, index_bytes, index_bytes_at_least
@@ -60,15 +61,15 @@ class Space:
     @property
     def line(self) -> str:
         """What people are told."""
-        return f"about {megabytes(self.likely)} on the disk of {self.place}, {megabytes(self.free)} free"
+        return f"about {size_of(self.likely)} on the disk of {self.place}, {size_of(self.free)} free"
 
     @property
     def refusal(self) -> str | None:
         """Why a run does not begin; None if it may fit."""
         if self.free < self.at_least:
             return (
-                f"the disk of {self.place} has {megabytes(self.free)} free, and this refresh takes about "
-                f"{megabytes(self.likely)}, at least {megabytes(self.at_least)}; free some, nothing was done"
+                f"the disk of {self.place} has {size_of(self.free)} free, and this refresh takes about "
+                f"{size_of(self.likely)}, at least {size_of(self.at_least)}; free some, nothing was done"
             )
         if self.files_free is not None and self.files_free < LEAST_FILES:
             return (
@@ -76,11 +77,6 @@ class Space:
                 f"least {LEAST_FILES}; delete some, nothing was done"
             )
         return None
-
-
-def megabytes(count: int) -> str:
-    """Bytes as people read them."""
-    return f"{count / 1e6:,.1f} MB" if count < 100e6 else f"{count / 1e9:,.1f} GB"
 
 
 def space_of(
