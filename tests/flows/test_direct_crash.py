@@ -134,6 +134,7 @@ def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, undistu
 
 
 def comparable(seen: dict[str, Any]) -> dict[str, Any]:
-    """A state without the place that it was copied to."""
+    """A state without the place that it was copied to, and without the inodes there."""
     chunks = [(chunk[0], *chunk[2:]) for chunk in seen["chunks"]]
-    return {**seen, "chunks": chunks}
+    documents = {path: (*told, etag.split("-")[:2]) for path, (*told, etag) in seen["documents"].items()}
+    return {**seen, "chunks": chunks, "documents": documents}

@@ -215,7 +215,7 @@ def test_reader_that_has_seen_enough_is_no_error(desk):
 
 
 def test_interrupted_command_says_that_nothing_was_published(desk, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Lake, "snapshot", interrupted)

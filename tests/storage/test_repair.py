@@ -69,9 +69,7 @@ EVERY = ("",)
 SOME = ("documents", "chunks", "search index")
 
 
-@pytest.mark.parametrize(
-    ("how", "where"), [("deleted", EVERY), ("flipped", EVERY), ("emptied", SOME), ("halved", SOME)]
-)
+@pytest.mark.parametrize(("how", "where"), [("deleted", EVERY), ("flipped", SOME), ("emptied", SOME), ("halved", SOME)])
 def test_every_kind_of_file_is_named_and_mended(made, corpus, capsys, how, where):
     workshop, held, found, pristine = made
     files = {kind_of(file, corpus): file for file in files_of(corpus)}
