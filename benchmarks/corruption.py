@@ -13,6 +13,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +29,48 @@ PACKAGES = ("parquetry", "deltalake", "duckdb", "pyarrow")
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
-    sys.path.insert(0, str(ROOT / "tests"))
-    logging.disable(logging.CRITICAL)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="corruption-benchmark-") as scratch:
-        trial = _Trial(Path(scratch))
-        for index in (True, False):
-            for file in trial.files:
-                trial.damage(file, index=index)
+    with ProcessPoolExecutor(2) as processes:
+        trials = list(processes.map(_damage_all, (True, False)))
+    outcomes = {key: counts for trial in trials for key, counts in trial.outcomes.items()}
+    wrong = [line for trial in trials for line in trial.wrong]
     result = {
         "conditions": conditions(PACKAGES),
         "seconds": round(time.monotonic() - started, 1),
         "classes": [
             {"damaged": kind, "how": how, "index": index, **{key: counts[key] for key in sorted(counts)}}
-            for (index, kind, how), counts in sorted(trial.outcomes.items(), key=str)
+            for (index, kind, how), counts in sorted(outcomes.items(), key=str)
         ],
-        "totals": dict(sum(trial.outcomes.values(), Counter())),
-        "lost": trial.lost,
-        "wrong": trial.wrong,
+        "totals": dict(sum(outcomes.values(), Counter())),
+        "lost": {"with an index": trials[0].lost, "without": trials[1].lost},
+        "wrong": wrong,
     }
-    print(f"{result['totals']}, wrong: {trial.wrong}\nwritten to {write_result('corruption', result, options.results)}")
+    print(f"{result['totals']}, wrong: {wrong}\nwritten to {write_result('corruption', result, options.results)}")
     return result
 
 
+@dataclass
+class _Outcome:
+    """What became of a corpus after each damage."""
+
+    outcomes: dict[tuple[bool, str, str], Counter[str]] = field(default_factory=dict)
+    lost: dict[str, dict[str, int]] = field(default_factory=dict)
+    """what is damaged -> table -> most rows that nothing could give back"""
+    wrong: list[str] = field(default_factory=list)
+
+
+def _damage_all(index: bool) -> _Outcome:
+    sys.path.insert(0, str(ROOT / "tests"))
+    logging.disable(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="corruption-benchmark-") as scratch:
+        trial = _Trial(Path(scratch))
+        for file in trial.files:
+            trial.damage(file, index=index)
+    return trial.outcome
+
+
 class _Trial:
-    """A corpus, and what became of it after each damage."""
+    """A corpus that is damaged again and again."""
 
     def __init__(self, scratch: Path) -> None:
         from tests import corruption
@@ -63,10 +82,7 @@ class _Trial:
         self._answers = corruption.answers(self._workshop.settings)
         self._pristine = Path(shutil.copytree(self._corpus, scratch / "pristine"))
         self.files = [file.relative_to(self._pristine) for file in corruption.files_of(self._pristine)]
-        self.outcomes: dict[tuple[bool, str, str], Counter[str]] = {}
-        self.lost: dict[str, dict[str, int]] = {}
-        """what is damaged -> table -> most rows that nothing could give back"""
-        self.wrong: list[str] = []
+        self.outcome = _Outcome()
 
     def damage(self, file: Path, *, index: bool) -> None:
         """Damage a file in each way, look, search, and mend."""
@@ -81,9 +97,9 @@ class _Trial:
                     shutil.rmtree(self._corpus / "index")
                 list(self._tools.damages(self._corpus / file))[number][1]()
                 what = step(file)
-                self.outcomes.setdefault((index, kind, how), Counter())[what] += 1
+                self.outcome.outcomes.setdefault((index, kind, how), Counter())[what] += 1
                 if what.startswith("WRONG"):
-                    self.wrong.append(f"{file} {how}, index {index}: {what}")
+                    self.outcome.wrong.append(f"{file} {how}, index {index}: {what}")
 
     def _named(self, file: Path) -> str:
         try:
@@ -111,7 +127,7 @@ class _Trial:
         lost = {table: len(rows - after[table]) for table, rows in self._held.items() if rows - after[table]}
         for table, count in lost.items():
             kind = self._tools.kind_of(self._pristine / file, self._pristine)
-            self.lost.setdefault(kind, {})[table] = max(count, self.lost.get(kind, {}).get(table, 0))
+            self.outcome.lost.setdefault(kind, {})[table] = max(count, self.outcome.lost.get(kind, {}).get(table, 0))
         if not checkup.healthy:
             return f"WRONG: still damaged: {[finding.detail for finding in checkup.findings]}"
         if not lost:
