@@ -31,11 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     started = time.monotonic()
     with ProcessPoolExecutor(2) as processes:
-        trials = list(processes.map(_damage_all, (True, False)))
+        trials = list(processes.map(_damage_all, (True, False), (options.flips, options.flips)))
     outcomes = {key: counts for trial in trials for key, counts in trial.outcomes.items()}
     wrong = [line for trial in trials for line in trial.wrong]
     result = {
         "conditions": conditions(PACKAGES),
+        "flips": options.flips,
         "seconds": round(time.monotonic() - started, 1),
         "classes": [
             {"damaged": kind, "how": how, "index": index, **{key: counts[key] for key in sorted(counts)}}
@@ -59,11 +60,11 @@ class _Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def _damage_all(index: bool) -> _Outcome:
+def _damage_all(index: bool, flips: int) -> _Outcome:
     sys.path.insert(0, str(ROOT / "tests"))
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="corruption-benchmark-") as scratch:
-        trial = _Trial(Path(scratch))
+        trial = _Trial(Path(scratch), flips)
         for file in trial.files:
             trial.damage(file, index=index)
     return trial.outcome
@@ -72,9 +73,10 @@ def _damage_all(index: bool) -> _Outcome:
 class _Trial:
     """A corpus that is damaged again and again."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, flips: int) -> None:
         from tests import corruption
 
+        corruption.FLIPS = flips
         self._tools = corruption
         self._workshop = corruption.make_corpus(scratch)
         self._corpus = scratch / "corpus"
@@ -90,16 +92,18 @@ class _Trial:
         if kind == "search index" and not index:
             return
         for number, (how, _) in enumerate(self._tools.damages(self._pristine / file)):
-            for step in (self._named, self._searched, self._mended):
+            for steps in ((self._searched,), (self._named, self._mended)):
                 shutil.rmtree(self._corpus)
                 shutil.copytree(self._pristine, self._corpus)
                 if not index:
                     shutil.rmtree(self._corpus / "index")
                 list(self._tools.damages(self._corpus / file))[number][1]()
-                what = step(file)
-                self.outcome.outcomes.setdefault((index, kind, how), Counter())[what] += 1
-                if what.startswith("WRONG"):
-                    self.outcome.wrong.append(f"{file} {how}, index {index}: {what}")
+                for step in steps:
+                    what = step(file)
+                    told = what.partition(":")[0]
+                    self.outcome.outcomes.setdefault((index, kind, how), Counter())[told] += 1
+                    if told == "WRONG":
+                        self.outcome.wrong.append(f"{file} {how}, index {index}: {what}")
 
     def _named(self, file: Path) -> str:
         try:
@@ -137,6 +141,7 @@ class _Trial:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.corruption", description=__doc__)
+    parser.add_argument("--flips", type=int, default=3, help="places of each file that are flipped")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args(arguments)
 
