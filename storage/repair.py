@@ -276,7 +276,7 @@ class _Mender:
         )
         rows = [made.row(values) for values in back]
         known = [self._layout.shard("documents", name) for name in sorted(salvage.files["documents"])]
-        older = [file for file in known if is_whole(file)]
+        older = [file for file in known if file not in self._bad and is_whole(file)]
         ghosts = each_row(
             connection,
             f"""SELECT p.* FROM published AS p SEMI JOIN ({scan("documents", older)}) AS o

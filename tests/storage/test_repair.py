@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from knowledge.errors import ParquetryError
@@ -125,6 +126,19 @@ def test_removed_document_stays_removed_when_its_tombstone_is_lost(made, corpus,
         if file not in Lake(str(corpus)).snapshot(1).files["documents"]
     ]
     Path(shard).write_bytes(b"")
+    assert fixed(corpus, capsys)["healthy"]
+    assert state(corpus)["documents"] == held["documents"]
+
+
+def test_shard_that_has_a_footer_and_cannot_be_read_is_read_by_no_step(made, corpus, capsys):
+    _, held, _, _ = made
+    shard = min((corpus / "documents").glob("*.parquet"))
+    group = pq.read_metadata(shard).row_group(0)
+    content = bytearray(shard.read_bytes())
+    for column in range(group.num_columns):
+        # The header of its page.
+        content[group.column(column).data_page_offset + 1] ^= 0xFF
+    shard.write_bytes(content)
     assert fixed(corpus, capsys)["healthy"]
     assert state(corpus)["documents"] == held["documents"]
 
