@@ -148,18 +148,6 @@ def files_of(table: DeltaTable) -> tuple[str, ...]:
     return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
 
 
-def recorded_hashes(layout: Layout, table: Table) -> dict[str, str]:
-    """The SHA-256 of the shards that ever joined a table, by name; those of earlier programs have none.
-
-    Raises:
-        DamagedCorpus, DeltaError, OSError: as `open_table`.
-    """
-    found: dict[str, str] = {}
-    for entry in open_table(layout, table).history():
-        found |= json.loads(entry.get(SHARDS) or "{}")
-    return found
-
-
 def is_conflict(error: Exception) -> bool:
     """Whether somebody else committed under the same application transaction."""
     return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()

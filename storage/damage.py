@@ -6,23 +6,20 @@ told which file to put back. Nothing is looked at while all is well and nothing 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from posixpath import basename
-from urllib.parse import unquote
 
 import duckdb
 
 from knowledge.errors import DamagedCorpus, FilesGaveWay
-from storage.commits import SHARDS
+from storage.checksums import recorded_hashes
 from storage.database import FAILURES, QueryError
 from storage.given_way import why_missing
 from storage.lake import Snapshot
 from storage.layout import TABLES, Layout, Table
 from storage.places import sha256_of
-from storage.seals import fault
 from storage.shards import faulty_columns, is_whole
 from storage.staging import COMMIT, commit_name, number_of
 
@@ -126,7 +123,7 @@ def faults_in(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[tu
     Raises:
         StorageError: the object store could not be asked.
     """
-    wanted = _hashes(layout, table, {basename(file) for file in files})
+    wanted = recorded_hashes(layout, table, {basename(file) for file in files}) if layout.is_local else {}
     for file in files:
         wrong = _fault(layout, file, wanted.get(basename(file)))
         if wrong is not None:
@@ -143,27 +140,3 @@ def _fault(layout: Layout, file: str, wanted: str | None) -> str | None:
     if not layout.is_local or sha256_of(file) == wanted:
         return None
     return "is not what was written: its checksum differs" if is_whole(file) else "is cut short or damaged"
-
-
-def _hashes(layout: Layout, table: Table, names: Collection[str]) -> dict[str, str]:
-    """The SHA-256 of shards by name; none of those of earlier programs.
-
-    The newest commits are read first, and no more of them than it takes: what was published since the last index was
-    built stands in the last few.
-    """
-    log = Path(layout.log(table))
-    if not layout.is_local or not log.is_dir():
-        return {}
-    left, found = set(names), dict[str, str]()
-    for name in sorted((entry.name for entry in log.iterdir() if COMMIT.fullmatch(entry.name)), reverse=True):
-        if not left:
-            break
-        content = (log / name).read_bytes()
-        if fault(content) is not None:
-            # Below a checkpoint, or the table could not have been opened.
-            continue
-        for line in content.splitlines():
-            action = json.loads(line)
-            found |= json.loads(action.get("commitInfo", {}).get(SHARDS) or "{}")
-            left.discard(unquote(action.get("add", {}).get("path", "")))
-    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from posixpath import basename
 from typing import Literal
@@ -11,26 +10,25 @@ from typing import Literal
 from knowledge import ids
 from knowledge.errors import StorageError
 from knowledge.settings import SearchSettings
-from storage.commits import open_table, recorded_hashes
+from storage.commits import open_table
 from storage.conditional import weakness
 from storage.connect import rolled_back
 from storage.database import Connection, tuples
 from storage.entry_checks import ENTRY_CHECKS
+from storage.file_faults import changed_files, whole_files
 from storage.index import IndexFolder
 from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
 from storage.log_check import log_faults
-from storage.places import Entry, files_at, sha256_of
-from storage.shards import faulty_columns, is_whole, readable_values
+from storage.places import Entry, files_at
+from storage.shards import readable_values
 from storage.snapshot_views import connect_snapshot
 from storage.staging import commit_name
 
 SAMPLE_DOCUMENTS = 2000
 """documents whose spans are checked, unless all are asked for"""
-_READERS = 8
-"""files of an object store that are looked into at a time"""
 _NAMED = 3
 """examples that a finding names"""
 
@@ -78,14 +76,12 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
     """
     snapshot = lake.snapshot()
     present = {table: files_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
-    whole = _whole(snapshot)
+    whole = whole_files(snapshot)
     findings = list(_files(snapshot, present, whole))
     if not quick:
-        damaged = _damaged_commits(snapshot.layout)
-        findings.extend(damaged)
+        findings.extend(_damaged_commits(snapshot.layout))
         findings.extend(_missing_commits(snapshot, present, settings or SearchSettings()))
-        # Checksums stand in the commits.
-        changed = {} if damaged else _changed(snapshot, whole)
+        changed = changed_files(snapshot, whole)
         whole -= changed.keys()
         findings.extend(_rotten(changed))
     with connect_snapshot(_readable(snapshot, whole)) as connection:
@@ -111,13 +107,6 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
 
 Present = Mapping[Table, Sequence[Entry]]
 """table -> what its folder holds"""
-
-
-def _whole(snapshot: Snapshot) -> frozenset[str]:
-    """The files of a snapshot that are there and complete."""
-    files = [file for table in TABLES for file in snapshot.files[table]]
-    with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
-        return frozenset(file for file, whole in zip(files, readers.map(is_whole, files), strict=True) if whole)
 
 
 def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Iterator[Finding]:
@@ -153,38 +142,6 @@ def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSetti
             missing = f"{table}/_delta_log/{commit_name(open_table(snapshot.layout, table).version() + 1)}"
             what = f"{missing} is missing, or a later one: the search index has seen shards that no commit names"
             yield _finding("missing-commit", what, lost)
-
-
-def unusable_files(snapshot: Snapshot) -> frozenset[str]:
-    """The files of a snapshot that are missing, cut short, or not what was written.
-
-    Raises:
-        StorageError: the object store could not be asked.
-    """
-    whole = _whole(snapshot)
-    return frozenset(file for table in TABLES for file in snapshot.files[table] if file not in whole) | frozenset(
-        _changed(snapshot, whole)
-    )
-
-
-def _changed(snapshot: Snapshot, whole: frozenset[str]) -> dict[str, str]:
-    """The files of a snapshot that are not what was written -> where, as far as that can be told."""
-    wanted = {
-        snapshot.layout.shard(table, name): digest
-        for table in TABLES
-        if snapshot.files[table]
-        for name, digest in recorded_hashes(snapshot.layout, table).items()
-    }
-    known = sorted(whole & wanted.keys())
-    with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
-        found = dict(zip(known, readers.map(sha256_of, known), strict=True))
-    changed = [file for file in known if found[file] != wanted[file]]
-    # Files of earlier programs have no checksum, but may not be readable.
-    unsigned = {file: faulty_columns(file) for file in sorted(whole - wanted.keys())}
-    faulty = {file: faulty_columns(file) for file in changed} | {
-        file: names for file, names in unsigned.items() if names
-    }
-    return {file: ", ".join(columns) for file, columns in faulty.items()}
 
 
 def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import sleep
 
@@ -128,10 +128,9 @@ class IndexFolder:
         self._clear_unfinished()
         try:
             return self._build(snapshot, self.path / f"{_BUILDING}{os.getpid()}.duckdb")
-        except BaseException:
+        finally:
             # On a disk that is full it would take the space of whatever comes next.
             self._clear_unfinished()
-            raise
 
     def _clear_unfinished(self) -> None:
         """Delete what was built and never finished; for who holds the lock."""
@@ -234,12 +233,11 @@ class IndexFolder:
             opened = self._opened(file) if file.version < snapshot.version else None
             if opened is None:
                 continue
-            try:
+            with ExitStack() as unfit, suppress(duckdb.Error):
+                unfit.callback(opened.close)
                 if _is_only_outgrown(opened.connection, snapshot):
+                    unfit.pop_all()
                     return opened
-            except duckdb.Error:
-                pass
-            opened.close()
         return None
 
     def path_of(self, opened: OpenIndex) -> Path:

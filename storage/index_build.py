@@ -318,7 +318,7 @@ def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> N
     if missing:
         raise DamagedCorpus(
             f"the corpus is damaged: {next_commit(snapshot.layout, 'chunks')} is missing, or an earlier copy of chunks "
-            f"was put back: {counted(missing, 'document')} lack chunks"
+            f"was put back: chunks of {counted(missing, 'document')} are not there"
         )
 
 

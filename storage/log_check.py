@@ -7,13 +7,17 @@ on, each once by each program.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from knowledge.errors import DamagedCorpus
 from storage.layout import Layout, Table
 from storage.seals import fault
-from storage.staging import CHECKPOINT, COMMIT, checksum_name, commit_name, needed, number_of
+from storage.staging import CHECKPOINT, COMMIT, COPY, checksum_name, commit_name, copy_name, needed, number_of
+
+MISSING = "is missing, and a later commit or a copy of it is there"
 
 
 def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
@@ -37,13 +41,9 @@ def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
         wrong = _checkpoint_fault(log, name, names) if CHECKPOINT.fullmatch(name) else _seen(log / name)
         if wrong is not None:
             raise DamagedCorpus(f"the corpus is damaged: {log / name} {wrong}")
-    numbers = {number_of(name) for name in read if COMMIT.fullmatch(name)}
     begin = next((number_of(name) + 1 for name in read if CHECKPOINT.fullmatch(name)), 0)
-    for number in range(begin, max(numbers, default=begin)):
-        if number not in numbers:
-            raise DamagedCorpus(
-                f"the corpus is damaged: {log / commit_name(number)} is missing, and later commits are there"
-            )
+    for name in _missing(log, names, begin):
+        raise DamagedCorpus(f"the corpus is damaged: {log / name} {MISSING}")
 
 
 def log_faults(layout: Layout, table: Table) -> dict[str, str]:
@@ -59,10 +59,28 @@ def log_faults(layout: Layout, table: Table) -> dict[str, str]:
     looks = {name: _seen(log / name) for name in names if COMMIT.fullmatch(name)}
     looks |= {name: _checkpoint_fault(log, name, names) for name in names if CHECKPOINT.fullmatch(name)}
     found = {name: wrong for name, wrong in looks.items() if wrong is not None}
-    commits = [number_of(name) for name in names if COMMIT.fullmatch(name)]
     whole = [number_of(name) for name in names if CHECKPOINT.fullmatch(name) and name not in found]
-    wanted = range(max(whole, default=-1) + 1, max(commits, default=-1))
-    return found | {commit_name(number): "is missing" for number in wanted if commit_name(number) not in looks}
+    return found | dict.fromkeys(_missing(log, names, max(whole, default=-1) + 1), MISSING)
+
+
+def whole_copy(log: Path, name: str) -> bytes | None:
+    """The second copy of a commit, if there is one and it is what was written."""
+    with suppress(FileNotFoundError):
+        content = (log / copy_name(name)).read_bytes()
+        return content if fault(content) is None else None
+    return None
+
+
+def _missing(log: Path, names: Sequence[str], begin: int) -> Iterator[str]:
+    """The commits from one on that are not there, though later ones are, or the copy of the newest."""
+    commits = {number_of(name) for name in names if COMMIT.fullmatch(name)}
+    newest = max(commits, default=-1)
+    copies = [number_of(name) for name in names if COPY.fullmatch(name)]
+    ahead = [number for number in copies if number > newest and whole_copy(log, commit_name(number))]
+    for number in range(begin, max([newest, *ahead]) + 1):
+        # It may have come while the names were listed.
+        if number not in commits and not (log / commit_name(number)).exists():
+            yield commit_name(number)
 
 
 def _checkpoint_fault(log: Path, name: str, names: list[str]) -> str | None:

@@ -16,6 +16,7 @@ from posixpath import basename
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from knowledge import ids
 from knowledge.model import Part
 from knowledge.plural import counted
 from knowledge.rows import Stamp, removed_row
@@ -25,9 +26,9 @@ from knowledge.settings import SearchSettings
 from storage import schema
 from storage.commits import open_table
 from storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
-from storage.doctor import unusable_files
 from storage.entries import last_rows
 from storage.entry_checks import OTHERWISE
+from storage.file_faults import unusable_files
 from storage.index import IndexFolder
 from storage.index_check import disagreements
 from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
@@ -55,6 +56,12 @@ _OWN: Mapping[Table, str] = {
     "searches": "records of searches, which only a backup has",
 }
 """table -> what is lost with a shard of it"""
+_INDEXED: Mapping[Table, str] = {
+    "documents": "what was published with {}: `parquetry refresh` brings back what its sources hold",
+    "runs": "records of runs, which only a backup has ({})",
+    "failures": "records of what failed, which only a backup has ({})",
+}
+"""table -> what is lost with shards that no index knows"""
 _HAS_TEXT = f"revision <> 0 AND ({IS_DOCUMENT} OR {IS_ENTRY})"
 _LACKING: Mapping[Table, str] = {
     "chunks": f"""SELECT revision FROM published
@@ -208,9 +215,8 @@ class _Mender:
         names = ", ".join(basename(file) for file in gone)
         if gone and table in _OWN:
             return f"{_OWN[table]} ({names})"
-        if table != "documents" or all(basename(file) in known for file in gone):
-            return ""
-        return f"what was published with {names}: `parquetry refresh` brings back what its sources hold"
+        unknown = any(basename(file) not in known for file in gone)
+        return _INDEXED[table].format(names) if unknown and table in _INDEXED else ""
 
     @contextmanager
     def _connected(self, snapshot: Snapshot) -> Iterator[Connection]:
@@ -237,7 +243,7 @@ class _Mender:
             found = f"SELECT DISTINCT revision FROM read_parquet({sql_list([path])}) SEMI JOIN lacking USING (revision)"
             if not (revisions := tuples(connection, found)):
                 continue
-            connection.execute("DELETE FROM lacking WHERE revision IN (SELECT unnest($1))", [[r for (r,) in revisions]])
+            _take(connection, [revision for (revision,) in revisions])
             with files_at(path).open(path) as stream:
                 yield Shard(table, entry.name, entry.size, pq.read_metadata(stream).num_rows, sha256_of(path))
 
@@ -249,6 +255,7 @@ class _Mender:
         elif table == "chunks":
             if self._salvage:
                 yield from self._chunks(connection)
+            yield self._chunks_of_entries(connection)
         elif table == "texts":
             yield self._texts_of_entries(connection)
         elif not gone:
@@ -303,8 +310,21 @@ class _Mender:
                 FROM parts.chunks AS c SEMI JOIN lacking USING (revision) SEMI JOIN parts.documents USING (doc)
                 SEMI JOIN (SELECT revision FROM published WHERE {kind}) USING (revision)
                 ORDER BY c.revision, c.chunk_index"""
-            )
-            yield self._rows("chunks", found.to_arrow_table(), "the search index", entries=entries)
+            ).to_arrow_table()
+            _take(connection, found["revision"].unique().to_pylist())
+            yield self._rows("chunks", found, "the search index", entries=entries)
+
+    def _chunks_of_entries(self, connection: Connection) -> _Rows:
+        """An entry is its own only chunk."""
+        found = connection.sql(
+            f"""SELECT t.revision, 0 AS chunk_index, 0 AS start, length(t.text) AS "end", 'document' AS kind,
+                NULL AS page, []::VARCHAR[] AS headings, t.text, p.tokens, t.embedder, t.vector
+            FROM held_texts AS t SEMI JOIN lacking USING (revision)
+            JOIN (SELECT revision, tokens FROM published WHERE {IS_ENTRY}) AS p USING (revision) ORDER BY ALL"""
+        ).to_arrow_table()
+        hashes = [ids.text_hash(text) for text in found["text"].to_pylist()]
+        rows = found.append_column("text_hash", pa.array(hashes, pa.string())).select(schema.CHUNKS.names)
+        return self._rows("chunks", rows, "their texts", entries=True)
 
     def _texts_of_entries(self, connection: Connection) -> _Rows:
         """An entry is its own only chunk."""
@@ -333,6 +353,11 @@ class _Mender:
         return self._rows("entries", found.to_arrow_table(), "their chunks")
 
 
+def _take(connection: Connection, revisions: Sequence[int]) -> None:
+    """Have revisions lack nothing any more."""
+    connection.execute("DELETE FROM lacking WHERE revision IN (SELECT unnest($1::BIGINT[]))", [revisions])
+
+
 def _told(table: Table, gone: Sequence[str], joining: Sequence[Shard], made: Sequence[_Rows]) -> str:
     parts = []
     if gone:
@@ -340,7 +365,7 @@ def _told(table: Table, gone: Sequence[str], joining: Sequence[Shard], made: Seq
         parts.append(f"drop {counted(len(gone), 'shard')} of {table} that cannot be used ({names})")
     if joining:
         parts.append(f"take in {counted(len(joining), 'shard')} of {table} that no commit names")
-    if made:
-        count = sum(each.rows.num_rows for each in made)
-        parts.append(f"take back {counted(count, 'row')} of {table} from {made[0].source}")
+    for source in dict.fromkeys(each.source for each in made):
+        count = sum(each.rows.num_rows for each in made if each.source == source)
+        parts.append(f"take back {counted(count, 'row')} of {table} from {source}")
     return "; ".join(parts)

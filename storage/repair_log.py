@@ -21,7 +21,7 @@ from knowledge.plural import counted
 from storage.commits import SHARDS
 from storage.durable import replace
 from storage.layout import TABLES, Layout, Table
-from storage.log_check import log_faults
+from storage.log_check import log_faults, whole_copy
 from storage.places import sha256_of
 from storage.salvage import Salvage
 from storage.seals import sealed
@@ -100,6 +100,7 @@ def log_steps(layout: Layout, salvage: Salvage | None) -> Iterator[Step]:
     """
     recorded = _recorded_versions(layout)
     for table in TABLES:
+        yield from _copied_steps(layout, table)
         log = _Log(layout, table, log_faults(layout, table))
         for name in sorted(log.bad.keys() - {commit_name(number) for number in log.lost}):
             yield Step(f"drop {table}/_delta_log/{name}, which {log.bad[name]}", partial(_drop_checkpoint, log, name))
@@ -108,6 +109,15 @@ def log_steps(layout: Layout, salvage: Salvage | None) -> Iterator[Step]:
             yield from _documents_steps(log, salvage, known, recorded)
         else:
             yield from _steps(log, known)
+
+
+def _copied_steps(layout: Layout, table: Table) -> Iterator[Step]:
+    """Puts back what there is a second copy of."""
+    log = Path(layout.log(table))
+    for name, wrong in sorted(log_faults(layout, table).items()):
+        if COMMIT.fullmatch(name) and (content := whole_copy(log, name)):
+            what = f"put {table}/_delta_log/{name} back from its copy"
+            yield Step(f"{what}, because it {wrong}", partial(_put, layout, table, name, content))
 
 
 def _steps(log: _Log, known: frozenset[str]) -> Iterator[Step]:
@@ -213,13 +223,17 @@ def _recorded_versions(layout: Layout) -> dict[int, str]:
 
 
 def _write(log: _Log, number: int, names: Sequence[str]) -> None:
-    folder = Path(log.layout.log(log.table))
-    written = Path(log.layout.root) / f"{log.table}-{commit_name(number)}.unfinished"
     content = _first(log.table) if number == 0 else b""
     if not content or names:
         content += _joined(log, names, opening=not content)
-    written.write_bytes(sealed(content))
-    replace(written, folder / commit_name(number))
+    _put(log.layout, log.table, commit_name(number), sealed(content))
+
+
+def _put(layout: Layout, table: Table, name: str, content: bytes) -> None:
+    """Put a commit into a log, in the place of a damaged one if there is one."""
+    written = Path(layout.root) / f"{table}-{name}.unfinished"
+    written.write_bytes(content)
+    replace(written, Path(layout.log(table)) / name)
 
 
 def _first(table: Table) -> bytes:

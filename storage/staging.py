@@ -4,6 +4,8 @@ delta-rs writes a commit and gives it its name without syncing either: after a p
 file, which it reads as a version without changes. So it commits to a copy of the log, made of hard links, in a folder
 that no reader looks into. What it wrote there is sealed with a checksum, synced, and linked to its name in the log,
 which fails if somebody else was first.
+
+The newest commit is kept twice, because nothing else would tell that it is missing.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ ABANDONED_SECONDS = 3600
 _log = logging.getLogger("parquetry")
 _LOG = "_delta_log"
 COMMIT = re.compile(r"(\d{20})\.json")
+COPY = re.compile(r"(\d{20})\.json\.copy")
+"""a second one of the newest commit"""
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
@@ -57,43 +61,69 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
     """
     log = Path(layout.log(table))
     with naming(log):
-        made = _link(layout, table, write, version)
-    if made is None:
-        return -1
-    try:
-        sync(log)
-    except OSError as error:
-        raise StorageError(f"{made} is written, and the disk does not confirm it: {error.strerror or error}") from error
-    version = int(made.stem)
-    if version and version % CHECKPOINT_EVERY == 0:
+        make_folder(log)
+        # The shards that the commit names have theirs by now.
+        sync(layout.table(table))
+        made = None
+        while made is None:
+            with _copied(layout, table, version) as copy:
+                ready = _written(copy, write)
+                if ready is None:
+                    return -1
+                try:
+                    os.link(ready, log / ready.name)
+                except FileExistsError:
+                    continue
+                made = number_of(ready.name)
+                _confirm(log / ready.name)
+                _keep_copy(ready, log)
+    if made and made % CHECKPOINT_EVERY == 0:
         try:
             make_checkpoint(layout, table)
         except (DeltaError, OSError) as error:
             # The commit is made; without a checkpoint the table is only slower to open.
             _log.warning("no checkpoint of %s: %s", layout.table(table), first_line(error))
-    return version
+    return made
 
 
-def _link(layout: Layout, table: Table, write: Callable[[str], object], version: int | None) -> Path | None:
-    """Have a commit written and give it its name; None if none was made."""
-    log = Path(layout.log(table))
-    make_folder(log)
-    # The shards that the commit names have theirs by now.
-    sync(layout.table(table))
-    while True:
-        with _copied(layout, table, version) as copy:
-            known = set(_names(copy / _LOG))
-            write(str(copy))
-            new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
-            if not new:
-                return None
-            (name,) = new
-            ready = copy / name
-            ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
-            sync(ready)
-            with suppress(FileExistsError):
-                os.link(ready, log / name)
-                return log / name
+def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
+    """Have a commit written to a copy of a table: a file with its name that is on disk; None if none was made."""
+    known = set(_names(copy / _LOG))
+    write(str(copy))
+    new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
+    if not new:
+        return None
+    (name,) = new
+    ready = copy / name
+    ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
+    sync(ready)
+    return ready
+
+
+def _confirm(commit: Path) -> None:
+    """Have the name of a commit on disk."""
+    try:
+        sync(commit.parent)
+    except OSError as error:
+        what = f"{commit} is written, and the disk does not confirm it: {error.strerror or error}"
+        raise StorageError(what) from error
+
+
+def _keep_copy(commit: Path, log: Path) -> None:
+    """Keep a commit twice that is on disk, and the ones before it once.
+
+    A copy that is lost by a power cut, or cut short, tells nothing and does no harm; so nobody waits for the disk.
+    """
+    copy = commit.with_name(copy_name(commit.name))
+    try:
+        shutil.copyfile(commit, copy)
+        copy.replace(log / copy.name)
+        for name in _names(log):
+            if COPY.fullmatch(name) and name < copy.name:
+                (log / name).unlink(missing_ok=True)
+    except OSError as error:
+        # The commit is made.
+        _log.warning("no second copy of %s: %s", log / commit.name, error.strerror or error)
 
 
 def make_checkpoint(layout: Layout, table: Table) -> None:
@@ -117,6 +147,11 @@ def make_checkpoint(layout: Layout, table: Table) -> None:
 def commit_name(version: int) -> str:
     """Name of the file of a commit."""
     return f"{version:020}.json"
+
+
+def copy_name(commit: str) -> str:
+    """Name of the second copy of a commit."""
+    return f"{commit}.copy"
 
 
 def checksum_name(checkpoint: str) -> str:

@@ -103,4 +103,6 @@ def kind_of(file: Path, corpus: Path) -> str:
     table, *inner = file.relative_to(corpus).parts
     if table == "index":
         return "search index"
+    if file.suffix == ".copy":
+        return f"{table}: copy of a commit"
     return f"{table}: {'commit' if len(inner) == 2 else 'shard'}"

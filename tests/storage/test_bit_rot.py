@@ -88,5 +88,5 @@ def test_documents_of_the_flip_are_named(corpus):
 
 
 def test_quick_examination_reads_no_checksum(corpus, monkeypatch):
-    monkeypatch.setattr("storage.doctor.sha256_of", None)
+    monkeypatch.setattr("storage.file_faults.sha256_of", None)
     assert examine(Lake(str(corpus)), quick=True).healthy

@@ -17,7 +17,7 @@ from storage.doctor import examine
 from storage.lake import Lake
 from storage.seals import fault, sealed
 from storage.shards import Shard
-from storage.staging import CHECKPOINT_EVERY, commit_name
+from storage.staging import CHECKPOINT_EVERY, commit_name, copy_name
 
 TREES = {"oak.md": "The oak is dried.", "elm.md": "The elm is sawn.", "ash.md": "Ash bends."}
 
@@ -92,6 +92,27 @@ def test_commit_that_is_gone_below_a_later_one_is_named(corpus):
         each.write_bytes(content)
 
 
+def test_newest_commit_that_is_gone_is_named_by_its_copy(corpus):
+    for table in ("documents", "chunks", "runs", "failures"):
+        newest = commits(corpus, table)[-1]
+        content = newest.read_bytes()
+        newest.unlink()
+        assert f"{newest} is missing, and a later commit or a copy of it is there" in refused(corpus)
+        newest.write_bytes(content)
+    assert Lake(str(corpus)).snapshot().version == 3
+
+
+def test_a_copy_that_is_damaged_or_of_an_earlier_commit_says_nothing(corpus):
+    newest = commits(corpus)[-1]
+    (copy,) = newest.parent.glob("*.copy")
+    assert copy.read_bytes() == newest.read_bytes()
+    for content in (b"", copy.read_bytes()[:-2]):
+        copy.with_name(copy_name(commit_name(4))).write_bytes(content)
+        assert Lake(str(corpus)).snapshot().version == 3
+    copy.rename(copy.with_name(copy_name(commit_name(1))))
+    assert Lake(str(corpus)).snapshot().version == 3
+
+
 def test_damage_is_one_line_of_the_command_line_and_exit_code_4(corpus, capsys):
     from serving.cli import run
 
@@ -103,7 +124,9 @@ def test_damage_is_one_line_of_the_command_line_and_exit_code_4(corpus, capsys):
 
 def test_corpus_rolled_back_under_its_index_is_searched_as_it_is_with_a_warning(made, corpus, caplog):
     made.reader().search(SearchRequest("ash"))
-    commits(corpus)[-1].unlink()
+    newest = commits(corpus)[-1]
+    newest.unlink()
+    newest.with_name(copy_name(newest.name)).unlink()
     workshop = Workshop(corpus.parent)
     found = workshop.search("The oak, the elm and ash")
     assert {hit.row["path"] for hit in found.hits} == {"oak.md", "elm.md"}

@@ -13,6 +13,7 @@ from knowledge.errors import ParquetryError
 from serving.cli import run
 from storage.doctor import examine
 from storage.lake import Lake
+from storage.staging import copy_name
 from tests.corruption import answers, damages, files_of, kind_of, make_corpus, state
 from tests.damage import flip_vector
 
@@ -24,6 +25,9 @@ def made(tmp_path_factory):
     """The workshop, what its corpus holds, what it answers, and a copy of it."""
     workshop = make_corpus(tmp_path_factory.mktemp("made"))
     corpus = workshop.root / "corpus"
+    for copy in corpus.rglob("*.copy"):
+        # As in corpora of earlier programs: what a copy gives back has a test of its own.
+        copy.unlink()
     held, found = state(corpus), answers(workshop.settings)
     assert all(held.values())
     assert examine(Lake(str(corpus))).findings == ()
@@ -96,6 +100,51 @@ def test_every_kind_of_file_is_named_and_mended(made, corpus, capsys, how, where
         more = {table for table, rows in held.items() if after[table] - rows} - {"runs", "searches"}
         assert more <= ({"decisions"} if kind == "decisions: shard" else set()), kind
         assert answers(workshop.settings) == found, kind
+
+
+@pytest.mark.parametrize("how", ["deleted", "flipped"])
+def test_newest_commit_is_put_back_from_its_copy(made, corpus, capsys, how):
+    _, held, _, _ = made
+    shutil.rmtree(corpus / "index")
+    for table in ("documents", "decisions"):
+        newest = max((corpus / table / "_delta_log").glob("*.json"))
+        content = newest.read_bytes()
+        newest.with_name(copy_name(newest.name)).write_bytes(content)
+        next(damage for name, damage in damages(newest) if name == how)()
+        assert newest.name in named_by_doctor(corpus)
+        told = fixed(corpus, capsys)
+        assert told["healthy"]
+        assert told["steps"][0].startswith(f"put {table}/_delta_log/{newest.name} back from its copy, because it is ")
+        assert newest.read_bytes() == content
+        assert {table: rows for table, rows in state(corpus).items() if table != "runs"} == {
+            table: rows for table, rows in held.items() if table != "runs"
+        }
+
+
+@pytest.mark.parametrize("kind", ["entries-00000", ""])
+def test_chunks_of_entries_come_back_from_their_texts(made, corpus, capsys, kind):
+    _, held, _, _ = made
+    shutil.rmtree(corpus / "index")
+    for shard in (corpus / "chunks").glob(f"*{kind}.parquet"):
+        shard.unlink()
+    told = fixed(corpus, capsys)
+    assert told["healthy"]
+    (step,) = [step for step in told["steps"] if "of chunks" in step]
+    assert step.endswith("take back 3 rows of chunks from their texts")
+    assert state(corpus)["chunks"] == held["chunks"]
+    assert state(corpus)["entries"] == held["entries"]
+
+
+@pytest.mark.parametrize("table", ["runs", "failures"])
+def test_records_that_no_index_has_are_told_of_as_lost(made, corpus, capsys, table):
+    shutil.rmtree(corpus / "index")
+    newest = max((corpus / table).glob("*.parquet"))
+    newest.unlink()
+    told = fixed(corpus, capsys)
+    assert told["healthy"]
+    (lost,) = told["lost"]
+    assert "which only a backup has" in lost
+    assert newest.name in lost
 
 
 @pytest.mark.parametrize("table", ["documents", "chunks", "texts"])

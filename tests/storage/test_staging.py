@@ -15,7 +15,7 @@ from storage.commits import commit, open_table
 from storage.lake import Lake
 from storage.layout import Layout
 from storage.shards import Shard
-from storage.staging import ABANDONED_SECONDS, CHECKPOINT_EVERY, clear_abandoned
+from storage.staging import ABANDONED_SECONDS, CHECKPOINT_EVERY, clear_abandoned, commit_name, copy_name
 
 
 @pytest.fixture
@@ -103,3 +103,23 @@ def test_what_programs_left_behind_that_died_is_deleted_when_it_is_old(layout):
     os.utime(old, (long_ago, long_ago))
     clear_abandoned(layout)
     assert [each.name for each in Path(layout.staging).iterdir()] == [fresh.name]
+
+
+def test_copy_of_the_newest_commit_alone_is_kept(layout):
+    log = Path(layout.log("searches"))
+    for name in ("a.parquet", "b.parquet"):
+        made = add(layout, name)
+        (copy,) = log.glob("*.copy*")
+        assert copy.name == copy_name(commit_name(made))
+        assert copy.read_bytes() == (log / commit_name(made)).read_bytes()
+
+
+def test_commit_stands_though_its_copy_cannot_be_written(layout, monkeypatch, caplog):
+    def full(_source, target):
+        Path(target).touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(staging.shutil, "copyfile", full)
+    assert add(layout, "a.parquet") == 1
+    assert names(layout) == ["a.parquet"]
+    assert "no second copy of" in caplog.text
