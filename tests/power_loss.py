@@ -21,6 +21,9 @@ from unittest import mock
 
 IGNORED = frozenset({"staging"})
 """folders that nobody reads"""
+SPARE = ".copy"
+"""end of names of files that nobody syncs, because any state of them is as good as none; they share one fate, another for
+each state of the rest"""
 MOST_FREE = 5
 """unsynced things of which all combinations are tried; beyond, each alone is kept and each alone is lost"""
 
@@ -94,10 +97,10 @@ class Disk:
             self._synced(synced)
         states = []
         for state in self._possible():
-            key = (digest(state), self.told)
-            if key not in self._states:
-                self._states.add(key)
-                states.append(state)
+            rest = digest(state)
+            if (rest, self.told) not in self._states:
+                self._states.add((rest, self.told))
+                states.append({**state, **dict(self._spare(state, rest))})
         self.moments.append(Moment(states, self.told, call))
 
     def _possible(self) -> Iterator[State]:
@@ -116,12 +119,21 @@ class Disk:
         for pick in picks:
             yield dict(self._left(self.root, self.root.stat().st_ino, "", pick))
 
+    def _spare(self, state: State, rest: str) -> Iterator[tuple[str, bytes]]:
+        """What is left of the files that nobody syncs, in the folders that are left."""
+        fate = int(rest, 16) % 4
+        for path in self.root.rglob(f"*{SPARE}") if fate else ():
+            where = path.relative_to(self.root)
+            if str(where.parent) in state and where.parts[0] not in IGNORED:
+                content = self._read(path)
+                yield str(where), (b"", content[: len(content) // 2], content)[fate - 1]
+
     def _choices(self, folder: Path, at: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Path -> what may have become of it; the first is that nothing since the last sync has reached the disk."""
         inode = folder.stat().st_ino
         known = self._names.get(inode, {})
         present = {each.name: each for each in folder.iterdir()}
-        for name in sorted({*known, *present} - IGNORED):
+        for name in _kept({*known, *present}):
             path = f"{at}{name}"
             now = present.get(name)
             if now is None:
@@ -136,7 +148,7 @@ class Disk:
     def _left(self, folder: Path, inode: int, at: str, pick: Mapping[str, str]) -> Iterator[tuple[str, bytes | None]]:
         known = self._names.get(inode, {})
         present = {each.name: each for each in folder.iterdir()} if folder.is_dir() else {}
-        for name in sorted({*known, *present} - IGNORED):
+        for name in _kept({*known, *present}):
             path = f"{at}{name}"
             now = present.get(name)
             fate = pick.get(path, "new" if now is not None else "gone")
@@ -157,6 +169,10 @@ class Disk:
                 synced = self._contents.get(now.stat().st_ino, b"")
                 how = pick.get(f"{path}#", "whole")
                 yield path, {"empty": synced, "half": content[: len(content) // 2], "whole": content}[how]
+
+
+def _kept(names: set[str]) -> list[str]:
+    return sorted(name for name in names - IGNORED if not name.endswith(SPARE))
 
 
 @contextmanager
