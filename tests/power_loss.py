@@ -22,8 +22,8 @@ from unittest import mock
 IGNORED = frozenset({"staging"})
 """folders that nobody reads"""
 SPARE = ".copy"
-"""end of names of files that nobody syncs, because any state of them is as good as none; they share one fate, another for
-each state of the rest"""
+"""end of names of files that nobody syncs, because any state of them is as good as none: they share one fate, which
+differs from state to state of the rest"""
 MOST_FREE = 5
 """unsynced things of which all combinations are tried; beyond, each alone is kept and each alone is lost"""
 
