@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.plural import counted
+from knowledge.printing import shown
 from knowledge.rows import new_stamp
 from knowledge.settings import Settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
@@ -32,12 +32,12 @@ class Repair:
     def tell(self, step: str) -> None:
         self.steps.append(step)
         if not self.silent:
-            typer.echo(f"repair: {step}")
+            typer.echo(shown(f"repair: {step}"))
 
     def miss(self, what: str) -> None:
         self.lost.append(what)
         if not self.silent:
-            typer.echo(f"lost: {what}")
+            typer.echo(shown(f"lost: {what}"))
 
 
 def doctor(
@@ -71,7 +71,7 @@ def doctor(
         print_json({**told, "steps": repair.steps, "lost": repair.lost} if fix else told)
     else:
         for finding in checkup.findings:
-            typer.echo(f"{finding.severity} {finding.check}: {finding.detail}")
+            typer.echo(shown(f"{finding.severity} {finding.check}: {finding.detail}"))
         typer.echo(
             f"Corpus {checkup.root}, version {checkup.version}, {_state(checkup, fixed=fix)}: "
             f"{counted(checkup.documents, 'document')} and {counted(checkup.chunks, 'chunk')}, spans of "
@@ -99,30 +99,23 @@ def mend(settings: Settings, told: Repair) -> None:
     Raises:
         ParquetryError: it cannot be mended.
     """
-    from storage.repair import repair
+    from storage.repair import documents_lacking, repair
 
     for step in repair(settings.corpus.root, settings.search, new_stamp(), single_writer=settings.corpus.single_writer):
         told.tell(step.what)
         step.do()
         if step.lost:
             told.miss(step.lost)
-    for (namespace, source), documents in _lacking(settings):
+    for (namespace, source), documents in documents_lacking(Lake(settings.corpus.root)).items():
         count = counted(len(documents), "document")
         told.tell(f"extract {count} of {namespace}/{source} again, of which text or chunks are missing")
         try:
             _extract(settings, documents)
         except ParquetryError as error:
             told.miss(f"{count} of {namespace}/{source}, which only the source can give back: {error}")
-    for (namespace, source), documents in _lacking(settings):
+    for (namespace, source), documents in documents_lacking(Lake(settings.corpus.root)).items():
         left = ", ".join(documents[:3]) + (", ..." if len(documents) > 3 else "")
         told.miss(f"text or chunks of {counted(len(documents), 'document')} of {namespace}/{source} ({left})")
-
-
-def _lacking(settings: Settings) -> Iterator[tuple[tuple[str, str], list[str]]]:
-    """(namespace, source) -> ids of documents of which something is missing."""
-    from storage.repair import documents_lacking
-
-    yield from documents_lacking(Lake(settings.corpus.root)).items()
 
 
 def _extract(settings: Settings, documents: list[str]) -> None:

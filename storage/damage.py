@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from posixpath import basename
+from posixpath import basename, dirname
 
 import duckdb
 
@@ -19,7 +19,7 @@ from storage.database import FAILURES, QueryError
 from storage.given_way import why_missing
 from storage.lake import Snapshot
 from storage.layout import TABLES, Layout, Table
-from storage.places import sha256_of
+from storage.places import files_at, sha256_of
 from storage.shards import faulty_columns, is_whole
 from storage.staging import COMMIT, commit_name, number_of
 
@@ -66,7 +66,7 @@ def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]
 
 def _raise_if_it_gave_way(file: str) -> None:
     """A file that is gone and that the newest version does not name any more is no damage."""
-    missing = "://" not in file and not Path(file).exists()
+    missing = basename(file) not in {entry.name for entry in files_at(file).entries(dirname(file))}
     if missing and isinstance(error := why_missing(file), FilesGaveWay):
         raise error
 

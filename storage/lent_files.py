@@ -71,6 +71,11 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
             raise FileNotFoundError(path)
         return {"name": path, "size": size, "type": "file"}
 
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """A file itself: where one is not there, DuckDB looks for a folder of its name."""
+        found = self.info(path)
+        return [found if detail else path]
+
     def modified(self, path: str) -> datetime:  # noqa: ARG002 named by fsspec
         return _NEVER
 

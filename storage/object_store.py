@@ -68,7 +68,12 @@ class ObjectStore:
 
     def _read(self, path: str, start: int, end: int) -> bytes:
         with self._translated(f"{path} cannot be read"):
-            return bytes(self._filesystem.cat_file(path, start=start, end=end))
+            try:
+                return bytes(self._filesystem.cat_file(path, start=start, end=end))
+            except FileNotFoundError:
+                # Told beyond the translation as a file that is not there.
+                self._sizes.learn(path, None)
+        raise FileNotFoundError(path)
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
         sink = pa.BufferOutputStream()

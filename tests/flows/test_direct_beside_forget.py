@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from knowledge.rows import new_stamp
-from knowledge.settings import load_settings
 from serving.cli import run
-from storage.erasure import forget_user
 from storage.lake import Lake
+from storage.places import files_at
+from tests.serving.program import command
 
 SETTINGS = """
 [corpus]
-root = "{root}/corpus"
+root = "{corpus}"
 [extraction]
 workers = 1
 [[source]]
@@ -32,10 +32,11 @@ user_id = "ada"
 class Place:
     """A corpus of documents that everybody may see and of a user's own, in files that hold both."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, corpus: str) -> None:
         self.root = root
+        self.corpus = corpus
         self.file = root / "parquetry.toml"
-        self.file.write_text(SETTINGS.format(root=root))
+        self.file.write_text(SETTINGS.format(root=root, corpus=corpus))
         for folder in ("team", "own"):
             (root / folder).mkdir()
         self.write("team/oak.md", "The oak is dried.")
@@ -52,16 +53,24 @@ class Place:
 
     @property
     def lake(self) -> Lake:
-        return Lake(str(self.root / "corpus"), create=True)
+        return Lake(self.corpus, create=True)
 
     def forget(self) -> None:
+        """Have another process erase what is of ada's."""
         (self.root / "own" / "elm.md").unlink()
-        forget_user(self.lake, "ada", new_stamp(), load_settings(str(self.file)).search)
+        forget = command("forget", "--user", "ada", "--yes", "--config", self.file)
+        subprocess.run(forget, check=True, capture_output=True)
 
 
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
+def place(request, tmp_path, monkeypatch):
+    if request.param == "folder":
+        return Place(tmp_path, str(tmp_path / "corpus"))
+    server = request.getfixturevalue("s3_server")
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Place(tmp_path, f"s3://{server.bucket()}/kb")
 
 
 def between_listing_and_reading(monkeypatch, act):
@@ -89,11 +98,11 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("command", READERS.values(), ids=READERS.keys())
-def test_reader_answers_from_the_version_after(place, monkeypatch, capsys, command):
+@pytest.mark.parametrize("asked", READERS.values(), ids=READERS.keys())
+def test_reader_answers_from_the_version_after(place, monkeypatch, capsys, asked):
     capsys.readouterr()
     happened = between_listing_and_reading(monkeypatch, place.forget)
-    name, *arguments = command
+    name, *arguments = asked
     code = place.run(name, *arguments)
     told = capsys.readouterr()
     assert (code, told.err) == (0, "")
@@ -103,13 +112,13 @@ def test_reader_answers_from_the_version_after(place, monkeypatch, capsys, comma
 
 
 @pytest.mark.parametrize(
-    "command", [["refresh", "--direct"], ["reindex", "oak.md", "--direct"], ["restore", "--version", "1"]]
+    "asked", [["refresh", "--direct"], ["reindex", "oak.md", "--direct"], ["restore", "--version", "1"]]
 )
-def test_run_ends_well_from_the_version_after(place, monkeypatch, capsys, command):
+def test_run_ends_well_from_the_version_after(place, monkeypatch, capsys, asked):
     place.write("team/ash.md", "The ash bends.")
     capsys.readouterr()
     happened = between_listing_and_reading(monkeypatch, place.forget)
-    name, *arguments = command
+    name, *arguments = asked
     assert place.run(name, *arguments) == 0, capsys.readouterr()
     assert happened
     capsys.readouterr()
@@ -139,8 +148,8 @@ def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it
 
 def test_file_that_is_lost_is_damage_with_a_name(place, capsys):
     """The newest version still names it."""
-    lost = max((place.root / "corpus" / "documents").glob("*.parquet"))
-    lost.unlink()
+    lost = max(place.lake.snapshot().files["documents"])
+    files_at(lost).delete(lost)
     capsys.readouterr()
     assert place.run("documents") == 4
     (line,) = capsys.readouterr().err.splitlines()

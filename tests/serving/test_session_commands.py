@@ -58,6 +58,22 @@ def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
     assert (again["version"], again["sessions"]["unchanged"], again["calls"]) == (1, 1, 0)
 
 
+def test_learned_without_an_index_has_its_own_exit_code(tmp_path, shelf):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder is needed")
+    with (tmp_path / "parquetry.toml").open("a") as settings:
+        settings.write(f'[search]\nindex_folder = "{blocked}"\n')
+    command = ("refresh", str(shelf.folder), "--direct", "--user", "ada")
+    done = run(*command)
+    assert done.exit_code == 5
+    assert "published version 1, but its search index is not written: " in done.stdout
+    assert shelf.live() == [FACT]
+    again = run(*command, "--json")
+    assert (again.exit_code, str(blocked) in json.loads(again.stdout)["index_error"]) == (5, True)
+    blocked.unlink()
+    assert run(*command).exit_code == 0
+
+
 def test_quarantined_part_is_told_with_how_to_ask_again_and_learned_from_then(tmp_path, shelf):
     config = tmp_path / "parquetry.toml"
     place = [str(shelf.folder), "--direct", "--user", "ada"]

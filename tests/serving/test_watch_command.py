@@ -4,6 +4,7 @@ import queue
 import signal
 import subprocess
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,20 @@ def test_changes_are_refreshed_in_a_line_each_and_ctrl_c_ends_it(folder, watchin
     (docs / "elm.txt").write_text("Elm is rare.")
     assert "1 added, 3 removed in " in watching.line_with(" added")
     assert watching.stop(signal.SIGINT) == 0
+
+
+def test_documents_that_are_kept_are_a_line(folder):
+    box = folder / "docs" / "box.zip"
+    with zipfile.ZipFile(box, "w") as archive:
+        archive.writestr("a.md", "# a\n\nIn the box.\n")
+        archive.writestr("b.md", "# b\n\nIn the box.\n")
+    watching = Watching(folder)
+    try:
+        assert "3 added in " in watching.line_with(" added")
+        box.write_bytes(b"cut")
+        assert "kept: 2 documents below docs/box.zip were kept: cannot be opened: " in watching.line_with("kept: ")
+    finally:
+        watching.close()
 
 
 def test_service_that_is_stopped_ends_like_ctrl_c(watching):
