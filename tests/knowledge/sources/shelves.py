@@ -6,86 +6,25 @@ import builtins
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from knowledge.model import Access, Item, Unlisted
-from knowledge.sources.base import Place, Source
-from knowledge.sources.providers import open_place
+from knowledge.model import Item, Unlisted
+from knowledge.sources.base import Source
+from tests.knowledge.sources.cloud_shelves import AzureShelf, GoogleShelf, S3Shelf, VercelShelf
 from tests.knowledge.sources.packed import zipped
-from tests.servers.azurite import Azurite
-from tests.servers.cutting_proxy import CuttingProxy
-from tests.servers.google_storage import GoogleStorage
-from tests.servers.vercel_blob import STORE, VercelBlobServer
+from tests.knowledge.sources.shelf import Shelf, opened
 from tests.servers.web_server import Page, WebServer
 
-ACCESS = Access("individual", user_id="ada", tags=("x",))
-_ENOUGH = 150
-"""bytes of an answer: its head, and the beginning of a listing"""
 KINDS = ("local", "memory", "s3", "azure", "google", "vercel-public", "vercel-private", "archive", "web")
-
-
-def opened(uri: str, **options: object) -> Source:
-    return open_place(Place(name="shelf", uri=uri, access=ACCESS, options=options))
-
-
-class Shelf:
-    """A fresh and empty place.
-
-    Args:
-        environment: for variables that last as long as the test.
-        stack: for what has to be stopped after the test.
-    """
-
-    root = ""
-    """URL"""
-    refused: frozenset[str] = frozenset()
-    """hostile names that cannot be given to a document there"""
-    options: Mapping[str, object] = MappingProxyType({})
-    """of the source"""
-
-    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
-        self._environment, self._stack = environment, stack
-
-    def put(self, path: str, content: bytes) -> None:
-        raise NotImplementedError
-
-    def delete(self, path: str) -> None:
-        raise NotImplementedError
-
-    def source(self) -> Source:
-        return opened(self.root, **self.options)
-
-    def missing(self) -> Source:
-        """A place that does not exist."""
-        raise NotImplementedError
-
-    def denied(self) -> Source:
-        """The place, for somebody who may not list it."""
-        raise NotImplementedError
-
-    def halting(self) -> Source:
-        """The place with documents in it, of which some cannot be listed."""
-        raise NotImplementedError
-
-    def set_environment(self, variables: Mapping[str, str]) -> None:
-        for name, value in variables.items():
-            self._environment.setenv(name, value)
-
-    def cut(self, port: int) -> int:
-        """The port of a relay to a server on this machine, that cuts its answers short."""
-        proxy = self._stack.enter_context(CuttingProxy(port))
-        proxy.allowed = _ENOUGH
-        return proxy.port
 
 
 class LocalShelf(Shelf):
@@ -185,99 +124,6 @@ class RefusingFileSystem(MemoryFileSystem):
 fsspec.register_implementation("refusing", f"{__name__}.RefusingFileSystem", clobber=True)
 
 
-class AzureShelf(Shelf):
-    """Below a prefix of a container of Azurite; Azure takes a backslash for a slash."""
-
-    refused = frozenset({"a/../up.md", "a/./here.md", "back\\slash.md", "escape\\x41.md"})
-
-    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: Azurite) -> None:
-        super().__init__(environment, stack)
-        self._server = server
-        self._container = server.container()
-        self.root = f"abfs://{self._container}/the shelf"
-        self.set_environment(server.environment())
-
-    def put(self, path: str, content: bytes, metadata: dict[str, str] | None = None) -> None:
-        self._server.put(self._container, f"the shelf/{path}", content, metadata)
-
-    def delete(self, path: str) -> None:
-        self._server.delete(self._container, f"the shelf/{path}")
-
-    def missing(self) -> Source:
-        return opened(f"abfs://{self._container}-missing")
-
-    def denied(self) -> Source:
-        self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(key="d3Jvbmc=")})
-        return self.source()
-
-    def halting(self) -> Source:
-        self.put("a.md", b"a")
-        port = self.cut(self._server.port)
-        self.set_environment({"AZURE_STORAGE_CONNECTION_STRING": self._server.connection_string(port=port)})
-        return self.source()
-
-
-class GoogleShelf(Shelf):
-    """Below a prefix of a bucket of fake-gcs-server, which lets everybody in and keeps names as paths."""
-
-    refused = frozenset({"a/../up.md", "a/./here.md"})
-    options = MappingProxyType({"token": "anon"})
-
-    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: GoogleStorage) -> None:
-        super().__init__(environment, stack)
-        self._server = server
-        self._bucket = server.bucket()
-        self.root = f"gs://{self._bucket}/the shelf"
-        self.set_environment(server.environment())
-
-    def put(self, path: str, content: bytes) -> None:
-        self._server.put(self._bucket, f"the shelf/{path}", content)
-
-    def delete(self, path: str) -> None:
-        self._server.delete(self._bucket, f"the shelf/{path}")
-
-    def missing(self) -> Source:
-        return opened(f"gs://{self._bucket}-missing", **self.options)
-
-    def halting(self) -> Source:
-        self.put("a.md", b"a")
-        port = self.cut(self._server.port)
-        self.set_environment({"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"})
-        return self.source()
-
-
-class VercelShelf(Shelf):
-    """Below a prefix of a store of Vercel Blob."""
-
-    refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "new\nline.md", "tab\t.md"})
-
-    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, access: str) -> None:
-        super().__init__(environment, stack)
-        self.server = stack.enter_context(VercelBlobServer(access, page_size=3))
-        self.root = "vercel-blob://the shelf"
-        self.set_environment(self.server.environment())
-
-    def put(self, path: str, content: bytes) -> None:
-        self.server.put(f"the shelf/{path}", content)
-
-    def delete(self, path: str) -> None:
-        del self.server.blobs[f"the shelf/{path}"]
-
-    def missing(self) -> Source:
-        self.server.is_gone = True
-        return self.source()
-
-    def denied(self) -> Source:
-        self.set_environment(self.server.environment(token=f"vercel_blob_rw_{STORE}_expired"))
-        return self.source()
-
-    def halting(self) -> Source:
-        for number in range(4):
-            self.put(f"{number}.md", b"x")
-        self.server.page_fault = "cut"
-        return self.source()
-
-
 class Below:
     """What a source holds below a path, as a place of its own: an archive in a folder, the pages of a host."""
 
@@ -361,40 +207,6 @@ class WebShelf(Shelf):
     def halting(self) -> Source:
         self.put("a.md", b"a")
         self._server.pages["/urls.txt"] = Page("no", 503)
-        return self.source()
-
-
-class S3Shelf(Shelf):
-    """Below a prefix of a bucket of SeaweedFS, which keeps keys as paths."""
-
-    refused = frozenset(
-        {"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "back\\slash.md", "escape\\x41.md"}
-    )
-
-    def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack, server: Any) -> None:
-        super().__init__(environment, stack)
-        self._server, self._client = server, server.client()
-        self._bucket = server.bucket()
-        self.root = f"s3://{self._bucket}/the shelf"
-        self.set_environment(server.environment())
-
-    def put(self, path: str, content: bytes) -> None:
-        self._client.put_object(Bucket=self._bucket, Key=f"the shelf/{path}", Body=content)
-
-    def delete(self, path: str) -> None:
-        self._client.delete_object(Bucket=self._bucket, Key=f"the shelf/{path}")
-
-    def missing(self) -> Source:
-        return opened(f"s3://{self._bucket}-missing")
-
-    def denied(self) -> Source:
-        self.set_environment({"AWS_SECRET_ACCESS_KEY": "wrong"})
-        return self.source()
-
-    def halting(self) -> Source:
-        self.put("a.md", b"a")
-        port = self.cut(urlsplit(self._server.endpoint).port or 80)
-        self.set_environment({"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"})
         return self.source()
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from knowledge.errors import SettingsError
 from knowledge.sources import azure
-from tests.knowledge.sources.shelves import AzureShelf, opened
+from tests.knowledge.sources.cloud_shelves import AzureShelf
+from tests.knowledge.sources.shelf import opened
 
 
 @pytest.fixture

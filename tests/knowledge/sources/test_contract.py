@@ -15,7 +15,8 @@ import pytest
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Item, Unlisted
 from knowledge.sources.base import Source
-from tests.knowledge.sources.shelves import ACCESS, KINDS, Shelf, shelf_of
+from tests.knowledge.sources.shelf import ACCESS, Shelf
+from tests.knowledge.sources.shelves import KINDS, shelf_of
 
 DENYING = tuple(kind for kind in KINDS if kind not in ("local", "google", "archive", "web"))
 """Permissions of a folder do not bind root, whom tests often run as; a test of its own makes a process that they bind.

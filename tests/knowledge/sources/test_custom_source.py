@@ -11,7 +11,7 @@ from documentation import blocks_of
 
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Item
-from tests.knowledge.sources.shelves import ACCESS, opened
+from tests.knowledge.sources.shelf import ACCESS, opened
 
 PAGE = "docs/sources-custom.md"
 NOTES = [("a.md", "# Ä", 1, 0), ("sub/b.md", "two", 1, 0), ("sub/unfinished.md", "three", 1, 1)]

@@ -14,7 +14,8 @@ from fsspec.registry import _registry
 
 from knowledge.errors import MissingExtra, SettingsError, TransientError
 from knowledge.model import Item, Unlisted
-from tests.knowledge.sources.shelves import MemoryShelf, opened
+from tests.knowledge.sources.shelf import opened
+from tests.knowledge.sources.shelves import MemoryShelf
 
 WRITTEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from knowledge.errors import SettingsError, TransientError
-from tests.knowledge.sources.shelves import opened
+from tests.knowledge.sources.shelf import opened
 
 
 class Answering(ThreadingHTTPServer):

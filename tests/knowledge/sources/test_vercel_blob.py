@@ -8,7 +8,8 @@ import pytest
 
 from knowledge.errors import SettingsError, TransientError
 from knowledge.model import Item
-from tests.knowledge.sources.shelves import VercelShelf, opened
+from tests.knowledge.sources.cloud_shelves import VercelShelf
+from tests.knowledge.sources.shelf import opened
 from tests.servers.vercel_blob import TOKEN, VercelBlobServer
 
 VERSIONS = {"older": b"the older text", "newest": b"the newer text"}
