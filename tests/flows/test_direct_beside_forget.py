@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from flows.composition import Request, run_refresh
+from knowledge.errors import PublishConflict, SettingsError
+from knowledge.rows import new_stamp
+from knowledge.settings import load_settings
 from serving.cli import run
+from serving.progress import Silent
 from storage.lake import Lake
 from storage.places import files_at
+from storage.rewrite import restore_version
+from tasks.engine import DirectEngine
 from tests.serving.program import command
 
 SETTINGS = """
@@ -73,13 +80,13 @@ def place(request, tmp_path, monkeypatch):
     return Place(tmp_path, f"s3://{server.bucket()}/kb")
 
 
-def between_listing_and_reading(monkeypatch, act):
-    """Have something happen after the files of the newest version were listed for the first time."""
+def between_listing_and_reading(monkeypatch, act, of=None):
+    """Have something happen after the files of a version, or of the newest, were listed for the first time."""
     real, done = Lake.snapshot, []
 
     def snapshot(lake, version=None, **options):
         listed = real(lake, version, **options)
-        if not done and version is None:
+        if not done and version == of:
             done.append(True)
             act()
         return listed
@@ -126,6 +133,33 @@ def test_run_ends_well_from_the_version_after(place, monkeypatch, capsys, asked)
     assert place.run("sql", "SELECT text FROM texts ORDER BY text") == 0
     text = "dried" if name == "restore" else "oiled"
     assert f"The oak is {text}." in capsys.readouterr().out
+
+
+def test_earlier_version_that_gave_way_is_told_as_erased(place, monkeypatch):
+    """It begins again from the listing, which knows."""
+    place.write("team/ash.md", "The ash bends.")
+    assert place.run("refresh", "--direct") == 0
+    happened = between_listing_and_reading(monkeypatch, place.forget, of=2)
+    with pytest.raises(SettingsError, match="was erased since"):
+        restore_version(place.lake, 2, new_stamp())
+    assert happened
+
+
+def test_files_that_give_way_while_a_conflict_is_looked_into_are_read_from_where_they_went(place, monkeypatch):
+    real, tried = Lake.publish, []
+
+    def publish(lake, *arguments):
+        tried.append(arguments)
+        if len(tried) == 1:
+            between_listing_and_reading(monkeypatch, place.forget)
+            raise PublishConflict("somebody was first")
+        return real(lake, *arguments)
+
+    monkeypatch.setattr(Lake, "publish", publish)
+    place.write("team/oak.md", "The oak is waxed.")
+    report = run_refresh(Request(load_settings(str(place.file))), DirectEngine(), Silent())
+    assert (len(tried), report.documents.changed) == (2, 1)
+    assert place.run("doctor") == 0
 
 
 def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it_went(place, monkeypatch, capsys):

@@ -3,12 +3,14 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError
+from knowledge.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError
 from knowledge.ids import text_hash
 from knowledge.rows import Stamp
 from storage.connect import connect
@@ -16,11 +18,13 @@ from storage.current import Stored
 from storage.doctor import examine
 from storage.export import export_corpus
 from storage.filters import Filters
+from storage.given_way import missing_file
 from storage.index import IndexFolder
 from storage.lake import Lake
 from storage.layout import TABLES, shard_name
 from storage.places import files_at
 from storage.rewrite import remove_documents, restore_version
+from storage.snapshot_views import connect_snapshot
 from tests.records import row
 from tests.storage.shelf import Shelf
 
@@ -54,6 +58,24 @@ def test_place_without_a_corpus_says_what_to_do(reached):
     assert not Lake.exists(root)
     with pytest.raises(SettingsError, match=r"no corpus at s3://.*/kb; `parquetry refresh` makes one"):
         Lake(root)
+
+
+def test_file_that_is_gone_is_damage_with_its_name(reached, shelf):
+    """Whether this process deleted it, or another one, so that its size is still known."""
+    shelf.publish({"a.md": ["one oak", "two"]})
+    shelf.publish({"b.md": ["other elm"]})
+    snapshot = shelf.lake.snapshot()
+    first, second = snapshot.files["chunks"]
+    files_at(first).delete(first)
+    bucket, _, key = second.removeprefix("s3://").partition("/")
+    with connect_snapshot(replace(snapshot, files={**snapshot.files, "chunks": (second,)})) as connection:
+        connection.execute("SELECT count(*) FROM all_chunks")
+        reached.client().delete_object(Bucket=bucket, Key=key)
+        with pytest.raises(duckdb.Error) as raised:
+            connection.execute("SELECT text FROM all_chunks").fetchall()
+        assert missing_file(raised.value) == second
+    with pytest.raises(DamagedCorpus, match=f"{first} is missing"):
+        connect_snapshot(snapshot)
 
 
 def test_published_documents_are_read_searched_and_looked_back_at(shelf, tmp_path):

@@ -33,7 +33,7 @@ def taken(workshop):
 
 
 def test_what_is_told_is_near_to_what_is_taken_and_the_certain_part_below(workshop):
-    workshop.sections["chunking"] = {"size": 400, "overlap": 0}
+    workshop.sections["chunking"] = {"size": 20, "overlap": 0}
     for number in range(40):
         text = "\n\n".join(
             f"Rule {number}.{rule}: count the boards of row {rule * 7} twice a day." for rule in range(60)
