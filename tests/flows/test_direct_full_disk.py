@@ -143,6 +143,22 @@ def test_published_without_index_is_told_on_the_main_line_and_has_its_own_exit_c
     assert json.loads(capsys.readouterr().out)["index_error"] is None
 
 
+def test_erased_without_an_index_is_told_and_has_its_own_exit_code(workshop, capsys):
+    workshop.sections["source"] = {"visibility": "individual", "user_id": "ada"}
+    workshop.write("oak.md", "The oak is dried.")
+    workshop.refresh()
+    (workshop.root / "corpus" / "index" / "refresh.lock").unlink()
+    (workshop.root / "corpus" / "index" / "refresh.lock").mkdir()
+    command = ["forget", "--user", "ada", "--yes", "--corpus", str(workshop.root / "corpus")]
+    assert run(command) == 5
+    told = capsys.readouterr().out
+    assert "Rows erased: 1 of documents, 1 of texts, 1 of chunks." in told
+    index = workshop.root / "corpus" / "index"
+    assert f"and the search index, which is not written: the search index in {index} cannot be written" in told
+    assert not list(index.glob("*.duckdb"))
+    assert held(workshop) == {}
+
+
 def test_index_that_does_not_fit_leaves_the_older_one_and_nothing_else(workshop, capsys):
     workshop.write("oak.md", "The oak is dried.")
     workshop.refresh()
