@@ -27,6 +27,7 @@ from knowledge.rows import Stamp, blank_row
 from knowledge.settings import SearchSettings
 from storage import schema
 from storage.answers import Answers
+from storage.damage import check_written
 from storage.database import Connection, reading, rows, sql_list, sql_string, tuples
 from storage.erased_rows import ERASED, LEFT_ALONE, OWN_DOCUMENT, OWN_REVISIONS, OWN_TABLES, USER, Erased
 from storage.given_way import reread
@@ -79,6 +80,7 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
 
     Raises:
         PublishConflict: others kept publishing; running again goes on from there.
+        DamagedCorpus: a file that would be rewritten is not what was written.
         StorageError: something could not be rewritten or deleted; running again goes on from there.
     """
     started = time.perf_counter()
@@ -197,6 +199,8 @@ class _Eraser:
         )
         if not found:
             return False
+        # What is damaged would be written again with a checksum of its own, and nobody could tell any more.
+        check_written(snapshot, table, [file for file, _ in found])
         written = [self._without(connection, table, erased, file) for file, _ in sorted(found)]
         shards = [shard for shard in written if shard is not None]
         if table == "documents":

@@ -57,7 +57,7 @@ _OWN: Mapping[Table, str] = {
 }
 """table -> what is lost with a shard of it"""
 _INDEXED: Mapping[Table, str] = {
-    "documents": "what was published with {}: `parquetry refresh` and `parquetry sessions refresh` bring back what sources hold",
+    "documents": "what was published with {}: `parquetry refresh` and `sessions refresh` bring back what sources hold",
     "runs": "records of runs, which only a backup has ({})",
     "failures": "records of what failed, which only a backup has ({})",
 }

@@ -179,7 +179,7 @@ def _step(log: _Log, number: int, names: Sequence[str]) -> Step:
     if number == 0 and not names:
         return Step(f"write {name} again, which {wrong}: it named the columns of the table", write)
     if not names:
-        lost = f"what {name} named: `parquetry refresh` and `parquetry sessions refresh` bring back what sources hold"
+        lost = f"what {name} named: `parquetry refresh` and `sessions refresh` bring back what sources hold"
         return Step(
             f"write {name} again, which {wrong}: no shard is left that it may have named",
             write,

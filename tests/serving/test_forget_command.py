@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from tests.damage import flip_vector
 from tests.serving.program import command, found
 
 pytestmark = pytest.mark.slow
@@ -33,6 +34,27 @@ def test_document_of_a_user_leaves_and_others_stay(owned):
     assert owned("doctor").code == 0
     told_again = owned("forget", "--user", "ada", "--yes").stdout
     assert "Rows erased: none." in told_again
+
+
+def test_damaged_file_is_not_written_again_as_if_it_were_whole(owned):
+    """Its rows would have got a checksum of their own, and a wrong vector would be right for ever."""
+    owned.write("fir.md", "The fir is light.")
+    (owned.folder / "notes/fir.md").write_text("My own view of firs.")
+    assert owned("refresh", "--direct").code == 0
+    vectors = "SELECT text, vector::FLOAT[] FROM chunks WHERE text = 'The fir is light.'"
+    (before,) = owned("sql", vectors, "--json").json["rows"]
+    chunks = owned.folder / "corpus" / "chunks"
+    damaged = max(chunks.glob("*.parquet"))
+    flip_vector(damaged)
+    refused = owned("forget", "--user", "ada", "--yes")
+    assert refused.code == 4
+    assert refused.complaint.startswith(f"the corpus is damaged: {damaged} is not what was written")
+    assert damaged.exists()
+    assert owned("doctor", "--fix").code == 0
+    assert owned("forget", "--user", "ada", "--yes").code == 0
+    assert owned("doctor").code == 0
+    assert owned("sql", vectors, "--json").json["rows"] == [before]
+    assert found(owned, "xylophonquartz", "--user", "ada") == []
 
 
 def test_people_are_told_what_left_and_what_may_come_back(owned):

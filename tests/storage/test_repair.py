@@ -157,7 +157,7 @@ def test_without_an_index_the_sources_give_back_the_rest(made, corpus, capsys, t
     if table == "documents":
         (lost,) = told["lost"]
         assert newest.name in lost
-        assert "`parquetry refresh` and `parquetry sessions refresh` bring back" in lost
+        assert "`parquetry refresh` and `sessions refresh` bring back" in lost
         assert run(["refresh", "--direct", "--config", str(corpus.parent / "parquetry.toml")]) == 0
     else:
         assert told["lost"] == []
