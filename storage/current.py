@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from knowledge.errors import FilesGaveWay, StorageError
+from knowledge.errors import FilesGaveWay
 from knowledge.model import TRANSCRIPTS_TYPE, DocumentRow
 from knowledge.sources.registry import Published
 from storage import schema
-from storage.database import Connection, each_row, open_duckdb, reading, rows, sql_list, tuples
+from storage.damage import check_written
+from storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
 from storage.given_way import reread
 from storage.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
 from storage.lake import Lake, Snapshot
+from storage.layout import Table
 from storage.places import files_at
 from storage.shards import StoredText, parse_structure
 from storage.snapshot_views import scan
-from storage.trust import Trust
+from storage.trust import FILE, Trust
 
-log = logging.getLogger("parquetry")
 Vector = npt.NDArray[np.float32]
-Found = TypeVar("Found")
 
 
 Content = Literal["documents", "knowledge", "all"]
@@ -63,12 +61,16 @@ class CurrentRows:
         snapshot: which version; None for that of a corpus that does not exist yet.
         namespaces: only these; None for all.
         what: rows of what.
+
+    Raises:
+        DamagedCorpus: on reading, if a shard is not what was written.
     """
 
     def __init__(
         self, snapshot: Snapshot | None, namespaces: Iterable[str] | None = None, what: Content = "documents"
     ) -> None:
         self._snapshot = snapshot
+        self._is_checked = False
         self._history = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
         self._wanted = _CONTENT[what]
 
@@ -95,7 +97,12 @@ class CurrentRows:
     def _read(self, history: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
         if self._snapshot is None or not self._snapshot.files["documents"]:
             return
-        shards = scan("documents", self._snapshot.files["documents"])
+        files = self._snapshot.files["documents"]
+        if not self._is_checked:
+            # What is damaged would be published again, and nobody could tell any more.
+            check_written(self._snapshot, "documents", files)
+            self._is_checked = True
+        shards = scan("documents", files)
         with open_duckdb() as connection:
             files_at(self._snapshot.layout.root).lend(connection)
             if chosen is not None:
@@ -153,6 +160,13 @@ def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
     return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
 
 
+_STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
+
+
+def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Table:
+    return pa.table({column: pa.array(list(dict.fromkeys(values)), kind)})
+
+
 class Stored:
     """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
 
@@ -170,30 +184,46 @@ class Stored:
     ) -> None:
         self._added: list[str] = []
         self._newest = newest
-        self._trust = Trust(snapshot.layout, "chunks") if snapshot else None
-        self._left_out: set[str] = set()
-        """files that are not what was written"""
+        self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
+        self._files: dict[Table, Sequence[str]] = {}
         self._take(snapshot, orphans)
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
     def _take(self, snapshot: Snapshot | None, orphans: Sequence[str]) -> None:
-        self._chunk_files = [*(snapshot.files["chunks"] if snapshot else ()), *orphans]
-        self._text_files = snapshot.files["texts"] if snapshot else ()
-        self._note_files = snapshot.files["notes"] if snapshot else ()
+        for table in _STORED:
+            self._files[table] = snapshot.files[table] if snapshot else ()
+        self._files["chunks"] = (*self._files["chunks"], *orphans)
 
-    def _read(self, read: Callable[[], Found]) -> Found:
-        """Read; again from the newest files, if some gave way."""
+    def _find(self, table: Table, query: str, wanted: pa.Table, *parameters: object) -> pa.Table | None:
+        """What a query finds in the shards of a table that are what was written; from the newest, if some gave way.
 
-        def again() -> Found:
+        Args:
+            table: that is asked.
+            query: of `{shards}` and `wanted`; each row of its result has a `FILE`.
+            wanted: values to look for; not looked for if there are none.
+            *parameters: of the query.
+
+        Returns:
+            Its result; None if there is nothing to look for, or in.
+        """
+
+        def ask(files: Sequence[str]) -> pa.Table:
+            with self._cursor(files[0]) as cursor, reading():
+                cursor.register("wanted", wanted)
+                shards = f"read_parquet({sql_list(files)}, filename = '{FILE}')"
+                return cursor.sql(query.format(shards=shards), params=parameters).to_arrow_table()
+
+        def find() -> pa.Table | None:
+            added = self._added if table == "chunks" else ()
             try:
-                return read()
+                return self._trust[table].read((*self._files[table], *added), ask)
             except FilesGaveWay:
                 if self._newest is not None:
                     self._take(*self._newest())
                 raise
 
-        return reread(again)
+        return reread(find) if wanted.num_rows else None
 
     def _cursor(self, file: str) -> Connection:
         """A connection that reads files of the place of this one."""
@@ -205,8 +235,7 @@ class Stored:
 
     def add_chunks(self, file: str) -> None:
         """Look into one more shard of chunks from now on, which was written just now."""
-        if self._trust is not None:
-            self._trust.add(file)
+        self._trust["chunks"].add(file)
         self._added.append(file)
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
@@ -216,88 +245,41 @@ class Stored:
             text_hashes: of the texts as they go to the embedder.
             embedder: id of the model; vectors of any other are not returned.
         """
-        wanted = sorted(set(text_hashes))
-        return self._read(lambda: self._vectors(wanted, embedder))
-
-    def _vectors(self, wanted: Sequence[str], embedder: str) -> dict[str, StoredVector]:
-        known = tuple(dict.fromkeys((*self._chunk_files, *self._added)))
-        if not wanted:
-            return {}
-        while True:
-            files = [file for file in known if file not in self._left_out]
-            if not files:
-                return {}
-            try:
-                found = self._found(files, wanted, embedder)
-            except FilesGaveWay:
-                raise
-            except (StorageError, duckdb.Error):
-                if not self._leave_out(files):
-                    raise
-                continue
-            if not self._leave_out(found.column("file").unique().to_pylist()):
-                return _stored_vectors(found)
-
-    def _found(self, files: Sequence[str], wanted: Sequence[str], embedder: str) -> pa.Table:
-        """Each text once, with its vector and the file that it is from."""
-        with self._cursor(files[0]) as cursor:
-            cursor.register("wanted", pa.table({"text_hash": pa.array(wanted, pa.string())}))
-            with reading():
-                return cursor.sql(
-                    f"""SELECT text_hash, arg_min(vector, filename) AS vector, arg_min(tokens, filename) AS tokens,
-                        min(filename) AS file
-                    FROM read_parquet({sql_list(files)}, filename = true) SEMI JOIN wanted USING (text_hash)
-                    WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
-                    params=[embedder],
-                ).to_arrow_table()
-
-    def _leave_out(self, files: Sequence[str]) -> bool:
-        """Use no vectors of those of some files that are not what was written; whether there are any."""
-        changed = self._trust.changed(files) if self._trust is not None else []
-        for file in changed:
-            if file not in self._left_out:
-                self._left_out.add(file)
-                log.warning("%s is damaged and no vector of it is used; `parquetry doctor --fix` repairs it", file)
-        return bool(changed)
+        found = self._find(
+            "chunks",
+            f"""SELECT text_hash, arg_min(vector, {FILE}) AS vector, arg_min(tokens, {FILE}) AS tokens,
+                min({FILE}) AS {FILE}
+            FROM {{shards}} SEMI JOIN wanted USING (text_hash)
+            WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
+            _wanted("text_hash", pa.string(), text_hashes),
+            embedder,
+        )
+        return {} if found is None else _stored_vectors(found)
 
     def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
-        """The stored texts of some revisions; a revision that is not stored is missing."""
-        wanted = sorted(set(revisions))
-        return self._read(lambda: self._texts(wanted))
-
-    def _texts(self, wanted: Sequence[int]) -> dict[int, StoredText]:
-        files = self._text_files
-        if not wanted or not files:
-            return {}
-        with self._cursor(files[0]) as cursor:
-            found = rows(
-                cursor,
-                f"""SELECT revision, text, structure FROM read_parquet({sql_list(files)})
-                WHERE list_contains($1, revision)""",
-                [wanted],
-            )
+        """The stored texts of some revisions; a revision that is not stored, or damaged, is missing."""
+        found = self._find(
+            "texts",
+            f"SELECT revision, text, structure, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision)",
+            _wanted("revision", pa.int64(), revisions),
+        )
         return {
             row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
-            for row in found
+            for row in (found.to_pylist() if found else ())
         }
 
     def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
         """What was noted of some revisions at a stage; a revision without a note is missing."""
-        wanted = sorted(set(revisions))
-        return self._read(lambda: self._notes(wanted, stage))
-
-    def _notes(self, wanted: Sequence[int], stage: str) -> dict[int, tuple[str, ...]]:
-        files = self._note_files
-        if not wanted or not files:
-            return {}
-        with self._cursor(files[0]) as cursor:
-            found = tuples(
-                cursor,
-                f"""SELECT revision, list(note ORDER BY note) FROM read_parquet({sql_list(files)})
-                WHERE stage = $2 AND list_contains($1, revision) GROUP BY revision""",
-                [wanted, stage],
-            )
-        return {revision: tuple(notes) for revision, notes in found}
+        found = self._find(
+            "notes",
+            f"SELECT revision, note, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision) WHERE stage = $1",
+            _wanted("revision", pa.int64(), revisions),
+            stage,
+        )
+        noted: dict[int, list[str]] = {}
+        for row in found.to_pylist() if found else ():
+            noted.setdefault(row["revision"], []).append(row["note"])
+        return {revision: tuple(sorted(notes)) for revision, notes in noted.items()}
 
     def close(self) -> None:
         with self._lock:

@@ -23,6 +23,7 @@ from knowledge.sessions.entry_rows import EntryStored, contradicted, entry_row, 
 from knowledge.sessions.model import Decision, Entry
 from knowledge.sessions.standing import UNKNOWN, Standing, standings
 from storage import schema
+from storage.damage import check_written
 from storage.database import Connection, each_row
 from storage.knowledge_views import IS_ENTRY
 from storage.lake import Lake, Snapshot
@@ -120,6 +121,8 @@ class EntryWriter:
         for decision in learned.decisions:
             decisions[decision.namespace].append(decision)
         covered = {row.namespace for row in learned.rows if row.run_id == self._stamp.run_id}
+        check_written(base, "documents", base.files["documents"])
+        check_written(base, "decisions", base.files["decisions"])
         with connect_snapshot(base) as connection:
             return [
                 row

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 
@@ -16,3 +18,11 @@ def flip_vector(shard: Path) -> None:
     content = bytearray(shard.read_bytes())
     content[end - 1] ^= 1 << 6
     shard.write_bytes(content)
+
+
+def replace_in_column(shard: Path, column: str, old: str, new: str) -> None:
+    """Write a shard anew with other text in a column: readable, and not what was written."""
+    table = pq.read_table(shard)
+    found: pa.ChunkedArray = pc.replace_substring(table[column], old, new)
+    assert found != table[column]
+    pq.write_table(table.set_column(table.schema.get_field_index(column), table.schema.field(column), found), shard)

@@ -1,4 +1,4 @@
-"""Vectors are used again only from shards that are what was written."""
+"""Vectors, texts and rows are used again only from shards that are what was written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from commits_by_hand import rewrite_commit
 
 from knowledge import ids
 from knowledge.changes import Force
+from knowledge.errors import DamagedCorpus
+from serving.doctor_command import Repair, mend
 from storage.checksums import recorded_hashes
 from storage.current import Stored
-from tests.damage import flip_vector
+from tests.damage import flip_vector, replace_in_column
 from tests.storage.shelf import EMBEDDER
 
 pytestmark = pytest.mark.slow
@@ -39,7 +41,7 @@ def test_vector_with_a_flipped_bit_is_not_used_and_its_file_is_named_once(shelf,
         stored = Stored(shelf.lake.snapshot())
         assert stored.vectors([ONE], EMBEDDER) == stored.vectors([ONE], EMBEDDER) == {}
     (warning,) = [each.message for each in caplog.records if each.name == "parquetry"]
-    assert warning.startswith(f"{shard} is damaged and no vector of it is used")
+    assert warning.startswith(f"{shard} is damaged and is not used")
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
@@ -87,7 +89,46 @@ def test_rebuilding_everything_over_a_flipped_vector_computes_it_again(workshop,
     report = workshop.refresh(force=Force("extract", lambda _: True))
     assert (report.documents.changed, report.work.chunks_embedded) == (2, 2)
     assert _vectors(workshop) == before
-    assert "is damaged and no vector of it is used" in caplog.text
+    assert "is damaged and is not used" in caplog.text
+
+
+@pytest.mark.parametrize("damage", ["other text", "cut", "gone"])
+def test_text_of_a_damaged_shard_is_read_from_its_source_again(workshop, caplog, damage):
+    workshop.write("oak.md", "# Oak\n\nThe oak is dried in a kiln.")
+    workshop.refresh()
+    workshop.write("elm.md", "# Elm\n\nThe elm is sawn wet.")
+    workshop.refresh()
+    shard, _ = sorted((workshop.root / "corpus" / "texts").glob("*.parquet"))
+    if damage == "other text":
+        replace_in_column(shard, "text", "kiln", "yard")
+    elif damage == "cut":
+        shard.write_bytes(shard.read_bytes()[:-9])
+    else:
+        shard.unlink()
+    workshop.sections["chunking"] = {"size": 40, "overlap": 0}
+    report = workshop.refresh()
+    assert report.documents.changed == 2
+    assert report.work.bytes_read == (workshop.folder / "oak.md").stat().st_size
+    assert {text.rpartition("The ")[2] for text in _vectors(workshop)} == {
+        "oak is dried in a kiln.",
+        "elm is sawn wet.",
+    }
+    assert f"{shard} is damaged and is not used" in caplog.text
+
+
+@pytest.mark.parametrize("run", ["refresh", "plan"])
+def test_row_of_a_damaged_shard_is_not_published_again(workshop, run):
+    workshop.write("oak.md", "# Oak\n\nThe oak is dried in a kiln.")
+    workshop.refresh()
+    (shard,) = (workshop.root / "corpus" / "documents").glob("*.parquet")
+    replace_in_column(shard, "title", "Oak", "Ash")
+    workshop.sections["source"] = {"tags": ["wood"]}
+    with pytest.raises(DamagedCorpus, match=rf"^the corpus is damaged: {shard} is not what was written"):
+        getattr(workshop, run)()
+    mend(workshop.settings, Repair(silent=True))
+    workshop.refresh()
+    row = workshop.rows()["oak.md"]
+    assert (row.title, row.access.tags) == ("Oak", ("wood",))
 
 
 def _vectors(workshop):

@@ -1,13 +1,16 @@
 """A decision is taken back by one publish, which gives way to others and never reaches beyond its namespace."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge.errors import PublishConflict, SettingsError
+from knowledge.errors import DamagedCorpus, PublishConflict, SettingsError
 from knowledge.rows import Stamp
 from storage.rewrite import remove_namespace, restore_version
 from storage.undoing import undo_decision
+from tests.damage import replace_in_column
 from tests.records import NOW
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf
@@ -180,3 +183,15 @@ def test_live_entries_are_what_the_recorded_decisions_add_and_retire(tmp_path_fa
     for adds, retires in notebook.ledger("adds, retires"):
         folded = (folded - set(retires)) | set(adds)
     assert {each.entry_id for each in entries if each.text in notebook.live()} == folded
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "old"), [("documents", "source", "s"), ("decisions", "reasoning", "because")]
+)
+def test_rows_of_a_damaged_shard_are_not_published_again(notebook, table, column, old):
+    merge, before = last(notebook, "merged"), notebook.lake.snapshot().version
+    shard = max(Path(notebook.lake.layout.root, table).glob("*.parquet"))
+    replace_in_column(shard, column, old, "?")
+    with pytest.raises(DamagedCorpus, match=rf"^the corpus is damaged: {shard} is not what was written"):
+        undo(notebook, merge)
+    assert notebook.lake.snapshot().version == before
