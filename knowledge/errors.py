@@ -42,6 +42,9 @@ class DocumentError(ParquetryError):
         detail: one sentence for a person.
     """
 
+    media_type: str | None = None
+    """of the document, if it has been told"""
+
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
         self.reason = reason

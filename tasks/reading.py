@@ -12,9 +12,10 @@ from typing import Any
 
 from knowledge import ids
 from knowledge.changes import Change
-from knowledge.errors import BrokenDocument, BudgetReached, SkippedDocument, Verdict, classify
-from knowledge.extract.detect import detect
+from knowledge.errors import BrokenDocument, BudgetReached, DocumentError, SkippedDocument, Verdict, classify
+from knowledge.extract.detect import image_type
 from knowledge.extract.image import with_description
+from knowledge.extract.media_types import by_filename
 from knowledge.llm import Answer
 from knowledge.model import DocumentRow, Extraction, Item, Note, RawDocument
 from knowledge.outage import Lost, Service, lost_to
@@ -148,9 +149,12 @@ def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepar
     document.content_hash = ids.content_hash(content)
     document.bytes_read = len(content)
     filename = item.path.rpartition("/")[2]
-    document.media_type = detect(content, filename)
-    if run.describer is not None and document.media_type.startswith("image/"):
-        document.description = run.describer.start(content, document.media_type)
+    # What the content is, is found out under the limits of the extraction processes.
+    document.media_type = by_filename(filename)
+    image = image_type(content, filename) if run.describer is not None else None
+    if run.describer is not None and image is not None:
+        document.media_type = image
+        document.description = run.describer.start(content, image)
     return _pool(document, run).prepare(RawDocument(content, filename))
 
 
@@ -254,4 +258,6 @@ def _contained(document: Document, stage: str, service: Service | None = None) -
                 raise
             verdict = Verdict("retry", lost.reason, lost.detail)
         document.refused, document.lost = (stage, verdict), lost
+        if isinstance(error, DocumentError):
+            document.media_type = error.media_type or document.media_type
         log.debug("%s refused at %s", document.change.document_id, stage, exc_info=error)

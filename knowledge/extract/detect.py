@@ -6,25 +6,20 @@ fail as what they were meant to be instead of being skipped as unknown.
 
 from __future__ import annotations
 
-import json
 import re
 import struct
-import unicodedata
 import zipfile
 import zlib
 from io import BytesIO
 
 from knowledge.extract import media_types as kinds
-from knowledge.extract.media_types import by_filename, is_source_code, is_text
+from knowledge.extract.detect_text import by_text, text_head
+from knowledge.extract.media_types import by_filename, is_text
 
-_HEAD_BYTES = 16 * 1024
 _SAMPLE_BYTES = 4 * 1024
 _PDF_WITHIN_BYTES = 1024
 _ZIP_ENTRIES = 65_535
 _ZIP_PART_BYTES = 1 << 20
-_JSON_BYTES = 4 << 20
-_CONTROL_SHARE = 0.005
-"""more control characters than this make a file binary; random bytes have 0.1"""
 
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", kinds.PNG),
@@ -63,6 +58,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"{\\rtf", kinds.RTF),
     (0, b"%!PS", "application/postscript"),
 )
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _RIFF = {b"WEBP": kinds.WEBP, b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
 _FTYP = {
     b"heic": "image/heic", b"heix": "image/heic", b"hevc": "image/heic", b"heim": "image/heic", b"mif1": "image/heic",
@@ -85,16 +81,7 @@ _OOXML_MAIN = (
     (re.compile(rb"ms-excel\.sheet\.binary\.macroEnabled\.main"), kinds.XLSB),
     (re.compile(rb"ms-visio\.\w+\.main\+xml"), "application/vnd.visio"),
 )  # fmt: skip
-_MISCELLANY = r"(?:\s|<\?.*?\?>|<!--.*?-->)*"
-_HTML_START = re.compile(_MISCELLANY + r"(?:<!doctype\s+html\b|<html[\s>]|<head[\s>]|<body[\s>])", re.I | re.S)
-_XML_START = re.compile(r"\s*<\?xml\s")
-_XML_ROOT = re.compile(_MISCELLANY + r"(?:<!DOCTYPE\s|<[A-Za-z_][\w.:-]*(?:\s+[\w.:-]+\s*=\s*[\"']|\s*/?>))", re.S)
-_SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?(?:\S*/)?([A-Za-z][\w+-]*?)[\d.]*(?:\s|$)")
-_HEADER_LINE = re.compile(r"[!-9;-~]+:(?:[ \t]|$)|[ \t]+\S")
-_TRACE_HEADERS = {"received", "return-path", "message-id", "mime-version", "delivered-to", "dkim-signature", "x-mailer"}
-_LETTER_HEADERS = {"from", "to", "subject", "date", "cc", "reply-to", "sender"}
-_CPP = re.compile(r"^\s*(?:class|namespace|template|using)\b|\bstd::|^\s*(?:public|private|protected):", re.M)
-_CONTROL_BYTES = bytes(set(range(32)) - {9, 10, 12, 13, 27} | {127})
+_CPP = re.compile(r"^[ \t]*(?:(?:class|namespace|template|using)\b|(?:public|private|protected):)|\bstd::", re.M)
 
 
 def detect(content: bytes, filename: str) -> str:
@@ -111,10 +98,10 @@ def detect(content: bytes, filename: str) -> str:
     found = _by_signature(content, named)
     if found:
         return found
-    head = _text_head(content)
+    head = text_head(content)
     if head is None:
         return _binary(named)
-    found = _by_text(content, head, named)
+    found = by_text(content, head, named)
     if found:
         return found
     if named is None:
@@ -124,6 +111,18 @@ def detect(content: bytes, filename: str) -> str:
     if named in {kinds.XLS, kinds.XLSX} and "\t" in head.partition("\n")[0]:
         return kinds.TSV  # what many programs export as "Excel"
     return named
+
+
+def image_type(content: bytes, filename: str) -> str | None:
+    """Media type of an image, by its first bytes alone; None of all else.
+
+    Args:
+        content: all of it.
+        filename: for the extension.
+    """
+    packed = content.startswith((b"PK\x03\x04", b"PK\x05\x06", _OLE))
+    found = None if packed else _by_signature(content, by_filename(filename))
+    return found if found and found.startswith("image/") else None
 
 
 def _binary(named: str | None) -> str:
@@ -143,7 +142,7 @@ def _by_signature(content: bytes, named: str | None) -> str | None:
         return kinds.PDF
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_kind(content, named)
-    if content.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+    if content.startswith(_OLE):
         return _ole_kind(content, named)
     for offset, signature, media_type in _SIGNATURES:
         if content.startswith(signature, offset):
@@ -247,124 +246,3 @@ def _ole_kind(content: bytes, named: str | None) -> str:
     if present:
         return present[0]
     return named if named in {kinds.XLS, kinds.DOC, kinds.PPT, kinds.MSG} else kinds.OLE
-
-
-# --- text
-
-
-def _text_head(content: bytes) -> str | None:
-    """The first characters of a text in any usual encoding; None if the content is binary."""
-    head = content[:_HEAD_BYTES]
-    for mark, encoding in (
-        (b"\xef\xbb\xbf", "utf-8"),
-        (b"\xff\xfe\x00\x00", "utf-32-le"),
-        (b"\x00\x00\xfe\xff", "utf-32-be"),
-        (b"\xff\xfe", "utf-16-le"),
-        (b"\xfe\xff", "utf-16-be"),
-    ):
-        if head.startswith(mark):
-            text = head[len(mark) :].decode(encoding, "ignore")
-            return text if _mostly_printable(text) else None
-    if b"\x00" in head:
-        for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
-            wide = _wide(head, encoding)
-            if wide is not None:
-                return wide
-    middle = len(content) // 2
-    for sample in (head, content[middle : middle + _SAMPLE_BYTES]):
-        controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))
-        if controls > len(sample) * _CONTROL_SHARE + 1:
-            return None
-    try:
-        return head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # Cut inside a character at the end of the window is still UTF-8; anything else is a legacy encoding, in
-        # which ASCII, all that is looked for, stands for itself.
-        return head.decode("utf-8" if error.start >= len(head) - 3 else "latin-1", "ignore")
-
-
-def _wide(head: bytes, encoding: str) -> str | None:
-    width = 4 if "32" in encoding else 2
-    head = head[: len(head) // width * width]
-    try:
-        text = head.decode(encoding)
-    except UnicodeDecodeError as error:
-        if error.start < len(head) - 4:  # more than a surrogate pair cut in two
-            return None
-        text = head[: error.start].decode(encoding)
-    return text if text and _mostly_printable(text) and re.search(r"[ \n\r\t]|[!-~]{3}", text) else None
-
-
-def _mostly_printable(text: str) -> bool:
-    odd = sum(1 for c in text if unicodedata.category(c) in {"Cc", "Cn", "Co", "Cs"} and c not in "\t\n\r\f")
-    return odd <= len(text) * _CONTROL_SHARE
-
-
-def _by_text(content: bytes, head: str, named: str | None) -> str | None:
-    """The kinds of text that show themselves; None where the name has to decide."""
-    if named and is_source_code(named):
-        return None
-    head = head.lstrip("\ufeff")
-    undecided = named in {None, kinds.PLAIN}
-    if _HTML_START.match(head):
-        return kinds.HTML
-    closed = content[-64:].rstrip(b"\x00\r\n\t ").endswith(b">")
-    if _XML_START.match(head) and (named != kinds.PLAIN or (closed and head.count("<?xml") == 1)):
-        return kinds.HTML if named == kinds.HTML else kinds.XML
-    if named != kinds.EMAIL and _is_email(head):
-        return kinds.EMAIL
-    if undecided or named in {kinds.JSON, kinds.JSON_LINES}:
-        found = _json_kind(content, head, named)
-        if found:
-            return found
-    if undecided and head.startswith("#!"):
-        shebang = _SHEBANG.match(head)
-        return kinds.BY_INTERPRETER.get(shebang.group(1).lower(), kinds.SOURCE) if shebang else None
-    if named is None and closed and _XML_ROOT.match(head):
-        return kinds.XML
-    return None
-
-
-def _is_email(head: str) -> bool:
-    """Whether a text opens with the header of an e-mail: nothing but header lines, and enough of the usual ones."""
-    lines = head.replace("\r\n", "\n").split("\n")
-    names: set[str] = set()
-    for line in lines[:200]:
-        if not line.strip():
-            break
-        if not _HEADER_LINE.match(line):
-            return False
-        if not line[0].isspace():
-            names.add(line.partition(":")[0].lower())
-    traced = len(names & _TRACE_HEADERS)
-    addressed = len(names & _LETTER_HEADERS)
-    return traced + addressed >= 3 and "from" in names and (traced > 0 or {"date", "subject"} <= names)
-
-
-def _json_kind(content: bytes, head: str, named: str | None) -> str | None:
-    start = head.lstrip()[:1]
-    if start not in {"{", "["}:
-        return None
-    lines = head.strip().split("\n", 2)
-    if len(lines) > 1 and _parses(lines[0]) and (len(lines) == 2 or _parses(lines[1])):
-        return kinds.JSON_LINES
-    if named == kinds.JSON or (named is None and len(content) > _JSON_BYTES):
-        return kinds.NOTEBOOK if re.search(r'"nbformat"\s*:', head) and '"cells"' in head else kinds.JSON
-    if named is None or named == kinds.PLAIN:
-        try:
-            json.loads(content[: _JSON_BYTES + 1])
-        except (ValueError, RecursionError):
-            return None
-        return kinds.NOTEBOOK if b'"nbformat"' in content and b'"cells"' in content else kinds.JSON
-    return None
-
-
-def _parses(line: str) -> bool:
-    line = line.strip()
-    if not line.startswith(("{", "[")):
-        return False
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True

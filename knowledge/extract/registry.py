@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from knowledge import ids
-from knowledge.errors import SkippedDocument
+from knowledge.errors import DocumentError, SkippedDocument
 from knowledge.extract import media_types as kinds
 from knowledge.extract import ocr
 from knowledge.extract.base import Extractor
@@ -85,9 +85,17 @@ def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
         SkippedDocument: `empty`, `unsupported-type` or `no-text`.
         BrokenDocument: it is damaged, locked or over a limit.
     """
+    media_type = detect(document.content, document.filename)
+    try:
+        return _extracted(document, media_type, settings)
+    except DocumentError as error:
+        error.media_type = media_type
+        raise
+
+
+def _extracted(document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
     if not document.content:
         raise SkippedDocument("empty", "the file has no content")
-    media_type = detect(document.content, document.filename)
     extractor = extractor_for(media_type)
     if extractor is None:
         raise SkippedDocument("unsupported-type", _unsupported(media_type))
