@@ -24,9 +24,8 @@ from storage.full_disk import naming
 
 _BLOCK = 1 << 20
 _COLOUR = re.compile(r"\x1b\[\d+m")
-_QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+_QUERY = re.compile(r"(https?://(?:(?!https?://)[^\s?])*+)\?\S*")
 """of an address: long, and on some stores it grants access"""
-_REPLY = re.compile(r"<Code>(.*?)</Code>(?:\s*<Message>(.*?)</Message>)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +157,13 @@ def told(error: Exception) -> str:
     if "\u21b3" not in text:
         return _QUERY.sub(r"\1", first_line(error))
     causes = " ".join(text.partition("<")[0].replace("\u21b3", " ").split())
-    reply = _REPLY.search(text)
-    parts = [_QUERY.sub(r"\1", causes), *(part for part in (reply.groups() if reply else ()) if part)]
-    return ": ".join(parts)
+    parts = (_QUERY.sub(r"\1", causes), *(_element(text, name) for name in ("Code", "Message")))
+    return ": ".join(part for part in parts if part)
+
+
+def _element(reply: str, name: str) -> str:
+    """What the first element of a name holds in a reply of a store; empty if there is none."""
+    return reply.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
 
 
 def check_can_be_made(root: str) -> None:

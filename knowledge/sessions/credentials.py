@@ -13,7 +13,6 @@ MASK = "[secret]"
 _ISSUED = re.compile(
     r"""(?x)
     -----BEGIN\ [A-Z ]*PRIVATE\ KEY(?:\ BLOCK)?-----(?s:.*?)(?:-----END\ [A-Z ]*PRIVATE\ KEY(?:\ BLOCK)?-----|\Z)
-    | \beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*                          # JSON web token
     | \b(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{16}\b      # Amazon
     | \bAIza[\w-]{35}                                               # Google
     | \bya29\.[\w-]{20,}
@@ -37,6 +36,9 @@ _ISSUED = re.compile(
     """
 )
 """what services give out begins with letters of its own, so that it can be found"""
+_WEB_TOKEN = re.compile(r"(?<![\w-])(?P<header>[\w-]++)\.eyJ[\w-]{8,}+\.[\w-]*+")
+"""JSON web token, and what stands before it without a space"""
+_WEB_TOKEN_HEADER = re.compile(r"\beyJ[\w-]{8}")
 _LETTERS = """
     PRIVATE eyJ A3T AKIA ASIA AGPA AIDA AROA AIza ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt-
     glft- glsoat- glcbt- glagent- xox hooks.slack sk- k_live_ k_test_ whsec_ hf_ npm_ pypi- SG. dop_v1_ shpat_ shpca_
@@ -111,6 +113,9 @@ def _all(text: str) -> Iterator[tuple[int, int]]:
     if any(letters in text for letters in _BEGINNINGS):
         for match in _ISSUED.finditer(text):
             yield match.span()
+        for match in _WEB_TOKEN.finditer(text):
+            if header := _WEB_TOKEN_HEADER.search(match["header"]):
+                yield match.start() + header.start(), match.end()
     for pattern in (_IN_ADDRESS, _IN_HEADER):
         for match in pattern.finditer(text):
             if not _PLACEHOLDER.fullmatch(match["secret"]):

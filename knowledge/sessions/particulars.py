@@ -18,7 +18,7 @@ _TITLED = 0.7
 """share of words with a capital from which capitals tell nothing"""
 _NEAR = 3
 """words that tell what a denial is about"""
-_QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
+_QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|(?<!\w)'([^']+)'(?!\w)")
 _ALTERNATIVES = frozenset(("and/or", "he/she", "she/he", "his/her", "him/her", "s/he"))
 _PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*[?-]?$")
 """letters alone, with hyphens and apostrophes between them"""

@@ -20,8 +20,9 @@ _CONTRACTED = (
     (re.compile(r"\bshan't\b", re.IGNORECASE), "shall not"),
     (re.compile(r"(?<=[a-z])n't\b", re.IGNORECASE), " not"),
 )
-_SENTENCE_END = re.compile(r"[.!?:…][\"'”’»)\]]*$")
-_CLAUSE_END = re.compile(r"[,;.!?:…)][\"'”’»)\]]*$")
+_CLOSERS = "\"'”’»)]"
+_SENTENCE_ENDS = tuple(".!?:…")
+_CLAUSE_ENDS = (*_SENTENCE_ENDS, ",", ";")
 _NO_END = re.compile(r"^(?:[a-z]|[a-z]\.[a-z]|vs|dr|mr|mrs|ms|prof|st|no|approx|etc)\.$", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)])$")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
@@ -68,11 +69,11 @@ def read(text: str) -> Statement:
     for line in straight.splitlines():
         first = True
         for token in line.split():
-            word = bare(token)
+            word, inner = bare(token), token.rstrip(_CLOSERS)
             if word and not (first and _BULLET.match(token)):
-                found.append((word, sentence, first, bool(_CLAUSE_END.search(token))))
+                found.append((word, sentence, first, inner.endswith(_CLAUSE_ENDS) or ")" in token[len(inner) :]))
                 first = False
-            if _SENTENCE_END.search(token) and not _NO_END.match(token):
+            if inner.endswith(_SENTENCE_ENDS) and not _NO_END.match(token):
                 sentence, first = sentence + 1, True
         sentence += 1
     plain = [word.casefold().removesuffix("'s").removesuffix("'") for word, *_ in found]

@@ -12,7 +12,7 @@ from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.fences import in_code
 from knowledge.sessions.transcripts.session import Origin, SessionBuilder
 
-_START = re.compile(r"^# aider chat started at (.+?)[ \t]*$")
+_START = re.compile(r"^# aider chat started at (.+)$")
 _USER = re.compile(r"^####(?: |$)")
 _COMMAND = re.compile(r"[/!](\w[\w-]*)")
 _CLAIM_LINES = 200
@@ -36,7 +36,7 @@ class Aider:
         starts = [number for number, line in enumerate(lines) if _START.match(line)]
         for first, following in pairwise([*starts, len(lines)]):
             started = _START.match(lines[first])
-            builder = SessionBuilder(self.name, started[1] if started is not None else "")
+            builder = SessionBuilder(self.name, started[1].rstrip(" \t") if started is not None else "")
             _add_lines(builder, lines[first + 1 : following], builder.name)
             if (session := builder.build()) is not None:
                 yield session

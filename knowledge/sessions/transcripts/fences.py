@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*)$")
 
 
 def in_code(lines: Sequence[str]) -> list[bool]:

@@ -14,8 +14,8 @@ _CAVEATS = (
 _OUTPUT = re.compile(r"<(local-command-stdout|local-command-stderr|bash-stdout|bash-stderr)>")
 _COMMAND = re.compile(r"<command-(?:name|message)>")
 _COMMAND_NAME = re.compile(r"<command-name>\s*([^<\n]{1,100})")
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_SHELL = re.compile(r"<bash-input>(.*?)(?:</bash-input>|\Z)", re.DOTALL)
+_ARGUMENTS, _ARGUMENTS_END = "<command-args>", "</command-args>"
+_SHELL, _SHELL_END = "<bash-input>", "</bash-input>"
 _TAG = re.compile(r"</?(?:local-command|bash)-std(?:out|err)>")
 
 
@@ -32,11 +32,13 @@ def add_user_text(builder: SessionBuilder, text: str, origin: Origin) -> None:
         return
     if _OUTPUT.match(text):
         builder.add("tool", _TAG.sub("", text), kind="tool_result", origin=origin, tool="local command")
-    elif (shell := _SHELL.match(text)) is not None:
-        builder.add("user", shell[1], kind="tool_call", origin=origin, tool="shell")
+    elif text.startswith(_SHELL):
+        said = text.removeprefix(_SHELL).partition(_SHELL_END)[0]
+        builder.add("user", said, kind="tool_call", origin=origin, tool="shell")
     elif _COMMAND.match(text):
-        name, arguments = _COMMAND_NAME.search(text), _ARGUMENTS.search(text)
-        said = arguments[1] if arguments is not None and arguments[1].strip() else "()"
+        name = _COMMAND_NAME.search(text)
+        arguments, closed, _ = text.partition(_ARGUMENTS)[2].partition(_ARGUMENTS_END)
+        said = arguments if closed and arguments.strip() else "()"
         builder.add("user", said, kind="tool_call", origin=origin, tool=name[1] if name is not None else "command")
     else:
         builder.add("user", text, origin=origin)
