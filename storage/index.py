@@ -70,6 +70,10 @@ class IndexFolder:
 
     def _files(self) -> list[IndexFile]:
         """All finished ones, newest first."""
+        return [file for file in self._every_file() if file.lease.exists()]
+
+    def _every_file(self) -> list[IndexFile]:
+        """Those too whose lease a power cut has taken, which nobody can read."""
         names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
         versions = [int(match[1]) for name in names if (match := FILE_NAME.fullmatch(name))]
         return [self._file(version) for version in sorted(versions, reverse=True)]
@@ -134,7 +138,8 @@ class IndexFolder:
 
     def _clear_unfinished(self) -> None:
         """Delete what was built and never finished; for who holds the lock."""
-        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp")):
+        unread = [file.path for file in self._every_file() if not file.lease.exists()]
+        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp"), *unread):
             delete(left)
         for lease in self.path.glob("*.lease"):
             if not lease.with_suffix(".duckdb").exists():

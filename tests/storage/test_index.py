@@ -217,6 +217,19 @@ def test_deleted_index_loses_nothing(shelf):
     assert [text for text, _ in shelf.search("oak")] == ["oak"]
 
 
+def test_index_whose_lease_a_power_cut_took_is_none_and_is_cleared_away(shelf):
+    shelf.publish({"a.md": ["oak"]})
+    refresh(shelf)
+    shelf.publish({"b.md": ["elm"]})
+    made = refresh(shelf)
+    made.lease.unlink()
+    assert disagreements(shelf.lake.snapshot(), shelf.settings) == (1, [])
+    shelf.publish({"c.md": ["ash"]})
+    refresh(shelf)
+    names = {path.name for path in made.path.parent.iterdir()}
+    assert names == {"index-1.duckdb", "index-1.lease", "index-3.duckdb", "index-3.lease", "refresh.lock"}
+
+
 def test_another_language_builds_the_index_again_and_no_language_takes_what_is_there(shelf):
     shelf.publish({"a.md": ["they were running"]})
     shelf.settings = SearchSettings(language="english")

@@ -54,7 +54,7 @@ def survived(disk: Disk, truths: list[dict[str, str]], left: Path) -> int:
             try:
                 if key not in seen:
                     lay(state, left)
-                    tables = digest({path: content for path, content in state.items() if "/index" not in path})
+                    tables = digest({path: None if "/index" in path else content for path, content in state.items()})
                     if tables not in examined and Lake.exists(str(left / "corpus")):
                         examined.add(tables)
                         found = examine(Lake(str(left / "corpus")), quick=True).findings
