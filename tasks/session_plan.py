@@ -40,6 +40,7 @@ from tasks.session_answers import PlannedAnswers, Unanswered
 from tasks.session_reading import FoundSession, Reader, ReadFile
 from tasks.session_run import session_fingerprint
 from tasks.session_spool import Kept
+from tasks.workers import WorkerPool
 
 COMPARISON_TOKENS = (1600, 300)
 """assumed for the comparison of what a window gives, which is not known before: the prompt with six statements that
@@ -217,8 +218,10 @@ def plan_sessions(
     quarantined = known.quarantined() if retry_quarantined else frozenset()
     to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
     estimator = Estimator(settings, prompt, asker) if asker else None
+    pool = WorkerPool(settings.extraction, settings.chunking, None)
     reader = Reader(
         fetching,
+        pool,
         known.sessions,
         fingerprint,
         settings.extraction.max_bytes,
@@ -227,7 +230,10 @@ def plan_sessions(
         check_cancelled,
         quarantined,
     )
-    read = sorted(reader.read(to_read), key=lambda each: each.file.key)
+    try:
+        read = sorted(reader.read(to_read), key=lambda each: each.file.key)
+    finally:
+        pool.close()
     sessions, copies = _apart((found for each in read for found in each.found), reader)
     unread_rows = _rows_of_unread(files, to_read, known)
     before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]

@@ -7,8 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal
 
 from knowledge import ids
 from knowledge.errors import SkippedDocument, Verdict, classify
@@ -23,10 +24,10 @@ from knowledge.sessions.session_rows import (
     session_uri,
 )
 from knowledge.sessions.transcripts.base import Unread
-from knowledge.sessions.transcripts.registry import read_transcripts
 from knowledge.sessions.windows import Mark, Stretch, first_new, processed_mark
 from tasks.fetching import AT_A_TIME, Fetching
 from tasks.session_spool import Kept
+from tasks.workers import FileOfSessions, WorkerPool
 
 _LOOK_SECONDS = 0.5
 """between two looks whether the run was cancelled"""
@@ -101,6 +102,7 @@ class Reader:
     """
 
     fetching: Fetching
+    pool: WorkerPool
     known: Mapping[str, DocumentRow]
     """by id: the current rows of sessions"""
     fingerprint: Callable[[SessionFile], str]
@@ -126,28 +128,36 @@ class Reader:
             ParquetryError: something that concerns the whole run.
         """
         waiting = iter(files)
-        pending: set[Future[None]] = set()
-        contents: dict[Future[None], tuple[SessionFile, list[bytes | Verdict]]] = {}
+        fetched: dict[Future[None], tuple[SessionFile, list[bytes | Verdict]]] = {}
+        opened: dict[Future[FileOfSessions], ReadFile] = {}
         try:
             while True:
-                for file in waiting:
+                for file in islice(waiting, AT_A_TIME - len(fetched) - len(opened)):
                     got: list[bytes | Verdict] = []
                     future = self.fetching.start(file.namespace, file.source, partial(self._fetch, file, got))
-                    contents[future] = (file, got)
-                    pending.add(future)
-                    if future.done() or len(pending) >= AT_A_TIME:
+                    fetched[future] = (file, got)
+                    if future.done():
                         break
-                if not pending:
+                if not fetched and not opened:
                     return
-                done, pending = wait(pending, _LOOK_SECONDS, FIRST_COMPLETED)
+                every: list[Future[Any]] = [*fetched, *opened]
+                done = wait(every, _LOOK_SECONDS, FIRST_COMPLETED).done
                 self.check_cancelled()
-                for future in done:
+                for future in fetched.keys() & done:
                     future.result()
-                    file, got = contents.pop(future)
-                    yield self._opened(file, got.pop())
+                    file, got = fetched.pop(future)
+                    read = ReadFile(file)
+                    if (content := self._opened(read, got.pop())) is None:
+                        yield read
+                    else:
+                        opened[self._parsing(file, content)] = read
+                for parsed in opened.keys() & done:
+                    yield self._sorted(opened.pop(parsed), parsed)
         finally:
-            for future in pending:
-                future.cancel()
+            for fetching in fetched:
+                fetching.cancel()
+            for parsing in opened:
+                parsing.cancel()
 
     def _fetch(self, file: SessionFile, got: list[bytes | Verdict]) -> None:
         self.check_cancelled()
@@ -163,29 +173,39 @@ class Reader:
             self.fetching.give_back(item.size)
             got.append(_contained(error))
 
-    def _opened(self, file: SessionFile, content: bytes | Verdict) -> ReadFile:
-        read = ReadFile(file)
+    def _opened(self, read: ReadFile, content: bytes | Verdict) -> bytes | None:
+        """The content that is to be read; None if there is nothing to read."""
+        file = read.file
         if isinstance(content, Verdict):
             read.refused = ("fetch", content)
-            return read
+            return None
         read.content_hash = ids.content_hash(content)
-        if self._is_known(file, read.content_hash):
-            self.fetching.give_back(file.item.size)
-            read.sessions = int(file.known.metadata.get("sessions", 0)) if file.known else 0
-            return read
+        if not self._is_known(file, read.content_hash):
+            return content
+        self.fetching.give_back(file.item.size)
+        read.sessions = int(file.known.metadata.get("sessions", 0)) if file.known else 0
+        return None
+
+    def _parsing(self, file: SessionFile, content: bytes) -> Future[FileOfSessions]:
+        parsing = self.pool.sessions(RawDocument(content, file.item.path.rpartition("/")[2]))
+        parsing.add_done_callback(lambda _: self.fetching.give_back(file.item.size))
+        return parsing
+
+    def _sorted(self, read: ReadFile, parsed: Future[FileOfSessions]) -> ReadFile:
+        file = read.file
         try:
-            for found in read_transcripts(RawDocument(content, file.item.path.rpartition("/")[2])):
+            held = self.pool.result(parsed)
+            for found in held.found:
                 self.check_cancelled()
                 if isinstance(found, Unread):
                     read.unread.append(f"{file.item.uri}: {found.place}: {found.detail}")
                     continue
                 read.sessions += 1
                 self._sort(found, read)
-        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
             # What was found before it is worked on all the same.
+            read.refused = None if held.verdict is None else ("extract", held.verdict)
+        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
             read.refused = ("extract", _contained(error))
-        finally:
-            self.fetching.give_back(file.item.size)
         return read
 
     def _is_known(self, file: SessionFile, content_hash: str) -> bool:

@@ -18,9 +18,12 @@ from typing import Any, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from knowledge.chunk import Chunker
-from knowledge.errors import BrokenDocument
+from knowledge.errors import BrokenDocument, Verdict, classify
 from knowledge.extract import ocr, registry
 from knowledge.model import Chunk, Extraction, Heading, Part, RawDocument
+from knowledge.sessions.model import Transcript
+from knowledge.sessions.transcripts.base import Unread
+from knowledge.sessions.transcripts.registry import read_transcripts
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 
 Result = TypeVar("Result")
@@ -37,8 +40,18 @@ class Prepared:
     chunks: tuple[Chunk, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FileOfSessions:
+    """A file of chat sessions that is read."""
+
+    found: tuple[Transcript | Unread, ...]
+    """sessions, and what could not be read, in their order"""
+    verdict: Verdict | None
+    """why nothing follows; None if the file was read to its end"""
+
+
 class WorkerPool:
-    """Extracts and chunks documents in separate processes with a time and a memory limit for each.
+    """Reads what strangers wrote in separate processes with a time and a memory limit for each.
 
     A document that hangs or exhausts memory costs its process, which is replaced, and fails alone.
 
@@ -72,6 +85,10 @@ class WorkerPool:
     def chunk(self, text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> Future[tuple[Chunk, ...]]:
         """Chunk a text again; the future raises BrokenDocument for a limit."""
         return self._schedule(_chunk, text, parts, headings)
+
+    def sessions(self, document: RawDocument) -> Future[FileOfSessions]:
+        """Read a file of chat sessions; the future raises what stops the run, or BrokenDocument for a limit."""
+        return self._schedule(_sessions, document)
 
     def result(self, future: Future[Result]) -> Result:
         """Wait for a future of this pool, and say what a killed process means.
@@ -126,6 +143,20 @@ def _prepare(document: RawDocument) -> Prepared:
 
 def _chunk(text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> tuple[Chunk, ...]:
     return _chunker.split(text, parts, headings)
+
+
+def _sessions(document: RawDocument) -> FileOfSessions:
+    found: list[Transcript | Unread] = []
+    try:
+        found.extend(read_transcripts(document))
+    except MemoryError:
+        raise
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        return FileOfSessions(tuple(found), verdict)
+    return FileOfSessions(tuple(found), None)
 
 
 def _silence() -> None:

@@ -166,3 +166,16 @@ def test_forged_tool_results_and_delimiters_stay_inside_their_message(tmp_path, 
         texts += [each["text"] for each in shown.get("messages", []) if each["role"] == "user"]
         assert not any(each["role"] in ("system", "tool") for each in shown.get("messages", []))
     assert len(texts) == len(INJECTIONS)
+
+
+def test_file_that_needs_more_than_the_limit_fails_alone(tmp_path, server):
+    """Files of sessions are read by the processes that have a limit, as documents are."""
+    shelf = Shelf(tmp_path, server.url)
+    shelf.sections["extraction"] = {"memory_mb": 512, "workers": 1}
+    shelf.write("good.json", ["public/fact: Hall 1: it has 4 gates."])
+    (shelf.folder / "bomb.json").write_text('{"messages": [' + "[]," * 14_000_000 + "[]]}")
+    report = shelf.learn()
+    ((failed,), new) = ([each.uri for each in report.failures], report.sessions["new"])
+    assert failed.endswith("/bomb.json")
+    assert new == 1
+    assert "more than 512 MiB" in report.failures[0].detail
