@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from knowledge.masking import masked
 from knowledge.model import Access, DocumentRow, Failure, Scalar
 from storage.layout import Table
 
@@ -226,6 +227,15 @@ SCHEMAS: dict[Table, pa.Schema] = {
     "searches": SEARCHES,
 }
 
+MESSAGES: Mapping[Table, tuple[str, ...]] = {
+    "documents": ("error",),
+    "notes": ("note",),
+    "decisions": ("reasoning",),
+    "runs": ("error",),
+    "failures": ("detail",),
+}
+"""columns that hold what a service, a library or a model said, and not what documents do"""
+
 WIDENED: frozenset[Table] = frozenset({"runs"})
 """tables whose shards of an earlier program lack columns at the end"""
 
@@ -240,6 +250,18 @@ DUCKDB_TYPES = {
     pa.list_(pa.float32()): "FLOAT[]",
 }
 """for views over tables that have no shard yet"""
+
+
+def without_secrets(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows of a table, whose messages are masked."""
+    for name in MESSAGES.get(table, ()):
+        column = rows[name].combine_chunks()
+        said = {message: masked(message) for message in column.unique().to_pylist() if message}
+        if any(message != shown for message, shown in said.items()):
+            shown = pa.array([said.get(message, message) for message in column.to_pylist()], column.type)
+            rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), shown)
+    return rows
+
 
 _ACCESS = {field.name for field in fields(Access)}
 _ROW_FIELDS = [field.name for field in fields(DocumentRow) if field.name not in ("access", "metadata")]
