@@ -11,7 +11,9 @@ from servers.embedding_server import EmbeddingServer, Reply, embeddings, refusal
 from written_bytes import holding
 
 from serving.cli import run
+from storage.answers import Answers
 from storage.lake import Lake
+from storage.layout import layout_of
 from tasks import retries
 
 pytestmark = pytest.mark.slow
@@ -168,3 +170,84 @@ def test_secret_that_a_language_model_repeats_is_in_nothing_printed_or_written(d
     printed = capfd.readouterr()
     assert KEY not in printed.out + printed.err
     assert holding(desk, SECRETS) == []
+
+
+OLD = "sk-old-before-masking-1"
+
+
+@pytest.fixture
+def old_corpus(desk, capfd):
+    """A corpus, its index and a kept answer, in which a service left a key that nothing told to be one."""
+    with EmbeddingServer(lambda _: refusal(500, f"no {OLD} here")) as server:
+        settings(desk, server.url, DOCS)
+        run(["refresh", "--direct"])
+    with EmbeddingServer(lambda request: repeating(request, f"no {OLD} here")) as server:
+        settings(desk, server.url, DOCS)
+        run(["refresh", "--direct"])
+        answers = Answers(layout_of("corpus"))
+        answers.put("ada", "k1", {"text": OLD})
+        answers.put("ada", "k2", {"text": "other"})
+        run(["search", "boards"])
+        capfd.readouterr()
+        yield desk
+
+
+def repeating(request, said):
+    return refusal(400, said) if any("Rule 1" in text for text in request.inputs) else embeddings(request)
+
+
+def doctor(capfd, *options):
+    code = run(["doctor", "--json", *options])
+    printed = capfd.readouterr()
+    assert OLD not in printed.out + printed.err
+    return code, json.loads(printed.out)
+
+
+def test_doctor_names_what_holds_a_secret_from_before_and_takes_it_out(old_corpus, capfd, monkeypatch):
+    corpus = old_corpus / "corpus"
+    secrets = {"old": OLD}
+    assert {place.split("/")[0] for place in holding(corpus, secrets)} >= {
+        "old: values of runs",
+        "old: values of notes",
+    }
+    assert doctor(capfd)[0] == 0
+    monkeypatch.setenv("FORMER_API_KEY", OLD)
+    before = {file.name for file in (corpus / "runs").glob("*.parquet")}
+    code, told = doctor(capfd)
+    (finding,) = told["findings"]
+    assert (code, finding["check"], finding["severity"]) == (1, "secret", "problem")
+    for each in ("rows of documents.error", "rows of failures.detail", "row of notes.note", "1 kept answer"):
+        assert each in finding["detail"]
+    code, told = doctor(capfd, "--fix")
+    assert (code, told["findings"]) == (0, [])
+    assert holding(corpus, secrets) == []
+    assert before - {file.name for file in (corpus / "runs").glob("*.parquet")}
+    assert Answers(layout_of("corpus")).get("ada", "k2") == {"text": "other"}
+    assert run(["sql", "SELECT DISTINCT error FROM runs WHERE error LIKE '%no *** here%'", "--json"]) == 0
+    assert "no *** here" in capfd.readouterr().out
+    assert doctor(capfd)[0] == 0
+
+
+def test_file_that_gave_way_and_was_not_deleted_is_found_and_deleted(old_corpus, capfd, monkeypatch):
+    """A repair may be killed between the commit and the deleting."""
+    corpus = old_corpus / "corpus"
+    kept = {file: file.read_bytes() for file in (corpus / "failures").glob("*.parquet")}
+    monkeypatch.setenv("FORMER_API_KEY", OLD)
+    assert doctor(capfd, "--fix")[0] == 0
+    for file, content in kept.items():
+        file.write_bytes(content)
+    code, told = doctor(capfd)
+    assert (code, [finding["check"] for finding in told["findings"] if finding["severity"] == "problem"]) == (
+        1,
+        ["secret"],
+    )
+    assert doctor(capfd, "--fix")[0] == 0
+    assert not any(file.exists() for file in kept)
+
+
+def test_forget_takes_secrets_out(old_corpus, capfd, monkeypatch):
+    monkeypatch.setenv("FORMER_API_KEY", OLD)
+    assert run(["forget", "--user", "nobody", "--yes"]) == 0
+    assert "Secrets: mask the secrets in" in capfd.readouterr().out
+    assert holding(old_corpus / "corpus", {"old": OLD}) == []
+    assert doctor(capfd)[0] == 0
