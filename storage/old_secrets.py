@@ -150,10 +150,14 @@ def _answers(layout: Layout) -> Iterator[str]:
     files = files_at(layout.root)
     for owner in files.entries(layout.answers):
         folder = join(layout.answers, owner.name)
-        for entry in files.entries(folder) if owner.is_folder else ():
-            path = join(folder, entry.name)
-            with files.open(path) as stream:
-                text = stream.read().decode("utf-8", "replace")
+        names = [entry.name for entry in files.entries(folder)] if owner.is_folder else []
+        for path in (join(folder, name) for name in names if name.endswith(".json")):
+            try:
+                with files.open(path) as stream:
+                    text = stream.read().decode("utf-8", "replace")
+            except FileNotFoundError:
+                # Erased meanwhile.
+                continue
             if without_known(text) != text:
                 yield path
 
