@@ -125,6 +125,7 @@ def _forms_of(secret: str) -> Iterator[str]:
     yield secret
     for written in (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret)):
         yield written[1:-1]
+        yield written[1:-1].replace("/", r"\/")
     yield escape(secret)
     for in_url in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield in_url

@@ -10,9 +10,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knowledge.masking import mask_error, masked
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 
 def guard_output() -> None:
@@ -31,6 +34,7 @@ def guard_output() -> None:
     make.masks = True  # type: ignore[attr-defined]
     logging.setLogRecordFactory(make)
     sys.excepthook = _tell
+    sys.unraisablehook = _tell_of_ignored
     threading.excepthook = _tell_of_thread
     formatted = warnings.formatwarning
     warnings.formatwarning = lambda *values, **named: masked(formatted(*values, **named))
@@ -66,6 +70,13 @@ def _masked_record(record: logging.LogRecord) -> logging.LogRecord:
 
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     sys.stderr.write(masked("".join(traceback.format_exception(kind, error, trace))))
+
+
+def _tell_of_ignored(failed: UnraisableHookArgs) -> None:
+    """An error that Python cannot raise, of an object that is being deleted."""
+    if failed.exc_value is not None:
+        sys.stderr.write(masked(f"{failed.err_msg or 'Exception ignored in'}: {failed.object!r}\n"))
+        _tell(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
 
 def _tell_of_thread(failed: threading.ExceptHookArgs) -> None:

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from knowledge.known_secrets import names_secret
 from knowledge.masking import masked
-from knowledge.sessions.credentials import credentials
 
 _IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
 """pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
@@ -51,6 +50,9 @@ def explain(error: Any, settings: type[BaseModel]) -> str:
 
 def _shown(key: str, value: Any) -> str:
     """A value for a message, unless it is long, or may be a secret that somebody wrote in the wrong place."""
+    # Only where something is wrong: its patterns take a while to make.
+    from knowledge.sessions.credentials import credentials
+
     text = str(value)
     if len(text) > MOST_SHOWN:
         return f"of {len(text)} characters"

@@ -6,9 +6,11 @@ import json
 from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from knowledge import known_secrets
-from knowledge.known_secrets import announce, known_forms, names_secret
+from knowledge.known_secrets import announce, is_told, known_forms, names_secret
 from knowledge.masking import masked, without_known
 from knowledge.settings import override, parse_settings
 
@@ -27,6 +29,7 @@ def alone(monkeypatch):
         json.dumps(KEY),
         json.dumps(KEY, ensure_ascii=False),
         repr(KEY),
+        json.dumps(KEY).replace("/", r"\/"),
         quote(KEY),
         quote(KEY, safe=""),
         quote(KEY, safe="").replace("%2F", "%2f").replace("%2B", "%2b").replace("%C3%BC", "%c3%bc"),
@@ -116,3 +119,16 @@ def test_name_of_a_secret_is_told(name):
 )
 def test_name_of_no_secret_is_left_alone(name):
     assert not names_secret(name)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    before=st.text(max_size=20),
+    secret=st.text(st.characters(exclude_characters="*", codec="utf-8"), min_size=8, max_size=40),
+    after=st.text(max_size=20),
+)
+def test_no_text_keeps_a_secret_that_was_announced(before, secret, after):
+    announce(secret)
+    for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1]):
+        assert secret.strip() not in without_known(f"{before}{form}{after}") or not is_told(secret.strip())
+        assert masked(masked(f"{before}{form}{after}")) == masked(f"{before}{form}{after}")

@@ -3,6 +3,8 @@
 import logging
 import subprocess
 import sys
+import threading
+import warnings
 
 import pytest
 
@@ -34,6 +36,10 @@ except OSError:
 thread = threading.Thread(target=fail)
 thread.start()
 thread.join()
+class Fails:
+    def __del__(self):
+        fail()
+Fails()
 fail()
 """
 
@@ -47,8 +53,8 @@ def test_nothing_that_a_process_says_of_itself_holds_a_secret():
     assert "does not fit" in run.stderr
     lines = [line for line in run.stderr.splitlines() if not line.startswith("Arguments: ")]
     assert KEY not in "\n".join(lines)
-    assert run.stderr.count("outer ***") == 3
-    assert run.stderr.count("inner ***") == 3
+    assert run.stderr.count("outer ***") == 4
+    assert run.stderr.count("inner ***") == 4
     assert "INFO:of.a.library:asked with {'Authorization': '***'}" in lines
     assert "INFO:of.a.library:no place for %s" in lines
     assert any("UserWarning: used ***" in line for line in lines)
@@ -57,11 +63,18 @@ def test_nothing_that_a_process_says_of_itself_holds_a_secret():
 @pytest.fixture
 def guarded(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    before = logging.getLogRecordFactory(), sys.excepthook
+    for place, name in (
+        (sys, "excepthook"),
+        (sys, "unraisablehook"),
+        (threading, "excepthook"),
+        (warnings, "formatwarning"),
+    ):
+        monkeypatch.setattr(place, name, getattr(place, name))
+    made = logging.getLogRecordFactory()
+    logging.setLogRecordFactory(logging.LogRecord)
     guard_output()
     yield
-    logging.setLogRecordFactory(before[0])
-    sys.excepthook = before[1]
+    logging.setLogRecordFactory(made)
 
 
 def test_record_is_masked_whatever_a_handler_makes_of_it(guarded):
