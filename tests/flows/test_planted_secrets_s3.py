@@ -63,3 +63,29 @@ def test_keys_that_an_object_store_repeats_are_in_nothing_printed_or_written(tmp
     assert [name for name, secret in secrets.items() if secret in printed.out + printed.err] == []
     assert ("***" in printed.err) == (where == "corpus")
     assert holding(tmp_path, secrets) == []
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["let-in", "turned-away"])
+def test_keys_of_a_real_object_store_are_in_no_object_and_nothing_printed(
+    tmp_path, monkeypatch, capfd, s3_server, known
+):
+    monkeypatch.chdir(tmp_path)
+    bucket = s3_server.bucket()
+    secret = s3_server.secret_key if known else KEY
+    for name, value in {**s3_server.environment(), "AWS_SECRET_ACCESS_KEY": secret}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Count the boards.")
+    (tmp_path / "docs" / "b.md").write_bytes(b"\x00\xff")
+    options = ["--corpus", f"s3://{bucket}/kb"]
+    commands = (("refresh", "docs", "--direct", "-v"), ("documents", "--json"), ("search", "boards"), ("doctor",))
+    codes = [run([*command, *options]) for command in commands]
+    assert codes == ([0] * 4 if known else [4] * 4)
+    printed = capfd.readouterr()
+    assert secret not in printed.out + printed.err
+    objects = tmp_path / "objects"
+    for number, each in enumerate(s3_server.client().list_objects_v2(Bucket=bucket).get("Contents", [])):
+        objects.mkdir(exist_ok=True)
+        s3_server.client().download_file(bucket, each["Key"], str(objects / str(number)))
+    assert objects.exists() == known
+    assert holding(tmp_path, {"key": secret}) == []
