@@ -1,4 +1,4 @@
-"""Erases what tells of a user: the only thing that is ever taken out of the files of a corpus.
+"""Erases what tells of a user: besides secrets in messages, the only thing that is ever taken out of a corpus's files.
 
 Files that hold rows of the user are written again without them, give way in one commit for each table, and are then
 deleted, with the answers of language models about the user's sessions and with the search index. What crashed in the

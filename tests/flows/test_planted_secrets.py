@@ -218,8 +218,11 @@ def test_doctor_names_what_holds_a_secret_from_before_and_takes_it_out(old_corpu
     assert (code, finding["check"], finding["severity"]) == (1, "secret", "problem")
     for each in ("rows of documents.error", "rows of failures.detail", "row of notes.note", "1 kept answer"):
         assert each in finding["detail"]
+    assert run(["doctor"]) == 1
+    assert capfd.readouterr().out.count("is whole, and holds secrets; `parquetry doctor --fix` takes them out") == 1
     code, told = doctor(capfd, "--fix")
     assert (code, told["findings"]) == (0, [])
+    assert all(not any(secret in step for secret in secrets.values()) for step in told["steps"])
     assert holding(corpus, secrets) == []
     assert before - {file.name for file in (corpus / "runs").glob("*.parquet")}
     assert Answers(layout_of("corpus")).get("ada", "k2") == {"text": "other"}
