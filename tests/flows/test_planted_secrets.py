@@ -254,3 +254,17 @@ def test_forget_takes_secrets_out(old_corpus, capfd, monkeypatch):
     assert "Secrets: mask the secrets in" in capfd.readouterr().out
     assert holding(old_corpus / "corpus", {"old": OLD}) == []
     assert doctor(capfd)[0] == 0
+
+
+@pytest.mark.parametrize("answer", [embeddings, lambda _: Reply(200, {"object": "list"})], ids=["answers", "fails"])
+def test_password_in_the_address_of_a_service_is_in_nothing_printed_or_written(desk, capfd, answer):
+    """Such an address is sent as `Basic`, and named in messages."""
+    with EmbeddingServer(answer) as server:
+        url = server.url.replace("://", f"://planter:{SECRETS['password']}@")
+        settings(desk, url, DOCS)
+        for command in COMMANDS:
+            run([*command])
+    printed = capfd.readouterr()
+    (desk / "parquetry.toml").unlink()
+    assert SECRETS["password"] not in printed.out + printed.err
+    assert holding(desk, SECRETS) == []
