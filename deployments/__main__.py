@@ -18,6 +18,7 @@ from flows.local import api_is_configured
 from flows.server import ENVIRONMENT, is_free, lasting_server
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.ids import settings_hash
+from knowledge.masked_output import guard_output
 from knowledge.masking import masked
 from knowledge.printing import shown
 from knowledge.settings import DEFAULT_FILE, load_settings
@@ -106,6 +107,7 @@ def _tell(line: str) -> None:
 
 def main() -> None:
     """Serve; a refusal is one clear line on stderr and the right exit code."""
+    guard_output()
     signal.signal(signal.SIGTERM, _leave_in_order)
     try:
         typer.run(serve)

@@ -60,8 +60,8 @@ and then every default below holds. `parquetry init` writes a file with all keys
   nearest known one.
 - Relative places (`corpus.root`, `source.uri`, the folder of an `onnx:` model, prompts of `[sessions]`) are relative to
   the file, wherever the command runs.
-- Secrets belong into the environment (`OPENAI_API_KEY`) rather than into the file, and are masked wherever settings
-  are shown.
+- Secrets belong into the environment (`OPENAI_API_KEY`) rather than into the file, and are [masked](secrets.md) in
+  every message.
 - A changed setting redoes what it affects and nothing else: a chunking setting chunks again from the stored text, an
   embedding setting embeds again, an extraction setting reads those documents again whose format it concerns.
 

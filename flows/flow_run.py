@@ -20,6 +20,7 @@ from prefect.states import Completed, Failed
 
 from flows.guarded import end_with_starter
 from knowledge.errors import IndexNotWritten, RefusedError
+from knowledge.masked_output import guard_output
 from knowledge.settings import Settings, load_settings, override
 from knowledge.sources.registry import Scope
 from tasks.run import Cancelled
@@ -132,7 +133,8 @@ def settings_of_run(config: str | None, corpus: str | None) -> Settings:
 
 
 def begin() -> None:
-    """Tie a process that was started for one flow run to that run."""
+    """Tie a process that was started for one flow run to that run, and keep secrets out of its log."""
+    guard_output()
     if _OWN_PROCESS in os.environ:
         end_with_starter()
         atexit.register(_hush)

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from knowledge.masked_output import guard_output
+
 STARTER = "PARQUETRY_STARTER"
 """environment variable: process id of a service whose flow runs are of no use without it"""
 _STOP_SECONDS = 10
@@ -46,5 +48,6 @@ def _watch_input() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_watch_input, name="starter-watch", daemon=True).start()
+    guard_output()
     sys.argv[0] = "prefect"
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)

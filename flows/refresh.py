@@ -26,6 +26,7 @@ from flows.parameters import Parameters, RefreshParameters, ReindexParameters
 from flows.report import create_artifacts
 from flows.run_log import RunLog, tasks_log_to_run
 from knowledge.errors import IndexNotWritten, OutageError, RefusedError
+from knowledge.masked_output import masked_errors
 from knowledge.report import RunReport
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
@@ -140,7 +141,11 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     tag(scopes)
     namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
     try:
-        with tasks_log_to_run(), one_run_at_a_time(layout_of(request.settings.corpus.root).root, namespaces):
+        with (
+            masked_errors(),
+            tasks_log_to_run(),
+            one_run_at_a_time(layout_of(request.settings.corpus.root).root, namespaces),
+        ):
             report = run_refresh(request, PrefectEngine(), RunLog(caller.observer if caller else None))
     except Cancelled as stopped:
         return cancelled(caller, stopped)

@@ -29,6 +29,9 @@ MOST_HOMES = 8
 LARGEST_DATABASE = 256 * 1024 * 1024
 """bytes after which the history of single runs starts anew; what they did is in the corpus's own table `runs`"""
 
+_FILE = 0o600
+"""mode of the files of a home"""
+
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -56,16 +59,18 @@ class Server:
         self._port = port or _free_port()
         self.ui_url = f"http://127.0.0.1:{self._port}"
         self.api_url = f"{self.ui_url}/api"
-        home.mkdir(parents=True, exist_ok=True)
+        _make_private(home)
         command = [sys.executable, "-m", "flows.guarded", "server", "start"]
         command += ["--host", "127.0.0.1", "--port", str(self._port)]
         with self.log.open("wb") as log:
+            self.log.chmod(_FILE)
             self._process = subprocess.Popen(
                 command if lasting else [*command, "--no-services"],
                 stdin=subprocess.PIPE,  # its end tells the server that this program is gone
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment(),
+                umask=0o077,  # its database holds what runs were asked for and what became of them
                 start_new_session=True,  # Ctrl-C is for this program, which stops the server last
             )
 
@@ -190,7 +195,7 @@ def _forget_long_history(home: Path) -> None:
 def _lock(folder: Path) -> IO[str] | None:
     """The open file whose lock says that this program uses the folder; None if another does, or nobody can."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_private(folder)
         held = (folder / "lock").open("w")
     except OSError:
         return None
@@ -198,6 +203,19 @@ def _lock(folder: Path) -> IO[str] | None:
         return held
     held.close()
     return None
+
+
+def _make_private(home: Path) -> None:
+    """Make a home that is its owner's alone; one that an earlier program made for all to read becomes so.
+
+    Raises:
+        OSError: it cannot be made, or is somebody else's.
+    """
+    home.mkdir(0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
+    for file in home.glob("*"):
+        if file.is_file():
+            file.chmod(_FILE)
 
 
 def _locked(descriptor: int) -> bool:

@@ -28,6 +28,7 @@ from flows.session_log import SessionsLog
 from flows.session_report import create_session_artifacts
 from flows.session_review import wait_for_review
 from knowledge.errors import IndexNotWritten, OutageError, RefusedError
+from knowledge.masked_output import masked_errors
 from knowledge.sessions.report import SessionsReport
 from storage.layout import layout_of
 from tasks.prefect_engine import PrefectEngine
@@ -114,7 +115,7 @@ def sessions(
     held = set() if caller and caller.alone else namespaces
     try:
         root = layout_of(request.settings.corpus.root).root
-        with tasks_log_to_run(), one_run_at_a_time(root, held, "sessions"):
+        with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, "sessions"):
             log = SessionsLog(caller.observer if caller else None)
             report = run_sessions(request, PrefectEngine(), log, review)
     except Cancelled as stopped:

@@ -9,13 +9,15 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
 
 from knowledge.errors import BrokenDocument, ParquetryError, ServiceRefused, SettingsError, TransientError
+from knowledge.known_secrets import announce
+from knowledge.masking import excerpt
 
 if TYPE_CHECKING:
     import openai
@@ -61,7 +63,7 @@ class Endpoint:
     """Where a service is and how to be let in."""
 
     url: str
-    key: str
+    key: str = field(repr=False)
 
     @property
     def official(self) -> bool:
@@ -82,6 +84,7 @@ def endpoint(base_url: str | None, api_key: SecretStr | None, section: str) -> E
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL") or _OFFICIAL_URL
     key = (api_key.get_secret_value() if api_key else "") or os.environ.get("OPENAI_API_KEY", "")
+    announce(key)
     found = Endpoint(url, key or "none")
     if found.official and not key:
         raise SettingsError(
@@ -196,7 +199,7 @@ def _meaning_of_status(error: openai.APIStatusError, where: Endpoint, now: float
 def _said(error: openai.APIStatusError) -> str:
     body = error.body
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
-    return " ".join(str(message or error.message).split())[:300]
+    return excerpt(" ".join(str(message or error.message).split()), 300)
 
 
 def _retry_after(error: openai.APIStatusError, now: float) -> float | None:

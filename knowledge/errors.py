@@ -25,13 +25,19 @@ import errno
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from knowledge.masking import masked
+from knowledge.masking import excerpt, masked
 
 
 class ParquetryError(Exception):
-    """Base of every error that Parquetry raises on purpose; its text is fit for a person."""
+    """Base of every error that Parquetry raises on purpose; its text is fit for a person, and holds no secret."""
 
     exit_code: ClassVar[int] = 4
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in told))
+
+    def add_note(self, note: str) -> None:
+        super().add_note(masked(note))
 
 
 class DocumentError(ParquetryError):
@@ -48,7 +54,7 @@ class DocumentError(ParquetryError):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
         self.reason = reason
-        self.detail = detail
+        self.detail = masked(detail)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
@@ -74,7 +80,7 @@ class TransientError(ParquetryError):
     def __init__(self, reason: str, detail: str, retry_after: float | None = None) -> None:
         super().__init__(reason, detail, retry_after)
         self.reason = reason
-        self.detail = detail
+        self.detail = masked(detail)
         self.retry_after = retry_after
 
     def __str__(self) -> str:
@@ -171,7 +177,7 @@ def classify(error: BaseException) -> Verdict:
     """Decide what `error` means for the document it happened to.
 
     Every branch has its own reason. An error that nobody foresaw fails its document as `unexpected`, with its type
-    and text, and never the run. The detail is stored and shown, so credentials in it are masked.
+    and text, and never the run. The detail is stored and shown, so secrets in it are masked.
     """
     verdict = _judged(error)
     return replace(verdict, detail=masked(verdict.detail))
@@ -201,7 +207,7 @@ def _judged(error: BaseException) -> Verdict:
             return Verdict("retry", "io-error", f"{type(error).__name__}: {error}")
         case _:
             lines = str(error).strip().splitlines() or [""]
-            return Verdict("fail", "unexpected", f"{type(error).__name__}: {lines[-1].strip()}"[:500])
+            return Verdict("fail", "unexpected", excerpt(f"{type(error).__name__}: {lines[-1].strip()}", 500))
 
 
 def first_line(error: Exception) -> str:

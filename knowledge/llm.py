@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge.calls import BAD_REPLY, INPUT_REJECTED, REPLY_CUT, Endpoint, Patience, endpoint, open_client, patiently
 from knowledge.errors import BrokenDocument, SettingsError, TransientError
+from knowledge.masking import excerpt, without_known
 from knowledge.quota import Quota, quota_of
 from knowledge.reply_forms import CAPS, FORMS, OFFICIAL_CAPS, CapName, ReplyForm, response_format
 from knowledge.settings_llm import LlmSettings
@@ -335,15 +336,17 @@ def _answer(reply: Any, where: Endpoint) -> tuple[str, bool]:
     message = _field(choice, "message")
     refusal = _field(message, "refusal")
     if refusal or _field(choice, "finish_reason") == "content_filter":
-        raise BrokenDocument(INPUT_REJECTED, f"the model declines to answer: {str(refusal or 'content filter')[:200]}")
+        said = excerpt(str(refusal or "content filter"), 200)
+        raise BrokenDocument(INPUT_REJECTED, f"the model declines to answer: {said}")
     text = _field(message, "content")
     is_cut = _field(choice, "finish_reason") == "length"
     if is_cut and text is None:
         text = ""
     if not isinstance(text, str) or not (text.strip() or is_cut):
-        raise TransientError(BAD_REPLY, f"{where.url} sent a reply without text: {str(reply)[:200]!r}")
-    # Half of a surrogate pair, which JSON can carry, can be neither sent back nor stored.
-    return text.strip().encode("utf-8", "replace").decode("utf-8"), is_cut
+        raise TransientError(BAD_REPLY, f"{where.url} sent a reply without text: {excerpt(str(reply), 200)!r}")
+    # Half of a surrogate pair, which JSON can carry, can be neither sent back nor stored; nor can what a service was
+    # let in with, should it repeat that.
+    return without_known(text.strip().encode("utf-8", "replace").decode("utf-8")), is_cut
 
 
 def _field(value: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from knowledge.changes import Change, SourcePlan
 from knowledge.kept import Kept
+from knowledge.masking import masked
 from knowledge.model import DocumentRow, Failure
 from knowledge.plural import counted
 from knowledge.spending import Ledger, Usage
@@ -98,6 +99,9 @@ class RunReport:
     retries: int = 0
     """tries after the first, of listings, fetches and batches"""
 
+    def __post_init__(self) -> None:
+        tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
+
     def as_json(self) -> dict[str, Any]:
         """The object that `parquetry refresh --json` prints."""
         return {
@@ -131,6 +135,14 @@ class RunReport:
             "kept": [kept.as_json() for kept in self.kept],
             "index_error": self.index_error,
         }
+
+
+def tell_masked(report: Any, *names: str) -> None:
+    """Take the secrets out of fields of a new report, each a line, several lines or None."""
+    for name in names:
+        said = getattr(report, name)
+        shown = tuple(map(masked, said)) if isinstance(said, tuple) else said and masked(said)
+        object.__setattr__(report, name, shown)
 
 
 def published_line(root: str, report: Published) -> str:

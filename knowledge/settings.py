@@ -360,7 +360,8 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         lines = [f"{origin}: {explain(item, Settings)}" for item in error.errors()]
-        raise SettingsError("\n".join(lines)) from error
+        # Without pydantic's own words, which repeat values.
+        raise SettingsError("\n".join(lines)) from None
 
 
 Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
 
+from knowledge.known_secrets import names_secret
+from knowledge.masking import masked
+
 _IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
 """pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
+
+MOST_SHOWN = 80
+"""characters of a value that a message repeats"""
+_TOKEN = re.compile(r"(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[\w+/=.~-]{20,}", re.IGNORECASE)
+"""one word of letters and digits that is longer than names are"""
 
 
 def explain(error: Any, settings: type[BaseModel]) -> str:
@@ -30,13 +40,40 @@ def explain(error: Any, settings: type[BaseModel]) -> str:
         return f"unknown setting {key}; {hint}"
     message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     value = error.get("input")
-    shown = "" if isinstance(value, dict | list | BaseModel) or value is None else f" (it is {value!r})"
-    return f"{key}: {message}{shown}" if key else message
+    for text in _texts(value):
+        # A check of ours repeats what it complains of.
+        shown = _shown(key, text)
+        message = message.replace(repr(text), shown if shown == repr(text) else f"({shown})")
+    told = "" if isinstance(value, dict | list | BaseModel) or value is None else f" (it is {_shown(key, value)})"
+    return masked(f"{key}: {message}{told}" if key else message)
+
+
+def _shown(key: str, value: Any) -> str:
+    """A value for a message, unless it is long, or may be a secret that somebody wrote in the wrong place."""
+    # Only where something is wrong: its patterns take a while to make.
+    from knowledge.sessions.credentials import credentials
+
+    text = str(value)
+    if len(text) > MOST_SHOWN:
+        return f"of {len(text)} characters"
+    named = any(names_secret(part) for part in re.split(r"[.\[\]]+", key))
+    if named or (isinstance(value, str) and (credentials(text) or _TOKEN.fullmatch(text))):
+        return "not shown: it may be a secret"
+    return repr(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value that was not accepted."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _dotted(location: list[str | int]) -> str:
     text = ""
-    for part in location:
+    for part in (each if isinstance(each, int) else each[:MOST_SHOWN] for each in location):
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
 

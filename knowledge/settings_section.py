@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
+
+from knowledge.known_secrets import announce, secrets_in
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, and unknown keys are errors."""
+    """Base of all sections: frozen, and unknown keys are errors. The secrets that one holds are known to masking."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="after")
+    def _announce_secrets(self) -> Self:
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, SecretStr):
+                    announce(each.get_secret_value())
+            announce(*secrets_in({name: value}))
+        return self

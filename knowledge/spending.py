@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from knowledge.errors import BudgetReached
+from knowledge.masking import masked
 
 Purpose = Literal["describe", "rerank", "distill", "compare", "embed"]
 
@@ -70,7 +71,7 @@ class Ledger:
     def warn(self, sentence: str) -> None:
         """Note what was worked around, once."""
         with self._lock:
-            self._warnings[sentence] = None
+            self._warnings[masked(sentence)] = None
 
     def cut(self, purpose: Purpose) -> None:
         """Note that a reply reached its limit of tokens."""

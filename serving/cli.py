@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from knowledge.errors import ParquetryError, classify
+from knowledge.masked_output import guard_output
 from knowledge.masking import masked
 from serving import (
     add_command,
@@ -91,6 +92,7 @@ def _options(
 
 def main() -> None:
     """The program: runs the command line and exits."""
+    guard_output()
     _leave(run(sys.argv[1:]))
 
 

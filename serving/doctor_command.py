@@ -84,6 +84,8 @@ def doctor(
 def _state(checkup: Checkup, *, fixed: bool) -> str:
     if checkup.healthy:
         return "is healthy"
+    if {finding.check for finding in checkup.findings if finding.severity == "problem"} == {"secret"}:
+        return "is whole, and holds secrets; `parquetry doctor --fix` takes them out"
     if fixed:
         return "is still damaged; a backup, or `parquetry reindex` once the sources are there, gives back the rest"
     return "is damaged; `parquetry doctor --fix` repairs what index, files and sources still hold"

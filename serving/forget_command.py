@@ -52,6 +52,7 @@ def forget(
                 "bytes_deleted": done.bytes_deleted,
                 "answers_deleted": done.answers_deleted,
                 "files_left": done.files_left,
+                "masked": done.masked,
                 "index_error": done.index_error,
             }
         )
@@ -70,6 +71,8 @@ def _print(done: Erasure, root: str) -> None:
         f"{counted(done.answers_deleted, 'answer')} of language models, and the search index, which "
         f"{'is built anew' if done.index_error is None else f'is not written: {done.index_error}'}."
     )
+    for line in done.masked:
+        typer.echo(f"Secrets: {line}.")
     if done.version != done.version_before:
         typer.echo(
             f"Corpus {root}: version {done.version}. Earlier versions that held what was erased cannot be read or "

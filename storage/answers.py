@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from knowledge.errors import StorageError
 from knowledge.ids import owner_folder
+from storage.durable import PRIVATE, make_folder
 from storage.full_disk import disk_full
 from storage.layout import Layout
 from storage.places import files_at
@@ -68,7 +69,8 @@ class Answers:
 
         try:
             if self._layout.is_local:
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self._layout.root)
+                make_folder(Path(path).parent, PRIVATE)
             self._files.write(path, fill)
         except OSError as error:
             what = f"{path} cannot be written"

@@ -22,6 +22,7 @@ from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
 from storage.log_check import log_faults
+from storage.old_secrets import find_secrets
 from storage.places import Entry, files_at
 from storage.shards import readable_values
 from storage.snapshot_views import connect_snapshot
@@ -84,6 +85,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
         changed = changed_files(snapshot, whole)
         whole -= changed.keys()
         findings.extend(_rotten(changed))
+        findings.extend(_secrets(_readable(snapshot, whole)))
     with connect_snapshot(_readable(snapshot, whole)) as connection:
         for check in (*_CHECKS, *(_Check(*each) for each in ENTRY_CHECKS)):
             findings.extend(_found(connection, check))
@@ -167,6 +169,16 @@ def _readable(snapshot: Snapshot, whole: frozenset[str]) -> Snapshot:
         table: tuple(file for file in snapshot.files[table] if file in whole) for table in TABLES
     }
     return replace(snapshot, files=files)
+
+
+def _secrets(snapshot: Snapshot) -> Iterator[Finding]:
+    held = find_secrets(snapshot)
+    if held:
+        what = "messages hold secrets that this process knows, from before they were masked"
+        count = sum(held.rows.values()) + len(held.left) + len(held.answers)
+        yield Finding(
+            "secret", "problem", count, f"{what}: {', '.join(held.told())}; `parquetry doctor --fix` masks them"
+        )
 
 
 def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+PRIVATE = 0o700
+"""mode of a folder that is its owner's alone: nobody else reaches what is in it"""
+
 
 def sync(path: str | Path) -> None:
     """Put the content of a file, or the names in a folder, on disk.
@@ -23,15 +26,20 @@ def sync(path: str | Path) -> None:
         os.close(descriptor)
 
 
-def make_folder(path: str | Path) -> None:
-    """Make a folder, and those above it, that are on disk once this returns."""
+def make_folder(path: str | Path, mode: int = 0o777) -> None:
+    """Make a folder, and those above it, that are on disk once this returns.
+
+    Args:
+        path: of the folder.
+        mode: of those that are made: PRIVATE, or what the process's mask leaves of the usual one.
+    """
     folder = Path(path)
     missing = []
     while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
-        each.mkdir(exist_ok=True)
+        each.mkdir(mode, exist_ok=True)
         sync(each.parent)
 
 

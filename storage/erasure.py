@@ -1,4 +1,4 @@
-"""Erases what tells of a user: the only thing that is ever taken out of the files of a corpus.
+"""Erases what tells of a user: besides secrets in messages, the only thing that is ever taken out of a corpus's files.
 
 Files that hold rows of the user are written again without them, give way in one commit for each table, and are then
 deleted, with the answers of language models about the user's sessions and with the search index. What crashed in the
@@ -18,10 +18,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
-from knowledge.errors import IndexNotWritten, PublishConflict, StorageError
+from knowledge.errors import IndexNotWritten, PublishConflict
 from knowledge.model import SESSION_TYPE, DocumentRow
 from knowledge.rows import Stamp, blank_row
 from knowledge.settings import SearchSettings
@@ -35,8 +33,9 @@ from storage.index import IndexFolder
 from storage.index_space import bring_index
 from storage.lake import Lake, Snapshot
 from storage.layout import Table, entries_shard_name, holds_entries, shard_name
-from storage.places import files_at, told
-from storage.replace_files import replace_files
+from storage.old_secrets import secret_steps
+from storage.places import files_at
+from storage.replace_files import gave_way, replace_files
 from storage.shards import Shard, write_shard
 from storage.snapshot_views import connect_snapshot
 
@@ -65,6 +64,8 @@ class Erasure:
     answers_deleted: int = 0
     index_error: str | None = None
     """why the search index could not be built anew, and what to do; None if it was"""
+    masked: list[str] = field(default_factory=list)
+    """what was done about secrets that messages held, from before they were masked; a line each"""
     files_left: int = 0
     """of texts, chunks and notes that no row names, of runs that may be going on: whose they are is not known yet"""
 
@@ -86,6 +87,10 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
     started = time.perf_counter()
     eraser = _Eraser(lake, user_id, stamp)
     done = eraser.erase()
+    for step in secret_steps(lake, search, stamp):
+        step.do()
+        done.masked.append(step.what)
+    done.version = lake.snapshot().version
     if done.rows or done.files_deleted:
         _record(lake, done, stamp, eraser.namespaces, time.perf_counter() - started)
     if done.rows or done.files_deleted:
@@ -251,10 +256,10 @@ class _Eraser:
         for table in ERASED:
             folder = self._lake.layout.table(table)
             named = {posixpath.basename(file) for file in snapshot.files[table]}
-            gave_way = _given_way(folder, self._files.table_options()) - named
+            left = gave_way(self._lake.layout, table) - named
             for entry in self._files.entries(folder):
                 unnamed = not entry.is_folder and entry.name not in named
-                if unnamed and (entry.name in gave_way or self._ended(entry.name)):
+                if unnamed and (entry.name in left or self._ended(entry.name)):
                     self._files.delete(posixpath.join(folder, entry.name))
                     self._done.files_deleted += 1
                     self._done.bytes_deleted += entry.size
@@ -274,16 +279,6 @@ class _Ended:
             return False
         begun = datetime.strptime(run[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
         return run[0] in self.known or self.now - begun > LONGEST_RUN
-
-
-def _given_way(folder: str, options: dict[str, str] | None) -> set[str]:
-    """Names of the files of a table that are named by earlier versions only."""
-    try:
-        table = DeltaTable(folder, storage_options=options)
-        found = table.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
-    except (DeltaError, OSError) as error:
-        raise StorageError(f"what {folder} does not need any more cannot be found out: {told(error)}") from error
-    return {posixpath.basename(name) for name in found}
 
 
 def _scan(files: Sequence[str]) -> str:

@@ -22,10 +22,10 @@ from knowledge.errors import IndexNotWritten, StorageError, first_line
 from knowledge.settings import SearchSettings
 from storage.damage import check_written
 from storage.database import Connection, tuples
-from storage.durable import make_folder, replace
+from storage.durable import replace
 from storage.full_disk import disk_full
 from storage.index_build import FORMAT, IndexState, file_name, is_spent, read_state
-from storage.index_files import FILE_NAME, IndexFile, delete, folder_of, leased, locked, open_file
+from storage.index_files import FILE_NAME, IndexFile, delete, folder_of, leased, locked, make_place, open_file
 from storage.lake import Snapshot
 from storage.layout import Layout, Table
 from storage.open_index import OpenIndex, attached, bring, fill, is_sound
@@ -94,7 +94,7 @@ class IndexFolder:
         if present := self._usable(snapshot):
             return present
         with _translated(f"the search index in {self.path} cannot be written", self.path):
-            make_folder(self.path)
+            make_place(self.path)
             with locked(self.path / "refresh.lock"):
                 return self._usable(snapshot) or self._switch(snapshot)
 

@@ -18,6 +18,7 @@ import duckdb
 
 from knowledge import ids
 from knowledge.settings import SearchSettings
+from storage.durable import PRIVATE, make_folder
 from storage.layout import Layout
 from storage.open_index import OpenIndex, attach
 
@@ -47,8 +48,16 @@ def folder_of(layout: Layout, settings: SearchSettings) -> Path:
         beside = Path(layout.index)
         if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
             return beside
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "parquetry" / mark
+    return _cache() / mark
+
+
+def make_place(folder: Path) -> None:
+    """Make the folder of an index; in the user's cache it is for nobody else, whoever may read the corpus."""
+    make_folder(folder, PRIVATE if _cache() in folder.parents else 0o777)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
 
 
 def open_file(file: IndexFile) -> OpenIndex | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from posixpath import basename
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ from storage.knowledge_views import IS_DOCUMENT, IS_ENTRY
 from storage.lake import Lake, Snapshot
 from storage.layout import Table, entries_shard_name, layout_of, shard_name
 from storage.ledger import write_decisions
+from storage.old_secrets import secret_steps
 from storage.open_index import spaces_of
 from storage.places import files_at, sha256_of
 from storage.repair_log import Step, log_steps, named_documents
@@ -114,7 +116,7 @@ def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: 
             for step in mender.steps(table):
                 mended = True
                 yield step
-    for step in _standing_steps(lake, stamp):
+    for step in chain(_standing_steps(lake, stamp), secret_steps(lake, settings, stamp)):
         mended = True
         yield step
     if mended:

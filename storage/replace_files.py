@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from knowledge.errors import PublishConflict, StorageError
 from storage.commits import commit, files_of, open_table
 from storage.full_disk import disk_full
 from storage.layout import Layout, Table
-from storage.places import told
+from storage.places import files_at, told
 from storage.shards import Shard
 
 
@@ -41,3 +43,21 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
     except (DeltaError, OSError) as error:
         what = f"{layout.table(table)} cannot be rewritten"
         raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {told(error)}") from error
+
+
+def gave_way(layout: Layout, table: Table) -> set[str]:
+    """Names of the files of a table that are named by earlier versions only.
+
+    Raises:
+        StorageError: that cannot be found out.
+    """
+    folder = layout.table(table)
+    try:
+        opened = DeltaTable(folder, storage_options=files_at(layout.root).table_options())
+        found = opened.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
+    except TableNotFoundError:
+        # A corpus of before this table was known.
+        return set()
+    except (DeltaError, OSError) as error:
+        raise StorageError(f"what {folder} does not need any more cannot be found out: {told(error)}") from error
+    return {posixpath.basename(name) for name in found}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
 
+from knowledge.masking import masked, without_known
 from knowledge.model import Access, DocumentRow, Failure, Scalar
 from storage.layout import Table
 
@@ -226,6 +227,15 @@ SCHEMAS: dict[Table, pa.Schema] = {
     "searches": SEARCHES,
 }
 
+MESSAGES: Mapping[Table, Mapping[str, Callable[[str], str]]] = {
+    "documents": {"error": masked},
+    "notes": {"note": masked},
+    "decisions": {"reasoning": masked, "text": without_known},
+    "runs": {"error": masked},
+    "failures": {"detail": masked},
+}
+"""columns that hold what a service, a library or a model said, and not what documents do; and what masks each"""
+
 WIDENED: frozenset[Table] = frozenset({"runs"})
 """tables whose shards of an earlier program lack columns at the end"""
 
@@ -240,6 +250,18 @@ DUCKDB_TYPES = {
     pa.list_(pa.float32()): "FLOAT[]",
 }
 """for views over tables that have no shard yet"""
+
+
+def without_secrets(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows of a table, whose messages are masked."""
+    for name, mask in MESSAGES.get(table, {}).items():
+        column = rows[name].combine_chunks()
+        said = {message: mask(message) for message in column.unique().to_pylist() if message}
+        if any(message != shown for message, shown in said.items()):
+            shown = pa.array([said.get(message, message) for message in column.to_pylist()], column.type)
+            rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), shown)
+    return rows
+
 
 _ACCESS = {field.name for field in fields(Access)}
 _ROW_FIELDS = [field.name for field in fields(DocumentRow) if field.name not in ("access", "metadata")]

@@ -158,7 +158,8 @@ def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) 
 
 
 def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
-    """Write one Parquet file under its final name, whole or not at all."""
+    """Write one Parquet file under its final name, whole or not at all; its messages tell no secret."""
+    rows = schema.without_secrets(table, rows)
     # Float vectors do not compress; everything else does.
     columns: Mapping[str, str] = {
         column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)

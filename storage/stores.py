@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from knowledge.errors import MissingExtra, SettingsError
+from knowledge.known_secrets import announce
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -64,6 +65,7 @@ def _s3() -> Reach:
         if credentials is None:
             return {**_RETRIES, **where, "AWS_SKIP_SIGNATURE": "true"}
         frozen = credentials.get_frozen_credentials()
+        announce(frozen.secret_key, frozen.token)
         options = {"AWS_ACCESS_KEY_ID": frozen.access_key, "AWS_SECRET_ACCESS_KEY": frozen.secret_key}
         if frozen.token:
             options["AWS_SESSION_TOKEN"] = frozen.token

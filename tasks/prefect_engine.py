@@ -18,6 +18,7 @@ from prefect.futures import PrefectConcurrentFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task, exponential_backoff
 
+from knowledge.masked_output import masked_errors
 from tasks.engine import ATTEMPTS, Lanes, Report, Shell, Work
 from tasks.retries import may_pass
 from tasks.run import Cancelled
@@ -111,7 +112,8 @@ def _batch_task(batches: Sequence[Work], shell: Shell[Work, Report]) -> Task[[in
         if number in begun:
             run.retries.count(f"batch {number}", "tried again by Prefect")
         begun.add(number)
-        return shell.process(by_number[number])
+        with masked_errors():
+            return shell.process(by_number[number])
 
     return batch
 

@@ -25,6 +25,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.registry import read_transcripts
 from knowledge.settings import ChunkingSettings, ExtractionSettings
+from tasks.fork_server import clear_environment, start_fork_server
 
 Result = TypeVar("Result")
 _MIB = 1024 * 1024
@@ -67,6 +68,7 @@ class WorkerPool:
         context = multiprocessing.get_context("forkserver" if forks else "spawn")
         if forks:
             context.set_forkserver_preload([__name__])
+            start_fork_server()
         self._timeout = extraction.timeout_seconds
         self._memory_mb = extraction.memory_mb
         self._turns = tempfile.NamedTemporaryFile(prefix="parquetry-ocr-")  # noqa: SIM115 - closed with the pool
@@ -124,6 +126,7 @@ _chunker: Chunker
 
 def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
     global _extraction, _chunker
+    clear_environment()
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
     _die_with_parent()

@@ -18,6 +18,7 @@ from knowledge.calls import Endpoint, Patience, endpoint, open_client, patiently
 from knowledge.embed.base import Embedded, Embedder, Vectors, Worst, model_id
 from knowledge.embed.checks import blank, in_order, same_dimension, unit_rows
 from knowledge.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
+from knowledge.masking import excerpt
 from knowledge.settings import EmbeddingSettings
 from knowledge.spending import Ledger, Usage
 
@@ -340,7 +341,7 @@ def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
     """
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        raise TransientError("bad-reply", f"the embedding service sent no data but {str(reply)[:200]!r}")
+        raise TransientError("bad-reply", f"the embedding service sent no data but {excerpt(str(reply), 200)!r}")
     places = in_order([_index(item) for item in data], expected)
     try:
         found = np.array([_numbers(item["embedding"]) for item in data], np.float32)

@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords in a text: found by their form, and masked."""
+"""Keys, tokens and passwords in a text: found by their form, or known to this process, and masked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+
+from knowledge.known_secrets import known_forms
 
 MASK = "[secret]"
 """what stands where a credential was"""
@@ -90,7 +92,7 @@ names of things in programs about 3.8."""
 
 def credentials(text: str) -> list[tuple[int, int]]:
     """Where a text holds keys, tokens or passwords: start and one past the end of each, in order, none overlapping."""
-    found = sorted(_all(text))
+    found = sorted((*_known(text), *_all(text)))
     spans: list[tuple[int, int]] = []
     for start, end in found:
         if spans and start < spans[-1][1]:
@@ -107,6 +109,15 @@ def masked(text: str) -> str:
         parts += [text[last:start], MASK]
         last = end
     return "".join([*parts, text[last:]])
+
+
+def _known(text: str) -> Iterator[tuple[int, int]]:
+    """What this process is let in with, in any form."""
+    for form in known_forms():
+        start = text.find(form)
+        while start >= 0:
+            yield start, start + len(form)
+            start = text.find(form, start + len(form))
 
 
 def _all(text: str) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge.model import Failure
+from knowledge.report import tell_masked
 from knowledge.sessions.model import Decision, DecisionKind
 
 SESSION_COUNTS = ("scanned", "new", "grown", "retried", "unchanged", "failed")
@@ -48,6 +49,9 @@ class SessionsReport:
     index_error: str | None = None
     """why the search index could not follow what is published, and what to do; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tell_masked(self, "warnings", "outages", "index_error")
 
     @property
     def refusals(self) -> dict[str, int]:

@@ -28,4 +28,5 @@ def options_of(place: Place, model: type[Options]) -> Options:
         return model.model_validate(dict(place.options))
     except ValidationError as error:
         problems = "; ".join(explain(each, model) for each in error.errors())
-        raise SettingsError(f"source {place.name}: options: {problems}") from error
+        # Without pydantic's own words, which repeat values.
+        raise SettingsError(f"source {place.name}: options: {problems}") from None

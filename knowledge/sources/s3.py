@@ -13,6 +13,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from knowledge.errors import SettingsError, TransientError
+from knowledge.known_secrets import announce
 from knowledge.model import Item, Unlisted
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
@@ -190,6 +191,8 @@ class S3Source:
             session = Session(
                 botocore_session=core, profile_name=self._options.profile, region_name=self._options.region
             )
+            if not self._options.anonymous and (credentials := session.get_credentials()) is not None:
+                announce(credentials.secret_key, credentials.token)
             return session.client("s3", endpoint_url=self._options.endpoint_url, config=Config(**_CLIENT, **signing))
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"source {self._place.name}: {error}") from error

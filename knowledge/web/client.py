@@ -21,6 +21,7 @@ import httpcore
 import httpx
 
 from knowledge.errors import BrokenDocument, SkippedDocument, TransientError, first_line
+from knowledge.masking import holds_credentials
 from knowledge.web.addresses import Address, Allowed, literal, refusal
 from knowledge.web.inflate import inflate
 
@@ -166,7 +167,10 @@ class GuardedClient:
     def _redirected(self, url: httpx.URL, location: str) -> httpx.URL:
         if not self._follow:
             raise BrokenDocument("redirected", f"{url} redirects to {location}; follow_redirects is off")
-        return joined(str(url), location)
+        target = joined(str(url), location)
+        if holds_credentials(str(target)):
+            raise BrokenDocument("bad-url", f"{url} redirects to a URL that holds credentials, which is not asked")
+        return target
 
     @contextmanager
     def _exchange(self, url: httpx.URL, headers: Mapping[str, str], budget: _Budget) -> Iterator[httpcore.Response]:

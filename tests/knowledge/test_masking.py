@@ -1,11 +1,13 @@
 """Credentials in a text are found and masked; what only looks like some stays readable."""
 
+import base64
 import pickle
+from time import process_time
 
 import pytest
 
 from knowledge.errors import TransientError, classify, first_line
-from knowledge.masking import holds_credentials, masked
+from knowledge.masking import excerpt, holds_credentials, masked
 from knowledge.settings import parse_settings
 from knowledge.sources.registry import open_source, scopes_of
 
@@ -68,3 +70,60 @@ def test_source_whose_url_holds_credentials_is_refused_without_showing_them(url)
         open_source(scope, "corpus")
     assert SECRET not in str(refusal.value)
     assert type(refusal.value).__name__ == "SettingsError"
+
+
+BASIC = base64.b64encode(b"somebody:opensesame1").decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"Authorization: Bearer {SECRET}", "Authorization: Bearer ***"),
+        (f'{{"authorization": "bearer {SECRET}"}}', '{"authorization": "bearer ***"}'),
+        (f"Basic {BASIC}: opensesame1 of somebody is wrong", "Basic ***: *** of *** is wrong"),
+        (f"x-api-key: {SECRET}; retry", "x-api-key: ***; retry"),
+        (f"{{'api_key': '{SECRET}', 'model': 'm'}}", "{'api_key': '***', 'model': 'm'}"),
+        (f"SharedKey account:{SECRET}==", "SharedKey ***"),
+        (
+            f"AWS4-HMAC-SHA256 Credential=AKIA{SECRET}/20310101/us, SignedHeaders=host, Signature={SECRET}",
+            "AWS4-HMAC-SHA256 Credential=***, SignedHeaders=host, Signature=***",
+        ),
+        *(
+            (f"no http://a.example/?q=1&{name}={SECRET}&page=2", f"no http://a.example/?q=1&{name}=***&page=2")
+            for name in ("apikey", "api_key", "key", "auth", "sig", "signature", "token", "access_token", "secret")
+        ),
+        (f"http://a.example/?q=1#id_token={SECRET}", "http://a.example/?q=1#id_token=***"),
+        (f"http://a.example/?subscription-key={SECRET}: refused", "http://a.example/?subscription-key=***: refused"),
+        ("Basic authentication, or Bearer tokens", "Basic authentication, or Bearer tokens"),
+        ("embedding.api_key: must be text", "embedding.api_key: must be text"),
+        ("http://a.example/?monkey=1&author=2", "http://a.example/?monkey=1&author=2"),
+    ],
+)
+def test_credentials_are_masked_by_where_they_stand(text, shown):
+    assert masked(text) == shown
+    assert masked(shown) == shown
+
+
+def test_secret_is_not_cut_in_two_before_it_is_masked(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    assert excerpt(f"12345{SECRET}", 9) == "12345***"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "a://b:", "http://", "https://x@", "://@", "?a.b_", "?key", "Basic ", "Basic YTpi", '"token":', "cookie: ",
+     "x-api-key=a ", "Signature=", "authorization: a ", "a.", "Basic YTpiY2RlZmdoaQ== "],
+)  # fmt: skip
+def test_time_grows_with_the_text(unit):
+    def seconds(characters):
+        text = unit * (characters // len(unit))
+        taken = []
+        for _ in range(3):
+            before = process_time()
+            masked(text)
+            masked(f"{text}@")
+            taken.append(process_time() - before)
+        return min(taken)
+
+    assert seconds(1_000_000) < 25 * max(seconds(100_000), 0.01)

@@ -131,3 +131,8 @@ HOSTILE = {
 def test_a_hostile_text_takes_no_time_worth_mentioning(text):
     """No timing: a pattern that looks at every start of it to its end would run into the test's time limit."""
     masked(text)
+
+
+def test_what_this_process_is_let_in_with_is_a_credential_whatever_it_looks_like(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "open sesame please")
+    assert masked("Say open sesame please twice: open sesame please.") == "Say [secret] twice: [secret]."

@@ -1,0 +1,49 @@
+"""What the program keeps for itself is its owner's alone, under the mask that lets everybody read new files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flows import server
+from storage.answers import Answers
+from storage.index_files import make_place
+from storage.layout import layout_of
+
+
+@pytest.fixture(autouse=True)
+def open_to_all():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> str:
+    return f"{path.stat().st_mode & 0o777:o}"
+
+
+def test_answers_of_language_models_are_in_folders_that_nobody_else_enters(tmp_path):
+    corpus = tmp_path / "new" / "corpus"
+    kept = Answers(layout_of(str(corpus)))
+    kept.put("ada", "k1", {"text": "x"})
+    assert mode(corpus) == "755"
+    assert [mode(corpus / "answers"), mode(Path(kept.folder("ada")))] == ["700", "700"]
+
+
+def test_index_in_the_cache_is_in_folders_that_nobody_else_enters(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place, beside = tmp_path / "cache" / "parquetry" / "0123", tmp_path / "corpus" / "index"
+    make_place(place)
+    make_place(beside)
+    assert [mode(place), mode(place.parent), mode(beside)] == ["700", "700", "755"]
+
+
+def test_home_of_a_server_is_closed_even_if_an_earlier_program_left_it_open(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = tmp_path / "parquetry" / "prefect-1"
+    home.mkdir(parents=True)
+    (home / "prefect.db").touch()
+    assert [mode(home), mode(home / "prefect.db")] == ["755", "644"]
+    with server._home_of_a_run() as used:
+        assert used == home
+        assert [mode(home), mode(home / "prefect.db")] == ["700", "600"]
