@@ -149,6 +149,9 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
 
 def _refusal(error: duckdb.Error) -> str:
     """Join the lines of DuckDB's message, which stand above the statement that it repeats, and name the line there."""
+    if type(error) is duckdb.Error:
+        # What DuckDB makes of an error of a file that it was lent.
+        return masked(_end_of_traceback(error))
     message, _, repeated = str(error).strip().partition("\n\n")
     line = re.match(r"LINE (\d+):", repeated)
     where = f" (line {line[1]})" if line and int(line[1]) > 1 else ""
