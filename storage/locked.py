@@ -92,6 +92,8 @@ def lock(connection: Connection, files: Sequence[str] = ()) -> None:
         # Statements may read and write in the folder for what does not fit in memory.
         "SET temp_directory = ''",
         "SET allow_persistent_secrets = false",
+        # The settings would tell what the environment says, with the password in it.
+        "SET http_proxy = ''",
         f"SET max_execution_time = {SECONDS * 1000}",
         f"SET memory_limit = '{(int(held) + WORKING_MEMORY) >> 20}MiB'",
         f"SET allowed_paths = {sql_list(files)}",

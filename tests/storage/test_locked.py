@@ -253,9 +253,19 @@ def test_nothing_beside_the_corpus_is_reached(session, attacked, outside, port):
 
 
 @pytest.mark.parametrize("session", [read_only, of_caller], ids=["whole corpus", "of a caller"])
-def test_secrets_that_are_kept_for_duckdb_are_not_told(session, attacked, outside):
+def test_secrets_that_are_kept_for_duckdb_or_in_the_environment_are_not_told(session, attacked, outside, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://user:{WORD}@127.0.0.1:1")
+    for name in ("PASSWORD", "DUCKDB_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, WORD)
     with session(attacked) as connection:
-        for statement in ("FROM duckdb_secrets()", "FROM which_secret('http://a', 'http')", "FROM duckdb_settings()"):
+        for statement in (
+            "FROM duckdb_secrets()",
+            "FROM which_secret('http://a', 'http')",
+            "FROM duckdb_settings()",
+            "RESET http_proxy",
+        ):
             try:
                 found = str(query(connection, statement))
             except QueryError as error:
