@@ -8,10 +8,11 @@ import duckdb
 import numpy as np
 import pytest
 
+from knowledge.errors import StorageError
 from knowledge.settings import Settings
 from storage import locked
 from storage.connect import open_index, with_views
-from storage.database import QueryError, query
+from storage.database import QueryError, open_duckdb, query
 from storage.export import scoped
 from storage.filters import Caller, Filters
 from storage.lake import SEARCHED
@@ -349,3 +350,21 @@ def test_statement_that_would_take_all_memory_is_stopped(session, statement, tmp
             query(connection, statement)
         assert query(connection, "SELECT count(*) FROM chunks")[1] == [(2,)]
     assert not list(Path.cwd().glob(".tmp/duckdb_temp*"))
+
+
+def test_what_a_caller_may_see_and_does_not_fit_in_memory_is_told(tmp_path, monkeypatch):
+    """It is not put on the disk: statements could read and write beside it."""
+
+    def small():
+        connection = open_duckdb()
+        connection.execute("SET memory_limit = '24MB'")
+        return connection
+
+    monkeypatch.setattr("storage.export.open_duckdb", small)
+    monkeypatch.chdir(tmp_path)
+    shelf = Shelf(tmp_path / "corpus")
+    words = np.random.default_rng(1).integers(0, 1 << 40, (400, 2000))
+    shelf.publish({f"{number}.md": [" ".join(map(str, row))] for number, row in enumerate(words)})
+    with pytest.raises(StorageError, match="does not fit in memory; `parquetry export` writes it to a file"):
+        scoped(shelf.lake.snapshot(), Filters(caller=Caller("ada")), "none")
+    assert not list(tmp_path.glob(".tmp/*"))
