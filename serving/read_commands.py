@@ -48,9 +48,10 @@ def sql(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run SQL on the corpus; it can read and write files, unless with --read-only, --user or --org.
+    """Run SQL on the corpus.
 
-    Without a statement, tell what there is to query, and how in the DuckDB CLI.
+    A statement can read and write files, unless it runs with --read-only, --user or --org. Without one, tell what there
+    is to query, and how in the DuckDB CLI.
     """
     settings = settings_for(config, corpus)
     caller = caller_of(user, org)
