@@ -29,7 +29,7 @@ MAKEFLAGS += --jobs=2
 # Tests start hundreds of processes; each would compile the whole product again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types imports fast all azurite constraints schedules clean
+.PHONY: demo test test-all lint types imports fast all azurite constraints schedules licences audit clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
@@ -86,5 +86,15 @@ constraints: $(STAMP)
 schedules: $(STAMP)
 	$(BIN)/pytest -m slow tests/deployments/test_scheduled_runs.py
 
+# What is needed at run time, with copyleft licences and choices first.
+licences: $(STAMP)
+	@$(BIN)/python docs/licences.py
+
+# What is known against the pinned packages; pip-audit has an environment of its own.
+audit: $(STAMP)
+	@test -x .audit/bin/pip-audit || { $(BIN)/python -m venv .audit \
+		&& .audit/bin/python -m pip -qqq --disable-pip-version-check --no-input install pip-audit 2>/dev/null; } || true
+	@$(BIN)/python docs/audit.py .audit/bin/pip-audit
+
 clean:
-	rm -rf $(VENV) .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .audit .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -27,6 +27,7 @@ from serving.service import Reader
 from serving.sql_guide import print_guide
 from storage.database import QueryError, query, rows
 from storage.filters import Filters, restrict
+from storage.locked import bounded
 from storage.snapshot_views import script
 
 _DOCUMENT = "Id or its beginning, uri, path, source/path, filename, or a glob."
@@ -37,6 +38,9 @@ def sql(
     as_script: Annotated[
         bool, typer.Option("--script", help="Print the SQL that makes the views in any DuckDB.")
     ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="No file, network or setting beside the corpus; nothing is written.")
+    ] = False,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -46,26 +50,35 @@ def sql(
 ) -> None:
     """Run SQL on the corpus.
 
-    Without a statement, tell what there is to query, and how in the DuckDB CLI.
+    A statement can read and write files, unless it runs with --read-only, --user or --org. Without one, tell what there
+    is to query, and how in the DuckDB CLI.
     """
     settings = settings_for(config, corpus)
     caller = caller_of(user, org)
     if caller is not None and (as_script or statement is None):
         raise SettingsError("--user and --org go with a statement; `parquetry export` writes a file for the DuckDB CLI")
+    if read_only and (as_script or statement is None):
+        raise SettingsError("--read-only goes with a statement")
     try:
-        with Reader(settings, version) as reader:
+        with Reader(settings, version, locked=read_only) as reader:
             if as_script:
                 typer.echo(script(reader.snapshot), nl=False)
                 return
             if statement is None:
                 print_guide(reader, as_json=as_json)
                 return
-            if caller is None:
+            if caller is None and not read_only:
                 columns, rows = reader.query(statement)
+            elif caller is None:
+                # Bringing the index up to date is no part of the statement.
+                _ = reader.connection
+                with bounded():
+                    columns, rows = reader.query(statement)
             else:
                 from storage.export import scoped
 
-                with scoped(reader.snapshot, Filters(caller=caller), settings.search.language) as connection:
+                visible = Filters(caller=caller)
+                with scoped(reader.snapshot, visible, settings.search.language) as connection, bounded():
                     columns, rows = query(connection, statement)
     except QueryError as error:
         raise SettingsError(f"SQL: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,16 @@ class Judged:
     """id of the reranker"""
     candidates: int
     usage: Usage
+
+    def as_json(self) -> dict[str, Any]:
+        """As `search --explain` tells it."""
+        return {
+            "by": self.by,
+            "candidates": self.candidates,
+            "calls": self.usage.calls,
+            "tokens": self.usage.input_tokens + self.usage.output_tokens,
+            "cost_usd": round(self.usage.cost_usd, 6),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from serving.query_vectors import query_vectors
 from serving.results import result_json
 from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from serving.searchers import Searchers
-from serving.second_look import Judged, SecondLook
+from serving.second_look import SecondLook
 from serving.stopwatch import Stopwatch
 from storage.connect import open_index, replacement, snapshot_of, with_views
 from storage.damage import naming_damage
@@ -98,6 +98,7 @@ class Reader:
         settings: with the corpus's root and embedder.
         version: as `history` shows; None for the newest.
         cache: of answers, to share between readers of any versions and settings; None for one of its own.
+        locked: for `query` alone, with SQL of somebody who is not trusted (`storage.locked`).
 
     Raises:
         SettingsError: there is no corpus, or no such version.
@@ -105,9 +106,15 @@ class Reader:
     """
 
     def __init__(
-        self, settings: Settings, version: int | None = None, cache: AnswerCache[Ranking] | None = None
+        self,
+        settings: Settings,
+        version: int | None = None,
+        cache: AnswerCache[Ranking] | None = None,
+        *,
+        locked: bool = False,
     ) -> None:
         self._settings = settings
+        self._locked = locked
         self._lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
         self.snapshot: Snapshot = self._lake.snapshot(version, needed=SEARCHED)
         self._asked_version = version
@@ -150,7 +157,9 @@ class Reader:
         """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
         with self._lock:
             if not self._viewed:
-                opened, _ = with_views(self._lake, self.snapshot, self._asked_version, self._settings, self.index)
+                opened, _ = with_views(
+                    *(self._lake, self.snapshot, self._asked_version, self._settings, self.index), locked=self._locked
+                )
                 self._keep(opened)
                 self._viewed = True
             return self.index.connection
@@ -313,7 +322,7 @@ class Reader:
             looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             hits = list(looked.hits)
             if looked.judged is not None:
-                explanation["rerank"] = _rerank_json(looked.judged)
+                explanation["rerank"] = looked.judged.as_json()
             watch.stage("second look")
         if request.min_score is not None:
             hits = [hit for hit in hits if hit.score >= request.min_score]
@@ -387,14 +396,3 @@ class Reader:
         """Rows of the table `runs` by id; one that was not recorded is missing."""
         statement = "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))"
         return {row["run_id"]: row for row in rows(self.tables, statement, [list(run_ids)])}
-
-
-def _rerank_json(judged: Judged) -> dict[str, Any]:
-    usage = judged.usage
-    return {
-        "by": judged.by,
-        "candidates": judged.candidates,
-        "calls": usage.calls,
-        "tokens": usage.input_tokens + usage.output_tokens,
-        "cost_usd": round(usage.cost_usd, 6),
-    }

@@ -14,6 +14,7 @@ from storage.database import FAILURES, Connection, reading
 from storage.index import IndexFolder
 from storage.index_views import hybrid_macro
 from storage.lake import SEARCHED, Lake, Snapshot
+from storage.locked import files_of, lent, lock
 from storage.open_index import OpenIndex, in_memory, spaces_of
 from storage.places import files_at
 from storage.snapshot_views import connect_readable, file_views, readable
@@ -127,7 +128,7 @@ def replacement(
 
 
 def with_views(
-    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, opened: OpenIndex
+    lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, opened: OpenIndex, *, locked: bool = False
 ) -> tuple[OpenIndex, Snapshot]:
     """An index with the views, macros and functions of `connect`.
 
@@ -139,30 +140,37 @@ def with_views(
         version: that was asked for.
         settings: of the corpus.
         opened: the index, which is closed if another one is returned.
+        locked: for SQL of somebody who is not trusted (`storage.locked`), without `embed`, which may ask a service.
 
     Returns:
         The index, and the snapshot of its version.
     """
     try:
         snapshot = snapshot_of(lake, snapshot, opened)
-        _add_views(opened, snapshot, settings)
+        _add_views(opened, snapshot, settings, locked=locked)
     except FAILURES as error:
         # Some damage makes a DuckDB useless for everything else.
         another = replacement(lake, snapshot, version, settings, opened, error)
         opened.close()
         opened = another or open_index(lake, snapshot, version, settings)
         snapshot = snapshot_of(lake, snapshot, opened)
-        _add_views(opened, readable(snapshot), settings)
+        _add_views(opened, readable(snapshot), settings, locked=locked)
     return opened, snapshot
 
 
-def _add_views(opened: OpenIndex, snapshot: Snapshot, settings: Settings) -> None:
+def _add_views(opened: OpenIndex, snapshot: Snapshot, settings: Settings, *, locked: bool) -> None:
     dimensions = sorted({space.dimension for space in spaces_of(opened.connection)})
-    files_at(snapshot.layout.root).lend(opened.connection)
+    if locked:
+        snapshot = lent(opened.connection, snapshot)
+    else:
+        files_at(snapshot.layout.root).lend(opened.connection)
     with reading():
         for statement in file_views(snapshot, dimensions):
             opened.connection.execute(statement)
-    _add_embed(opened.connection, settings)
+    if locked:
+        lock(opened.connection, files_of(snapshot))
+    else:
+        _add_embed(opened.connection, settings)
 
 
 def snapshot_of(lake: Lake, snapshot: Snapshot, opened: OpenIndex) -> Snapshot:

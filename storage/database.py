@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -14,6 +15,7 @@ from knowledge.errors import DamagedCorpus, StorageError, first_line
 from knowledge.masking import masked
 
 Connection = duckdb.DuckDBPyConnection
+Result = TypeVar("Result")
 _ROWS_AT_A_TIME = 200
 """made objects of at once; more take more memory and no less time"""
 _UNREADABLE = (
@@ -137,18 +139,36 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
         DamagedCorpus: it uses a view of a table that is damaged.
     """
     try:
-        result = connection.execute(statement)
-        if result is None:
-            raise QueryError("there is no statement in it")
-        return [column[0] for column in result.description or ()], result.fetchall()
+        return _interruptible(connection, lambda: _answer(connection, statement))
     except duckdb.Error as error:
         _raise_damage(error)
         _raise_if_missing(error)
         raise QueryError(_refusal(error)) from error
 
 
+def _answer(connection: Connection, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    result = connection.execute(statement)
+    if result is None:
+        raise QueryError("there is no statement in it")
+    return [column[0] for column in result.description or ()], result.fetchall()
+
+
+def _interruptible(connection: Connection, work: Callable[[], Result]) -> Result:
+    """Work of a connection, which Ctrl-C ends: a thread that DuckDB works in hears of it when its task is done."""
+    with ThreadPoolExecutor(1, thread_name_prefix="statement") as thread:
+        result = thread.submit(work)
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+
+
 def _refusal(error: duckdb.Error) -> str:
     """Join the lines of DuckDB's message, which stand above the statement that it repeats, and name the line there."""
+    if type(error) is duckdb.Error:
+        # What DuckDB makes of an error of a file that it was lent.
+        return masked(_end_of_traceback(error))
     message, _, repeated = str(error).strip().partition("\n\n")
     line = re.match(r"LINE (\d+):", repeated)
     where = f" (line {line[1]})" if line and int(line[1]) > 1 else ""

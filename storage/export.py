@@ -7,6 +7,7 @@ numbers know of no others. Runs and failures tell of everybody's documents and a
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from storage.filters import Filters, select_visible
 from storage.index_build import read_state
 from storage.lake import Snapshot
 from storage.layout import TABLES, Table
+from storage.locked import lock
 from storage.open_index import attach, attached, fill
 from storage.snapshot_views import NOTES, connect_snapshot, scan
 
@@ -80,7 +82,8 @@ def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: 
 def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
     """A connection for SQL that a caller writes: it holds what the caller may see, and reaches nothing else.
 
-    No file, no network, no extension, no variable of this program, and no setting that would change that.
+    No file, no network, no extension, no variable of this program, and no setting that would change that; what a
+    statement may take is bounded (`storage.locked`).
 
     Args:
         snapshot: of the corpus.
@@ -88,15 +91,22 @@ def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
         language: that words are of.
 
     Raises:
-        StorageError: the corpus cannot be read.
+        StorageError: the corpus cannot be read, or what the caller may see does not fit in memory.
     """
-    connection = open_duckdb()
-    connection.execute("ATTACH ':memory:' AS ix")
-    connection.execute("USE ix")
-    _build(connection, snapshot, filters, language)
-    # This closes files, network, extensions and the variables of Python; the second line keeps it closed.
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
+    with ExitStack() as unfinished:
+        connection = unfinished.enter_context(open_duckdb())
+        # What was on the disk could not be closed to statements.
+        connection.execute("SET temp_directory = ''")
+        connection.execute("ATTACH ':memory:' AS ix")
+        connection.execute("USE ix")
+        try:
+            _build(connection, snapshot, filters, language)
+        except duckdb.OutOfMemoryException as error:
+            raise StorageError(
+                "what this caller may see does not fit in memory; `parquetry export` writes it to a file to query"
+            ) from error
+        lock(connection)
+        unfinished.pop_all()
     return connection
 
 

@@ -80,6 +80,8 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
         return _NEVER
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> AbstractBufferedFile:
+        if mode != "rb":
+            raise PermissionError(f"{path} is only read")
         size = self.info(path)["size"]
         return _LentFile(
             self, path, mode, block_size=_BLOCK, cache_type="all" if size <= _BLOCK else "readahead", size=size

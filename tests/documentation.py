@@ -12,7 +12,12 @@ OWN_RULES = {"docs/deployments.md"}
 """pages whose commands need a Prefect server; they are under test in another place"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "examples" / "README.md")
+    for path in (
+        ROOT / "README.md",
+        ROOT / "SECURITY.md",
+        *(ROOT / "docs").rglob("*.md"),
+        ROOT / "examples" / "README.md",
+    )
 )
 _BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

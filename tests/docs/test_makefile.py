@@ -101,3 +101,10 @@ def test_new_pins_are_installed_and_their_schedules_seen_to_fire(checkout):
     assert "--output-file constraints.txt" in done.stdout
     assert last.startswith(".venv/bin/pytest")
     assert (ROOT / last.split()[-1]).is_file()
+
+
+@pytest.mark.parametrize("target", ["licences", "audit"])
+def test_what_is_installed_is_looked_at_by_a_command(checkout, target):
+    done = subprocess.run(["make", "--dry-run", target], cwd=checkout, capture_output=True, text=True, check=True)
+    assert f".venv/bin/python docs/{target}.py" in done.stdout
+    assert (ROOT / "docs" / f"{target}.py").is_file()

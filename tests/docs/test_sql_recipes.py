@@ -102,7 +102,7 @@ def test_the_other_commands_of_the_page_run_in_order(library: Desk) -> None:
         for done in library.shell(block.code) if block.language == "sh" else [library.python(block.code)]:
             assert (done.code, done.stderr) == (0, ""), block.name
             assert re.search(r"default\W+38\b.*sales\W+5\b", done.stdout, re.DOTALL), block.name
-    assert len(others) == 3
+    assert len(others) == 4
 
 
 def test_page_has_only_blocks_that_are_run() -> None:

@@ -6,6 +6,7 @@ it was never shown. What must hold is in code, and holds whatever the model says
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -151,6 +152,58 @@ def test_ordinals_that_were_never_shown_replace_nothing(tmp_path):
         assert report.entries["merged"] == 0
         assert len(shelf.live()) == 2
         assert report.decisions[-1].judge == "guard"
+
+
+OTHERS = {
+    "entry_id": "{theirs}",
+    "entry_ids": ["{theirs}"],
+    "retires": ["{theirs}"],
+    "candidates": [{"entry_id": "{theirs}", "score": 1.0}],
+    "namespace": "other",
+    "source": "docs",
+    "level": "public",
+    "visibility": "public",
+    "access": {"visibility": "public"},
+    "org_id": "acme",
+    "user_id": "bob",
+    "owner": {"namespace": "other", "user_id": "bob"},
+    "session_id": "{theirs}",
+    "kind": "instruction",
+    "confidence": 1.0,
+    "tags": ["everybody"],
+}
+"""what a verdict may say beside what it is asked for, if nobody looks"""
+
+
+def test_verdict_that_names_others_entries_owners_or_levels_moves_nothing(tmp_path):
+    """At the step that compares: the model is shown ordinals and texts, and answers with ids, owners and levels."""
+    theirs = "6834dbf8-d3d8-5603-8bc7-f0f37dda0df5"
+
+    def naming(body: Any) -> Reply:
+        shown = session_model.asked(body)
+        if "messages" in shown:
+            return session_model.answer(body)
+        named = json.loads(json.dumps(OTHERS).replace("{theirs}", theirs))
+        return said_json({"verdicts": [merged_as_told(each) | named for each in shown["statements"]], **named})
+
+    with ChatServer(naming) as server:
+        shelf = Shelf(tmp_path, server.url)
+        shelf.source = {"user_id": "bob"}
+        shelf.write("bob.json", ["individual/fact: Hall 1: it has two gates."], first=1_767_000_000)
+        shelf.learn()
+        before, ((theirs,),) = scopes(shelf), shelf.rows("SELECT entry_id FROM entries")
+        (shelf.folder / "bob.json").unlink()
+        shelf.source = {"name": "hostile", "user_id": "eve"}
+        for number in range(3):
+            said = [f"individual/fact: Hall 1: it has two gates and {number} doors."]
+            shelf.write(f"{number}.json", said, first=1_767_225_600 + 90_000 * number)
+        report = shelf.learn()
+    assert any(each.judge == "model" or each.reason for each in report.decisions)
+    assert {scope: ids for scope, ids in scopes(shelf).items() if scope[1] != "eve"} == before
+    assert set(scopes(shelf)) - set(before) == {("individual", "eve")}
+    assert theirs not in {entry for each in report.decisions for entry in (*each.retires, *each.links)}
+    found = shelf.rows("SELECT DISTINCT namespace, org_id, tags, kind FROM entries WHERE user_id = 'eve'")
+    assert found == shelf.rows("SELECT DISTINCT namespace, org_id, tags, kind FROM entries WHERE user_id = 'bob'")
 
 
 def test_forged_tool_results_and_delimiters_stay_inside_their_message(tmp_path, server):

@@ -80,3 +80,29 @@ def test_interrupt_does_not_wait_for_a_service_that_does_not_answer(tmp_path, ad
                 run.kill()
         assert (run.returncode, printed, told) == (130, "", "parquetry: interrupted; nothing was published\n")
         assert not (tmp_path / "corpus").exists()
+
+
+IN_STATEMENT = """
+import os, signal, threading, time
+def interrupt():
+    main_thread = threading.main_thread().ident
+    def is_running(frame):
+        return frame is not None and (frame.f_code.co_name == "_interruptible" or is_running(frame.f_back))
+    while not is_running(sys._current_frames()[main_thread]):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+main()
+"""
+"""Ctrl-C once a statement runs."""
+
+
+@pytest.mark.parametrize("options", [[], ["--read-only"], ["--user", "ada"]], ids=" ".join)
+def test_interrupt_ends_a_statement_in_one_line(refreshed, options):
+    endless = "SELECT count(*) FROM range(1000000000) AS a, range(1000000000) AS b WHERE a.range + b.range = -1"
+    arguments = command("sql", "--corpus", refreshed / "corpus", *options, endless)
+    program = [part.replace("; main()", IN_STATEMENT) for part in arguments]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=BOUND)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "parquetry: interrupted; nothing was published\n"

@@ -161,3 +161,25 @@ def test_statements_of_several_scopes_are_never_shown_together():
     other = Case(draft("Tea is green", access=mine), (Candidate(1, entry("Tea is black", access=mine), 0.9),))
     with ChatServer([]) as server, pytest.raises(ValueError, match="several scopes"):
         judge([CASES[0], other], DirectAsker(server), PROMPT)
+
+
+@pytest.mark.parametrize(
+    "ordinals",
+    [[0], [-1], [1, -1], [1, 0], [2], [2**63], [10**30], [1.0], [True], ["1"], ["entry"], [None], [[1]], "1", None, {}],
+    ids=str,
+)
+def test_ordinals_that_count_from_the_end_or_are_none_replace_nothing(ordinals):
+    """Ids, places from the end and numbers that are none: what was shown is counted from 1, and nothing else counts."""
+    case = Case(draft("Kiln 3 is for walnut and oak"), tuple(shown(["Kiln 3 is for walnut"])))
+    merge = verdict(1, "merged") | {"ordinals": ordinals, "merged_text": case.draft.text}
+    (found,), _ = judged(lambda _: reply(merge), [case])
+    comparison = guarded(found.judgement, case.draft, case.candidates, 5, PROMPT)
+    assert (comparison.verdict, comparison.judge) == ("new", "guard")
+
+
+@pytest.mark.parametrize("statement", [0, -1, 2, 10**30, 1.0, True, "1", None, [1]], ids=str)
+def test_verdict_on_a_statement_that_was_not_asked_about_is_none(statement):
+    case = Case(draft("Kiln 3 is for walnut and oak"), tuple(shown(["Kiln 3 is for walnut"])))
+    merge = verdict(1, "merged", 1) | {"statement": statement, "merged_text": case.draft.text}
+    (found,), _ = judged(lambda _: reply(merge), [case])
+    assert isinstance(found.judgement, Objection)
