@@ -1,10 +1,12 @@
-"""Ctrl-C while a service does not answer: the command ends, with nothing published."""
+"""Ctrl-C and SIGTERM while something does not answer or does not end: the command ends, with nothing published."""
 
 import signal
 import subprocess
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 
+import psutil
 import pytest
 from servers.loopback import LoopbackServer, Quiet
 
@@ -106,3 +108,37 @@ def test_interrupt_ends_a_statement_in_one_line(refreshed, options):
     done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=BOUND)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "parquetry: interrupted; nothing was published\n"
+
+
+def _extracting(run):
+    """The processes that extract, once they are ready, and the one that they are forked from."""
+    started = time.monotonic()
+    while time.monotonic() < started + BOUND:
+        servers = [each for each in psutil.Process(run.pid).children() if "forkserver" in "".join(each.cmdline())]
+        workers = [worker for server in servers for worker in server.children()]
+        if workers and all(worker.num_threads() > 1 for worker in workers):
+            return servers, workers
+        time.sleep(0.05)
+    raise TimeoutError("no extraction process was started")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_processes_that_hang_over_a_document_end_with_the_run(tmp_path, number):
+    """A stopped process does what one does whose native code never ends: nothing."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for page in range(500):
+        (folder / f"{page}.md").write_text(f"# {page}\n\n" + "The oak is dried in a kiln. " * 200)
+    settings = '[corpus]\nroot = "corpus"\n[extraction]\nworkers = 1\n[[source]]\nname = "docs"\nuri = "docs"\n'
+    (tmp_path / "parquetry.toml").write_text(settings)
+    with subprocess.Popen(command("refresh", "--direct"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            servers, workers = _extracting(run)
+            for worker in workers:
+                worker.suspend()
+            run.send_signal(number)
+            assert run.wait(BOUND) == (130 if number == signal.SIGINT else -signal.SIGTERM)
+            assert psutil.wait_procs([*servers, *workers], BOUND)[1] == []
+        finally:
+            run.kill()
+    assert list((tmp_path / "corpus" / "documents").glob("*.parquet")) == []
