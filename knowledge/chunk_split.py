@@ -28,6 +28,7 @@ _SENTENCE_START = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？]\s*|\n+")
 _LINE_START = re.compile(r"\n+")
 _LINE_WITH_BREAKS = re.compile(r"[^\n]*\n+|[^\n]+$")
 _LINES_AT_ONCE = 4096
+_NOT_SPACE = re.compile(r"\S")
 _WORD_START = re.compile(r"\s+")
 
 _GRAMMARS = {
@@ -166,7 +167,7 @@ class Cutter:
         return self._apply(_text_splitter(capacity, 0), start, min(end, start + 2 * capacity + 64))[0]
 
     def _text_left(self, start: int, end: int) -> bool:
-        return start < end and not self._text[start:end].isspace()
+        return _NOT_SPACE.search(self._text, start, end) is not None
 
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
         """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
@@ -249,7 +250,7 @@ class Cutter:
                 window *= 2
 
 
-_DELIMITER_ROW = re.compile(r"^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_DELIMITER_ROW = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*+$")
 
 
 def is_delimiter_row(line: str) -> bool:

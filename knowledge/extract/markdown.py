@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.scanning import Marks
 from knowledge.model import Extraction, RawDocument, Scalar
 from knowledge.settings import ExtractionSettings
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MAX_FRONT_MATTER = 64 * 1024
 """Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
-_COMMENT_TITLE = re.compile(r"<!--.*?-->|</?\w[^<>]*>")
+_COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
+_TAG = re.compile(r"</?\w[^<>]*>")
 
 
 class MarkdownExtractor:
@@ -161,4 +163,4 @@ def _plain(inline: Token) -> str:
             pieces.append(child.content)
         elif child.type in ("softbreak", "hardbreak"):
             pieces.append(" ")
-    return " ".join(_COMMENT_TITLE.sub("", "".join(pieces)).split())
+    return " ".join(_TAG.sub("", _COMMENT.replace("".join(pieces), lambda _: "")).split())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from collections import defaultdict
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder, normalise
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 _MAX_PARSED = 2 * 1024 * 1024
 """Characters. docutils takes seconds for a megabyte; a longer text is kept without its headings."""
+_MAX_INLINE = 2000
+"""Characters of a paragraph or a title within which marks are read."""
 
 
 class RstExtractor:
@@ -55,13 +59,34 @@ class RstExtractor:
         )
 
 
+class _Inlines:
+    """Inline markup, read where it matters: in titles and fields, which are short; docutils takes quadratic time."""
+
+    def __init__(self) -> None:
+        from docutils.parsers.rst.states import Inliner
+
+        self._inliner = Inliner()
+
+    def init_customizations(self, settings: Any) -> None:
+        self._inliner.init_customizations(settings)
+
+    def parse(self, text: str, lineno: int, memo: Any, parent: Any) -> tuple[list[nodes.Node], list[Any]]:
+        from docutils import nodes
+
+        if len(text) > _MAX_INLINE:
+            return [nodes.Text(text)], []
+        found: tuple[list[nodes.Node], list[Any]] = self._inliner.parse(text, lineno, memo, parent)
+        return found
+
+
 def parse_rst(text: str) -> nodes.document:
     """The parsed text; nothing but the text is read."""
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser
     from docutils.utils import new_document
 
-    parser = Parser()
+    # Of an inliner these two methods are called.
+    parser = Parser(inliner=_Inlines())  # type: ignore[arg-type]
     settings = get_default_settings(Parser)
     settings.file_insertion_enabled = False
     settings.raw_enabled = False
@@ -80,6 +105,10 @@ def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str
 
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    underlined: dict[str, list[int]] = defaultdict(list)
+    for number, (line, below_it) in enumerate(pairwise(lines)):
+        if _is_adornment(below_it):
+            underlined[line.strip()].append(number)
     below = 0
     first: str | None = None
     for title in tree.findall(nodes.title):
@@ -87,23 +116,17 @@ def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str
         if not isinstance(section, nodes.section):
             continue
         name = " ".join(title.astext().split())
-        place = _find_title(lines, title.rawsource or name, below)
-        if place is None:
+        # docutils keeps what a title says, and only sometimes where.
+        places = underlined[(title.rawsource or name).strip()]
+        following = bisect_left(places, below)
+        if following == len(places):
             continue
+        place = places[following]
         below = place + 1
         overlined = place > 0 and _is_adornment(lines[place - 1]) and lines[place - 1] == lines[place + 1]
         builder.mark_heading(offsets[place - overlined], _depth(section), name)
         first = first or name
     return first
-
-
-def _find_title(lines: list[str], source: str, below: int) -> int | None:
-    """The line of a title: docutils keeps what it says, and only sometimes where."""
-    source = source.strip()
-    for place in range(below, len(lines) - 1):
-        if lines[place].strip() == source and _is_adornment(lines[place + 1]):
-            return place
-    return None
 
 
 def _is_adornment(line: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from knowledge.extract.builder import TextBuilder, table_row
+from knowledge.extract.builder import TextBuilder, fenced, table_row
 from knowledge.extract.web_nodes import BLOCKS, RunningText, is_unseen, raw_text, running_text, walk
 from knowledge.extract.web_tables import is_layout_table, read_table
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _LANGUAGE_CLASS = re.compile(r"\b(?:language|lang|highlight-source|brush)[-:]\s*([a-zA-Z][\w+#]*)")
-_PERMALINK = re.compile(r"\s*(?:[¶#§🔗]|\[(?:edit|edit source)\])+\s*$|^\s*[¶#]\s+", re.IGNORECASE)
+_PERMALINK = re.compile(r"[¶#]\s+")
+_PERMALINKS = ("¶", "#", "§", "🔗", "[edit]", "[edit source]")
 _LIST = re.compile(r"\s*(?:-|\d+\.) ")
 _MAX_MARKER_DEPTH = 12
 """Lists deeper than this are not indented further."""
@@ -122,7 +123,7 @@ class BlockWriter:
             self._emit(frame.marker + text.replace("\n", f"\n{indent}").replace(f"\n{indent}\n", "\n\n"))
 
     def _heading(self, level: int, node: LexborNode) -> None:
-        title = _PERMALINK.sub("", running_text(node))
+        title = _without_permalinks(running_text(node))
         if self._frames:
             self._emit(title)
         else:
@@ -138,10 +139,7 @@ class BlockWriter:
             one.attributes.get("class") or "" for one in (node, inner, outer) if one is not None and one.attributes
         )
         language = _LANGUAGE_CLASS.search(classes)
-        fence = "```"
-        while fence in code:
-            fence += "`"
-        self._emit(f"{fence}{language[1] if language else ''}\n{code}\n{fence}", keep_layout=True)
+        self._emit(fenced(code, language[1] if language else ""), keep_layout=True)
 
     def _table(self, node: LexborNode) -> bool:
         """Write a table; True if its cells are to be read as blocks instead."""
@@ -169,6 +167,15 @@ class BlockWriter:
             self._frames[-1].blocks.append(block)
         else:
             self._builder.text(block, keep_layout=keep_layout)
+
+
+def _without_permalinks(title: str) -> str:
+    """A heading without the sign that links to it, before it, and without those after it."""
+    title = _PERMALINK.sub("", title, count=1) if title.startswith(("¶", "#")) else title
+    end = len(title)
+    while sign := next((sign for sign in _PERMALINKS if title[max(0, end - len(sign)) : end].lower() == sign), None):
+        end -= len(sign)
+    return title[:end].rstrip()
 
 
 def _start_number(node: LexborNode) -> int:
