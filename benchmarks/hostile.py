@@ -6,6 +6,7 @@ python -m benchmarks.hostile
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import resource
 import sys
@@ -123,6 +124,9 @@ def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
 
 def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None:
     content, name = build(size)
+    # As in an extraction process.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     settings = ExtractionSettings()
     limit = settings.memory_mb * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -19,7 +19,7 @@ MAX_TITLE_CHARACTERS = 5000
 MOST_NAMES = 16
 """characters of column names that a block of a table repeats for each character of its rows, at most"""
 MAX_FILLING = 8
-"""cells of a table for each one that is there, at most; rows of wider tables are not filled up"""
+"""cells of a table for each one that is there, at most; what spans or fills more is left as it is"""
 FREE_FILLING = 10_000
 """cells that any table may be filled up to"""
 
@@ -27,6 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
 _REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
 _TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
 _MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+_MOST_MARKS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
 _WHY_CUT = f"more than {allowance.CHARACTERS_PER_BYTE} for each byte that was read"
 _LIGATURES = {
@@ -65,6 +66,12 @@ def _in_canonical_order(run: re.Match[str]) -> str:
     )
 
 
+def has_many_marks(text: str) -> bool:
+    """Whether so many combining marks follow each other that libraries which normalise text take too long."""
+    runs = () if text.isascii() else (run[0] for run in _MANY_MARKS.finditer(text))
+    return any(sum(map(bool, map(unicodedata.combining, run))) > _MOST_MARKS for run in runs if len(run) > _MOST_MARKS)
+
+
 def one_line(text: str) -> str:
     """Normalised text with single spaces for all white space."""
     return " ".join(normalise(text).split())
@@ -74,6 +81,14 @@ def fenced(code: str, language: str) -> str:
     """Code between fences that are longer than anything like them within."""
     fence = "`" * max(3, 1 + longest_run(code, "`"))
     return f"{fence}{language}\n{code}\n{fence}"
+
+
+def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows of equal length, unless hardly any cell of such a table would be there."""
+    width = max(map(len, rows), default=0)
+    if width * len(rows) > FREE_FILLING + MAX_FILLING * sum(map(len, rows)):
+        return list(rows)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
 
 
 def table_row(cells: Iterable[str]) -> str:
@@ -138,12 +153,10 @@ class TextBuilder:
             rows: cells as text; short rows are filled up, unless hardly any cell is there.
             header: whether the first row holds the column names; otherwise the columns stay unnamed.
         """
-        rows = [[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)]
+        rows = filled_up([[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)])
         if not rows:
             return
         width = max(map(len, rows))
-        if width * len(rows) <= FREE_FILLING + MAX_FILLING * sum(map(len, rows)):
-            rows = [[*row, *[""] * (width - len(row))] for row in rows]
         names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
         head = [table_row(names), "|" + " --- |" * len(names)]
         most = max(TABLE_BLOCK_CHARACTERS, sum(map(len, head)) // MOST_NAMES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder
@@ -12,12 +11,12 @@ from knowledge.extract.encoding import decode, replaced
 from knowledge.extract.scanning import Marks
 from knowledge.extract.web_blocks import BlockWriter
 from knowledge.extract.web_content import Selection, choose
+from knowledge.extract.web_depth import MAX_DEPTH, without_depth
 from knowledge.extract.web_metadata import page_metadata, page_title
+from knowledge.extract.web_shape import Blocks
 from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
-
-if TYPE_CHECKING:
-    pass
 
 _META = re.compile(rb"<meta\b[^>]*", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"""charset\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
@@ -89,13 +88,19 @@ def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Pa
     else:
         text = html
     text = _as_html(text.replace("\x00", ""))
+    text, taken_out = without_depth(text)
+    if taken_out:
+        told = counted(taken_out, "element is", "elements are")
+        warnings.append(
+            f"too-deep: {told} nested more than {MAX_DEPTH} levels deep, and read as lines of what is around"
+        )
     page = LexborHTMLParser(text)
     selection = choose(page, text) if main_only else Selection.everything(page)
     warnings += selection.warnings
     if selection.heading:
         builder.heading(1, selection.heading)
     if selection.root is not None:
-        BlockWriter(builder, selection.dropped).write(selection.root)
+        BlockWriter(builder, Blocks.of(page), selection.dropped).write(selection.root)
     return Page(page_title(page), page_metadata(page), tuple(warnings))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from knowledge.extract.builder import TextBuilder, fenced, table_row
 from knowledge.extract.web_nodes import BLOCKS, RunningText, is_unseen, raw_text, running_text, walk
+from knowledge.extract.web_shape import Blocks
 from knowledge.extract.web_tables import is_layout_table, read_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ _PERMALINKS = ("¶", "#", "§", "🔗", "[edit]", "[edit source]")
 _LIST = re.compile(r"\s*(?:-|\d+\.) ")
 _MAX_MARKER_DEPTH = 12
 """Lists deeper than this are not indented further."""
+_MAX_FRAMES = 64
+"""Lists, their items and quotations within each other; deeper ones are lines of the one around them."""
+_MAX_TABLES = 8
+"""Tables within each other; one that holds more only places them."""
 
 
 @dataclass(slots=True)
@@ -43,11 +48,13 @@ class BlockWriter:
 
     Args:
         builder: receives headings, paragraphs, lists, tables and code.
+        blocks: what stands within lists and tables of the page.
         dropped: ids (`mem_id`) of elements to leave out.
     """
 
-    def __init__(self, builder: TextBuilder, dropped: Collection[int] = ()) -> None:
+    def __init__(self, builder: TextBuilder, blocks: Blocks, dropped: Collection[int] = ()) -> None:
         self._builder = builder
+        self._blocks = blocks
         self._dropped = dropped
         self._frames: list[_Frame] = []
         self._line = RunningText()
@@ -87,9 +94,11 @@ class BlockWriter:
             self._close(self._frames.pop())
 
     def _open(self, tag: str, node: LexborNode) -> None:
+        if len(self._frames) >= _MAX_FRAMES:
+            return
         if tag in _LISTS:
             # A list of cards, each with a heading or a table, is a way to place blocks.
-            if node.css_first("h1, h2, h3, h4, h5, h6, table, pre") is None:
+            if node.mem_id not in self._blocks.with_blocks:
                 numbered = _start_number(node) if tag == "ol" else None
                 self._frames.append(_Frame("list", node.mem_id, numbered=numbered))
         elif tag == "blockquote":
@@ -143,14 +152,14 @@ class BlockWriter:
 
     def _table(self, node: LexborNode) -> bool:
         """Write a table; True if its cells are to be read as blocks instead."""
-        if is_layout_table(node):
+        if self._blocks.tables_below(node) > _MAX_TABLES or is_layout_table(node):
             return True
         for caption in node.css("caption"):
             self._emit(running_text(caption))
         rows, header = read_table(node)
-        if rows and len(rows[0]) < 2:
+        if max(map(len, rows), default=0) < 2:
             for row in rows:
-                self._emit(row[0])
+                self._emit("".join(row))
         elif rows and not self._frames:
             self._builder.table(rows, header=header)
         elif rows:
