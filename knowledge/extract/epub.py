@@ -90,7 +90,7 @@ class EpubExtractor:
         builder = TextBuilder()
         warnings = []
         number = 1
-        for page in spine:
+        for page in dict.fromkeys(spine):
             if page.is_navigation or page.media_type not in _PAGES:
                 continue
             if page.name not in package:

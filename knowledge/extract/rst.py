@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from itertools import accumulate, pairwise
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 _MAX_PARSED = 2 * 1024 * 1024
 """Characters. docutils takes seconds for a megabyte; a longer text is kept without its headings."""
+_BLOCK = re.compile(r"^[ ]*+(?:[-+*•‣⁃|:>]|\.\.[ \n]|__ |\(?(?:[a-zA-Z]|[0-9ivxlcdmIVXLCDM]++|#)[.)] )", re.MULTILINE)
+_MAX_WORK = 1_000_000_000
+"""Lines that begin lists, fields or directives, times all lines: docutils copies the rest of the lines for each block.
+10 ns each; a change log of a megabyte has half of it."""
+_BLOCK_WORK = 30_000
+"""what a block takes besides, in lines"""
+_MAX_LINE = 2000
+"""Characters of a line that are parsed: docutils takes quadratic time for wide tables."""
 _MAX_INLINE = 2000
 """Characters of a paragraph or a title within which marks are read."""
 
@@ -46,10 +55,14 @@ class RstExtractor:
         metadata: dict[str, Scalar] = {}
         if len(text) > _MAX_PARSED:
             warnings.append(f"the text is longer than {_MAX_PARSED} characters: its headings were not read")
+        elif len(_BLOCK.findall(text)) * (_BLOCK_WORK + text.count("\n")) > _MAX_WORK:
+            warnings.append("the text has too many lists and directives: its headings were not read")
         else:
-            tree = parse_rst(text)
-            title = _mark_headings(builder, text, tree)
-            metadata = _bibliography(tree)
+            try:
+                tree = parse_rst(text)
+                title, metadata = _mark_headings(builder, text, tree), _bibliography(tree)
+            except RecursionError:
+                warnings.append("too-deep: the text is nested too deep: its headings were not read")
         return builder.build(
             title=title,
             metadata=metadata,
@@ -67,8 +80,8 @@ class _Inlines:
 
         self._inliner = Inliner()
 
-    def init_customizations(self, settings: Any) -> None:
-        self._inliner.init_customizations(settings)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inliner, name)
 
     def parse(self, text: str, lineno: int, memo: Any, parent: Any) -> tuple[list[nodes.Node], list[Any]]:
         from docutils import nodes
@@ -85,7 +98,6 @@ def parse_rst(text: str) -> nodes.document:
     from docutils.parsers.rst import Parser
     from docutils.utils import new_document
 
-    # Of an inliner these two methods are called.
     parser = Parser(inliner=_Inlines())  # type: ignore[arg-type]
     settings = get_default_settings(Parser)
     settings.file_insertion_enabled = False
@@ -95,7 +107,7 @@ def parse_rst(text: str) -> nodes.document:
     settings.syntax_highlight = "none"
     # Only parsed, not transformed: substitutions are not expanded.
     tree = new_document("text", settings)
-    parser.parse(text, tree)
+    parser.parse("\n".join(line[:_MAX_LINE] for line in text.split("\n")), tree)
     return tree
 
 
