@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_COLUMNS = 200
+"""A cell does not span columns beyond."""
 MAX_CELL_CHARACTERS = 2000
 """A longer cell is running text that a table was used to place."""
 _REPEATED_CHARACTERS = 60
@@ -92,7 +93,7 @@ def _cells(row: LexborNode) -> list[LexborNode]:
 
 
 def _unspanned(cells: list[LexborNode]) -> tuple[list[str], int]:
-    return [running_text(cell) for cell in cells[:MAX_COLUMNS]], 0
+    return [running_text(cell) for cell in cells], 0
 
 
 def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> tuple[list[str], int]:
@@ -113,7 +114,7 @@ def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repe
         fill_carried()
         text = running_text(cell)
         own += len(text) + 1
-        across = min(span(cell, "colspan"), MAX_COLUMNS - len(line))
+        across = max(1, min(span(cell, "colspan"), MAX_COLUMNS - len(line)))
         down = span(cell, "rowspan")
         for place in range(across):
             if down > 1:
