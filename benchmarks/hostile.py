@@ -27,8 +27,8 @@ from knowledge.model import RawDocument
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
-MODULES = ("tests.knowledge.extract.hostile_markup",)
-"""each has `CLASSES`: name -> function of a size in bytes -> content and file name"""
+MODULES = "tests/knowledge/extract/hostile_*.py"
+"""those that have `CLASSES`: name -> function of a size in bytes -> content and file name"""
 SIZES = (100_000, 1_000_000, 10_000_000)
 BOUND = 12
 """times the seconds that 10 times the bytes may take"""
@@ -68,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 def all_classes() -> dict[str, Hostile]:
     """The classes of every module, by name."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-    return {name: build for module in MODULES for name, build in import_module(module).CLASSES.items()}
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(ROOT.glob(MODULES))]
+    modules = [vars(import_module(name)) for name in names]
+    return {name: build for module in modules for name, build in module.get("CLASSES", {}).items()}
 
 
 def measure(build: Hostile, sizes: Sequence[int], seconds: float) -> list[dict[str, Any]]:
@@ -123,7 +125,6 @@ def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
 
 
 def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None:
-    content, name = build(size)
     # As in an extraction process.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -132,6 +133,7 @@ def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     cpu = int(time.process_time() + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    content, name = build(size)
     row: dict[str, Any] = {"bytes": len(content), "characters": 0, "chunks": 0}
     start = time.process_time()
     row["media_type"] = detect(content, name)
