@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import SkippedDocument
-from knowledge.extract.builder import TextBuilder, normalise
+from knowledge.extract.builder import MAX_TITLE_CHARACTERS, TextBuilder, normalise
 from knowledge.extract.encoding import decode, replaced
 from knowledge.extract.scanning import Marks
 from knowledge.model import Extraction, RawDocument, Scalar
@@ -156,7 +156,7 @@ def _inline_parser() -> MarkdownIt:
 
 def _plain(inline: Token) -> str:
     """The text of a heading without its markup."""
-    parsed = _inline_parser().parseInline(inline.content)
+    parsed = _inline_parser().parseInline(inline.content[: 2 * MAX_TITLE_CHARACTERS])
     pieces = []
     for child in parsed[0].children or []:
         if child.type in ("text", "code_inline", "image"):
