@@ -63,8 +63,6 @@ MARKDOWN: dict[str, Hostile] = {
     "markdown: front matter of lines": numbered("a.md", "k@: v\n", "---\n", "---\ntext\n"),
     "markdown: front matter without end": numbered("a.md", "k@: v\n", "---\n"),
     "markdown: front matter of lists": repeated("a.md", "[", "---\na: ", "\n---\ntext\n"),
-    "markdown: front matter of tables": repeated("a.md", "a.", "+++\n", "a=1\n+++\ntext\n"),
-    "markdown: front matter of arrays": repeated("a.md", "[", "+++\na=", "\n+++\ntext\n"),
     "markdown: front matter of aliases": lambda size: (
         ("---\na0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, size // 40)) + "---\ntext\n").encode(), "a.md"
     ),
