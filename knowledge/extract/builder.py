@@ -5,17 +5,31 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
+from knowledge.extract import allowance
+from knowledge.extract.scanning import longest_run
 from knowledge.model import Extraction, Heading, Part, PartKind, Scalar, TextFormat
 
 TABLE_BLOCK_CHARACTERS = 900
 """A longer table is stored as several, each with the header row, so that any chunk of it has its column names. Below
 the size of every chunking preset, so that such a chunk holds at least one whole block."""
+MAX_TITLE_CHARACTERS = 5000
+"""of a heading, a part or a document; a longer one is cut, as it stands beside every chunk"""
+MOST_NAMES = 16
+"""characters of column names that a block of a table repeats for each character of its rows, at most"""
+MAX_FILLING = 8
+"""cells of a table for each one that is there, at most; what spans or fills more is left as it is"""
+FREE_FILLING = 10_000
+"""cells that any table may be filled up to"""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
 _REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
-_TRAILING_SPACE = re.compile(r"[ \t\u00a0]+(?=\n|$)")
+_TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
+_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+_MOST_MARKS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
+_WHY_CUT = f"more than {allowance.CHARACTERS_PER_BYTE} for each byte that was read"
 _LIGATURES = {
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
 }  # fmt: skip
@@ -35,10 +49,46 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
     text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
     text = _CONTROL.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _REPLACED.sub(lambda match: _LIGATURES.get(match[0], "\ufffd"), text))
+        text = _REPLACED.sub(lambda match: _LIGATURES.get(match[0], "\ufffd"), text)
+        text = unicodedata.normalize("NFC", _MANY_MARKS.sub(_in_canonical_order, text))
     if keep_layout:
         return text
     return _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
+
+
+def _in_canonical_order(run: re.Match[str]) -> str:
+    """Combining marks in the order that normalisation gives them, which takes it quadratic time to find."""
+    characters = "".join(unicodedata.normalize("NFD", character) for character in run[0])
+    return "".join(
+        character
+        for marks, group in groupby(characters, key=lambda character: unicodedata.combining(character) > 0)
+        for character in (sorted(group, key=unicodedata.combining) if marks else group)
+    )
+
+
+def has_many_marks(text: str) -> bool:
+    """Whether so many combining marks follow each other that libraries which normalise text take too long."""
+    runs = () if text.isascii() else (run[0] for run in _MANY_MARKS.finditer(text))
+    return any(sum(map(bool, map(unicodedata.combining, run))) > _MOST_MARKS for run in runs if len(run) > _MOST_MARKS)
+
+
+def one_line(text: str) -> str:
+    """Normalised text with single spaces for all white space."""
+    return " ".join(normalise(text).split())
+
+
+def fenced(code: str, language: str) -> str:
+    """Code between fences that are longer than anything like them within."""
+    fence = "`" * max(3, 1 + longest_run(code, "`"))
+    return f"{fence}{language}\n{code}\n{fence}"
+
+
+def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows of equal length, unless hardly any cell of such a table would be there."""
+    width = max(map(len, rows), default=0)
+    if width * len(rows) > FREE_FILLING + MAX_FILLING * sum(map(len, rows)):
+        return list(rows)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
 
 
 def table_row(cells: Iterable[str]) -> str:
@@ -67,6 +117,8 @@ class TextBuilder:
             default_format,
         )
         self._language = language
+        self._allowance = allowance.current()
+        self._cut = 0
 
     @property
     def length(self) -> int:
@@ -80,40 +132,39 @@ class TextBuilder:
 
     def heading(self, level: int, title: str) -> None:
         """Add a Markdown heading line."""
-        title = " ".join(normalise(title).split())
-        if title:
-            start = self._add(f"{'#' * min(level, 6)} {title}")
-            self._headings.append(Heading(start, level, title))
+        title = one_line(title)
+        if title and (start := self._add(f"{'#' * min(level, 6)} {title}")) is not None:
+            self.mark_heading(start, level, title)
 
     def text(self, text: str, *, keep_layout: bool = False) -> int | None:
-        """Add a block of text; returns the offset where it starts, or None if there was nothing in it."""
+        """Add a block of text; returns the offset where it starts, or None if nothing of it is kept."""
         text = normalise(text, keep_layout=keep_layout)
         text = text.strip("\n") if keep_layout else text.strip()
         return self._add(text) if text.strip() else None
 
     def mark_heading(self, start: int, level: int, title: str) -> None:
         """Record a heading that stands in text added before; calls come in the order of the text."""
-        self._headings.append(Heading(start, level, title))
+        self._headings.append(Heading(start, level, title[:MAX_TITLE_CHARACTERS].rstrip()))
 
     def table(self, rows: Sequence[Sequence[str]], *, header: bool = True) -> None:
         """Add a Markdown table, in blocks that each repeat the header row.
 
         Args:
-            rows: cells as text; short rows are filled up.
+            rows: cells as text; short rows are filled up, unless hardly any cell is there.
             header: whether the first row holds the column names; otherwise the columns stay unnamed.
         """
-        rows = [[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)]
+        rows = filled_up([[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)])
         if not rows:
             return
         width = max(map(len, rows))
-        rows = [[*row, *[""] * (width - len(row))] for row in rows]
         names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
-        head = [table_row(names), "|" + " --- |" * width]
+        head = [table_row(names), "|" + " --- |" * len(names)]
+        most = max(TABLE_BLOCK_CHARACTERS, sum(map(len, head)) // MOST_NAMES)
         block: list[str] = []
         size = 0
         for row in body:
             line = table_row(row)
-            if block and size + len(line) > TABLE_BLOCK_CHARACTERS:
+            if block and size + len(line) > most:
                 self._add("\n".join([*head, *block]))
                 block, size = [], 0
             block.append(line)
@@ -132,11 +183,13 @@ class TextBuilder:
     ) -> Extraction:
         """The finished extraction."""
         self._close_part()
-        title = " ".join(normalise(title).split()) if title else None
+        title = one_line(title)[:MAX_TITLE_CHARACTERS].rstrip() if title else None
+        if self._cut:
+            warnings = [*warnings, f"cut: {self._cut} of {self._length + self._cut} characters, {_WHY_CUT}"]
         return Extraction(
             text="".join(self._pieces),
             parts=tuple(self._parts),
-            headings=tuple(self._headings),
+            headings=tuple(heading for heading in self._headings if heading.start < self._length),
             title=title or None,
             metadata={key: value for key, value in metadata.items() if value not in ("", None)},
             media_type=media_type,
@@ -144,19 +197,26 @@ class TextBuilder:
             warnings=tuple(warnings),
         )
 
-    def _add(self, piece: str) -> int:
-        if self._length:
+    def _add(self, piece: str) -> int | None:
+        gap = 2 if self._length else 0
+        if self._allowance is not None:
+            room = self._allowance.characters - self._length - gap
+            if len(piece) > room:
+                self._cut += len(piece) - max(0, room)
+                piece = piece[: max(0, room)].rstrip()
+        if not piece:
+            return None
+        if gap:
             self._pieces.append("\n\n")
-            self._length += 2
-        start = self._length
+        start = self._length + gap
         if self._open[0] < 0:
             self._open = (start, *self._open[1:])
         self._pieces.append(piece)
-        self._length += len(piece)
+        self._length = start + len(piece)
         return start
 
     def _close_part(self) -> None:
         start, kind, number, name, text_format = self._open
         if 0 <= start < self._length:
-            name = " ".join(normalise(name).split()) if name else None
+            name = one_line(name)[:MAX_TITLE_CHARACTERS].rstrip() if name else None
             self._parts.append(Part(start, self._length, kind, number, name, text_format, self._language))

@@ -13,6 +13,7 @@ from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.package import Package, parse_xml
 from knowledge.extract.properties import read_properties, useful_title
+from knowledge.extract.scanning import Marks
 from knowledge.extract.web import add_html
 from knowledge.model import Extraction, RawDocument, Scalar
 from knowledge.settings import ExtractionSettings
@@ -34,8 +35,19 @@ _KEYS = {
     "rights": "rights",
 }
 _BODY = re.compile(rb"<body\b.*", re.DOTALL | re.IGNORECASE)
-_MARKUP = re.compile(rb"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_HEADING = re.compile(rb"<h([1-4])\b[^>]*>(.*?)</h\1>", re.DOTALL | re.IGNORECASE)
+_MARKUP = Marks(
+    re.compile(rb"<((?:script|style)\b|!--)?", re.IGNORECASE),
+    {
+        b"": re.compile(rb">"),
+        b"!--": re.compile(rb"-->"),
+        b"script": re.compile(rb"</script>", re.IGNORECASE),
+        b"style": re.compile(rb"</style>", re.IGNORECASE),
+    },
+)
+_HEADING = Marks(
+    re.compile(rb"<(h[1-4])\b", re.IGNORECASE),
+    {b"h%d" % level: re.compile(rb"</h%d>" % level, re.IGNORECASE) for level in range(1, 5)},
+)
 _PAGE_BREAK = re.compile(
     rb"<(span|div|a|p|hr)\b[^<>]{0,300}\b(?:epub:type|role)=[\"'](?:doc-)?pagebreak[\"'][^<>]{0,300}(?:(?<=/)>|>[^<]{0,20}</\1\s*>)"
 )
@@ -78,7 +90,7 @@ class EpubExtractor:
         builder = TextBuilder()
         warnings = []
         number = 1
-        for page in spine:
+        for page in dict.fromkeys(spine):
             if page.is_navigation or page.media_type not in _PAGES:
                 continue
             if page.name not in package:
@@ -103,12 +115,13 @@ class EpubExtractor:
 
 def _words(html: bytes) -> str:
     body = _BODY.search(html)
-    return " ".join(unescape(_MARKUP.sub(b" ", body[0] if body else html).decode("utf-8", "replace")).split())
+    text = _MARKUP.replace(body[0] if body else html, lambda _: b" ")
+    return " ".join(unescape(text.decode("utf-8", "replace")).split())
 
 
 def _first_heading(html: bytes) -> str | None:
-    heading = _HEADING.search(html)
-    return useful_title(_words(heading[2])) if heading else None
+    heading = next(_HEADING.find(html), None)
+    return useful_title(_words(heading.content.partition(b">")[2])) if heading else None
 
 
 def _refuse_rights_management(package: Package) -> None:

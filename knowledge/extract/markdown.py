@@ -10,8 +10,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import SkippedDocument
-from knowledge.extract.builder import TextBuilder, normalise
+from knowledge.extract.builder import MAX_TITLE_CHARACTERS, TextBuilder, normalise
 from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.scanning import Marks
 from knowledge.model import Extraction, RawDocument, Scalar
 from knowledge.settings import ExtractionSettings
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MAX_FRONT_MATTER = 64 * 1024
 """Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
-_COMMENT_TITLE = re.compile(r"<!--.*?-->|</?\w[^<>]*>")
+_COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
+_TAG = re.compile(r"</?\w[^<>]*>")
 
 
 class MarkdownExtractor:
@@ -154,11 +156,11 @@ def _inline_parser() -> MarkdownIt:
 
 def _plain(inline: Token) -> str:
     """The text of a heading without its markup."""
-    parsed = _inline_parser().parseInline(inline.content)
+    parsed = _inline_parser().parseInline(inline.content[: 2 * MAX_TITLE_CHARACTERS])
     pieces = []
     for child in parsed[0].children or []:
         if child.type in ("text", "code_inline", "image"):
             pieces.append(child.content)
         elif child.type in ("softbreak", "hardbreak"):
             pieces.append(" ")
-    return " ".join(_COMMENT_TITLE.sub("", "".join(pieces)).split())
+    return " ".join(_TAG.sub("", _COMMENT.replace("".join(pieces), lambda _: "")).split())

@@ -12,13 +12,14 @@ from knowledge.extract.encoding import decode, replaced
 from knowledge.extract.feeds import add_feed, is_feed
 from knowledge.extract.web import read_page
 from knowledge.model import Extraction, RawDocument
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_DEPTH = 200
-"""Levels below the root that are read; documents have tens."""
+"""Levels below the root whose elements are told apart; documents have tens."""
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]*\?>")
 _DECLARED = re.compile(rb"""\A[^<]{0,8}<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _TITLES = frozenset({"title", "head", "heading", "caption"})
@@ -118,10 +119,12 @@ class _Writer:
             element, depth = left.pop()
             if element is None:
                 self._end_block()
-            elif depth > MAX_DEPTH:
-                too_deep += 1
             elif not isinstance(element.tag, str):
                 continue
+            elif depth > MAX_DEPTH:
+                too_deep += 1
+                self._end_block()
+                self._builder.text(text_of(element))
             elif _is_running_text(element):
                 self._add_text(element, depth)
             elif (rows := _as_table(element)) is not None:
@@ -134,7 +137,8 @@ class _Writer:
                 left.append((None, depth))
                 left.extend((child, depth + 1) for child in reversed(element))
         self._end_block()
-        return [f"{too_deep} elements nested deeper than {MAX_DEPTH} levels were left out"] if too_deep else []
+        told = counted(too_deep, "element is", "elements are")
+        return [f"too-deep: {told} nested deeper than {MAX_DEPTH} levels, and read as text"] if too_deep else []
 
     def _add_text(self, element: Element, depth: int) -> None:
         text = text_of(element)

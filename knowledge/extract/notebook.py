@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract.builder import TextBuilder
+from knowledge.extract.builder import TextBuilder, fenced
 from knowledge.extract.encoding import decode, replaced
 from knowledge.extract.markdown import add_markdown
 from knowledge.model import Extraction, RawDocument, Scalar
@@ -94,10 +94,7 @@ def _add_fenced(builder: TextBuilder, text: str, language: str) -> None:
     text = text.strip("\n")
     if not text.strip():
         return
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    builder.text(f"{fence}{language}\n{text}\n{fence}", keep_layout=True)
+    builder.text(fenced(text, language), keep_layout=True)
 
 
 def _language(about: dict[str, Any]) -> str:

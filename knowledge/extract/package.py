@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from knowledge.errors import BrokenDocument
+from knowledge.extract.allowance import count_unpacked
 
 MAX_MEMBERS = 20_000
 """More files than any office document or book holds; listing them alone would cost seconds."""
@@ -116,7 +117,9 @@ class Package:
             with self._zip.open(member) as stream:
                 while block := stream.read(_BLOCK):
                     unpacked += len(block)
-                    self._total += max(0, unpacked - self._unpacked.get(key, 0))
+                    new = max(0, unpacked - self._unpacked.get(key, 0))
+                    self._total += new
+                    count_unpacked(new)
                     self._unpacked[key] = max(unpacked, self._unpacked.get(key, 0))
                     self._refuse_too_much(name, unpacked, member.compress_size)
                     yield block

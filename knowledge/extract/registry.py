@@ -8,6 +8,7 @@ from knowledge import ids
 from knowledge.errors import DocumentError, SkippedDocument
 from knowledge.extract import media_types as kinds
 from knowledge.extract import ocr
+from knowledge.extract.allowance import reading
 from knowledge.extract.base import Extractor
 from knowledge.extract.delimited import DelimitedExtractor
 from knowledge.extract.detect import detect
@@ -79,7 +80,7 @@ def extractor_for(media_type: str) -> Extractor | None:
 
 
 def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
-    """The text of a document of any kind.
+    """The text of a document of any kind, as far as its size allows (`knowledge.extract.allowance`).
 
     Raises:
         SkippedDocument: `empty`, `unsupported-type` or `no-text`.
@@ -99,7 +100,8 @@ def _extracted(document: RawDocument, media_type: str, settings: ExtractionSetti
     extractor = extractor_for(media_type)
     if extractor is None:
         raise SkippedDocument("unsupported-type", _unsupported(media_type))
-    extraction = extractor.extract(document, media_type, settings)
+    with reading(len(document.content)):
+        extraction = extractor.extract(document, media_type, settings)
     if not extraction.text.strip():
         raise SkippedDocument("no-text", f"there is no text in this {media_type}")
     return extraction

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import TYPE_CHECKING
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder, normalise
@@ -16,6 +19,16 @@ if TYPE_CHECKING:
 
 _MAX_PARSED = 2 * 1024 * 1024
 """Characters. docutils takes seconds for a megabyte; a longer text is kept without its headings."""
+_BLOCK = re.compile(r"^[ ]*+(?:[-+*•‣⁃|:>]|\.\.[ \n]|__ |\(?(?:[a-zA-Z]|[0-9ivxlcdmIVXLCDM]++|#)[.)] )", re.MULTILINE)
+_MAX_WORK = 1_000_000_000
+"""Lines that begin lists, fields or directives, times all lines: docutils copies the rest of the lines for each block.
+10 ns each; a change log of a megabyte has half of it."""
+_BLOCK_WORK = 30_000
+"""what a block takes besides, in lines"""
+_MAX_LINE = 2000
+"""Characters of a line that are parsed: docutils takes quadratic time for wide tables."""
+_MAX_INLINE = 2000
+"""Characters of a paragraph or a title within which marks are read."""
 
 
 class RstExtractor:
@@ -42,10 +55,14 @@ class RstExtractor:
         metadata: dict[str, Scalar] = {}
         if len(text) > _MAX_PARSED:
             warnings.append(f"the text is longer than {_MAX_PARSED} characters: its headings were not read")
+        elif len(_BLOCK.findall(text)) * (_BLOCK_WORK + text.count("\n")) > _MAX_WORK:
+            warnings.append("the text has too many lists and directives: its headings were not read")
         else:
-            tree = parse_rst(text)
-            title = _mark_headings(builder, text, tree)
-            metadata = _bibliography(tree)
+            try:
+                tree = parse_rst(text)
+                title, metadata = _mark_headings(builder, text, tree), _bibliography(tree)
+            except RecursionError:
+                warnings.append("too-deep: the text is nested too deep: its headings were not read")
         return builder.build(
             title=title,
             metadata=metadata,
@@ -55,13 +72,33 @@ class RstExtractor:
         )
 
 
+class _Inlines:
+    """Inline markup, read where it matters: in titles and fields, which are short; docutils takes quadratic time."""
+
+    def __init__(self) -> None:
+        from docutils.parsers.rst.states import Inliner
+
+        self._inliner = Inliner()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inliner, name)
+
+    def parse(self, text: str, lineno: int, memo: Any, parent: Any) -> tuple[list[nodes.Node], list[Any]]:
+        from docutils import nodes
+
+        if len(text) > _MAX_INLINE:
+            return [nodes.Text(text)], []
+        found: tuple[list[nodes.Node], list[Any]] = self._inliner.parse(text, lineno, memo, parent)
+        return found
+
+
 def parse_rst(text: str) -> nodes.document:
     """The parsed text; nothing but the text is read."""
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser
     from docutils.utils import new_document
 
-    parser = Parser()
+    parser = Parser(inliner=_Inlines())  # type: ignore[arg-type]
     settings = get_default_settings(Parser)
     settings.file_insertion_enabled = False
     settings.raw_enabled = False
@@ -70,7 +107,7 @@ def parse_rst(text: str) -> nodes.document:
     settings.syntax_highlight = "none"
     # Only parsed, not transformed: substitutions are not expanded.
     tree = new_document("text", settings)
-    parser.parse(text, tree)
+    parser.parse("\n".join(line[:_MAX_LINE] for line in text.split("\n")), tree)
     return tree
 
 
@@ -80,6 +117,10 @@ def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str
 
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    underlined: dict[str, list[int]] = defaultdict(list)
+    for number, (line, below_it) in enumerate(pairwise(lines)):
+        if _is_adornment(below_it):
+            underlined[line.strip()].append(number)
     below = 0
     first: str | None = None
     for title in tree.findall(nodes.title):
@@ -87,23 +128,17 @@ def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str
         if not isinstance(section, nodes.section):
             continue
         name = " ".join(title.astext().split())
-        place = _find_title(lines, title.rawsource or name, below)
-        if place is None:
+        # docutils keeps what a title says, and only sometimes where.
+        places = underlined[(title.rawsource or name).strip()]
+        following = bisect_left(places, below)
+        if following == len(places):
             continue
+        place = places[following]
         below = place + 1
         overlined = place > 0 and _is_adornment(lines[place - 1]) and lines[place - 1] == lines[place + 1]
         builder.mark_heading(offsets[place - overlined], _depth(section), name)
         first = first or name
     return first
-
-
-def _find_title(lines: list[str], source: str, below: int) -> int | None:
-    """The line of a title: docutils keeps what it says, and only sometimes where."""
-    source = source.strip()
-    for place in range(below, len(lines) - 1):
-        if lines[place].strip() == source and _is_adornment(lines[place + 1]):
-            return place
-    return None
 
 
 def _is_adornment(line: str) -> bool:

@@ -66,6 +66,8 @@ _TRANSPARENT = frozenset({
 })  # fmt: skip
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_item"})
 _MAX_LEVEL = 4
+_MAX_DEPTH = 100
+"""Blocks and conditions within each other in which definitions are looked for."""
 _MAX_PARSED = 4 * 1024 * 1024
 """Characters. What is longer is generated, and its definitions tell nothing."""
 
@@ -136,7 +138,9 @@ def _parser(language: str) -> Parser:
     return Parser(Language(getattr(import_module(module), function)()))
 
 
-def _collect(node: Node, level: int, found: list[_Definition]) -> None:
+def _collect(node: Node, level: int, found: list[_Definition], depth: int = 0) -> None:
+    if depth > _MAX_DEPTH:
+        return
     row = -1
     end = -1
     for child in node.named_children:
@@ -152,11 +156,11 @@ def _collect(node: Node, level: int, found: list[_Definition]) -> None:
         if title:
             found.append(_Definition(above, level, title))
         if inner.type in _TRANSPARENT and not title:
-            _collect(inner, level, found)
+            _collect(inner, level, found, depth + 1)
         elif inner.type in _CONTAINERS and level < _MAX_LEVEL:
             for part in inner.named_children:
                 if part.type in _TRANSPARENT:
-                    _collect(part, level + bool(title), found)
+                    _collect(part, level + bool(title), found, depth + 1)
 
 
 def _unwrapped(node: Node) -> Node:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.scanning import Marks
 from knowledge.extract.web_blocks import BlockWriter
 from knowledge.extract.web_content import Selection, choose
+from knowledge.extract.web_depth import MAX_DEPTH, without_depth
 from knowledge.extract.web_metadata import page_metadata, page_title
+from knowledge.extract.web_shape import Blocks
 from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
-if TYPE_CHECKING:
-    pass
-
-_META_CHARSET = re.compile(rb"""<meta\b[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"""^\s*<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+_META = re.compile(rb"<meta\b[^>]*", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"""charset\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _XHTML = re.compile(
     r"^\s*(?:<\?xml\b|<!DOCTYPE\s+html\s+PUBLIC\s+\"-//W3C//DTD XHTML|<html\b[^>]*\bxmlns=)", re.IGNORECASE
 )
@@ -27,7 +28,7 @@ _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-z][\w:-]*)((?:\s[^<>]*)?)/>",
     re.IGNORECASE,
 )
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_CDATA = Marks(re.compile(r"<!\[CDATA\[()"), {"": re.compile(r"\]\]>")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +88,25 @@ def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Pa
     else:
         text = html
     text = _as_html(text.replace("\x00", ""))
+    text, taken_out = without_depth(text)
+    if taken_out:
+        told = counted(taken_out, "element is", "elements are")
+        warnings.append(
+            f"too-deep: {told} nested more than {MAX_DEPTH} levels deep, and read as lines of what is around"
+        )
     page = LexborHTMLParser(text)
     selection = choose(page, text) if main_only else Selection.everything(page)
     warnings += selection.warnings
     if selection.heading:
         builder.heading(1, selection.heading)
     if selection.root is not None:
-        BlockWriter(builder, selection.dropped).write(selection.root)
+        BlockWriter(builder, Blocks.of(page), selection.dropped).write(selection.root)
     return Page(page_title(page), page_metadata(page), tuple(warnings))
 
 
 def _declared(content: bytes) -> str | None:
-    found = _META_CHARSET.search(content, 0, 8192) or _XML_ENCODING.search(content)
+    said = (_META_CHARSET.search(meta) for meta in _META.findall(content, 0, 8192))
+    found = next(filter(None, said), None) or _XML_ENCODING.match(content, 0, 8192)
     return found[1].decode("ascii", "replace") if found else None
 
 
@@ -106,4 +114,4 @@ def _as_html(text: str) -> str:
     """XHTML as HTML: there `<title/>` and `<a id="x"/>` are whole elements, in HTML they swallow what follows."""
     if not _XHTML.match(text[:2000]):
         return text
-    return _SELF_CLOSED.sub(r"<\1\2></\1>", _CDATA.sub(r"\1", text))
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", _CDATA.replace(text, str))

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from knowledge.extract.builder import TextBuilder, table_row
+from knowledge.extract.builder import TextBuilder, fenced, table_row
 from knowledge.extract.web_nodes import BLOCKS, RunningText, is_unseen, raw_text, running_text, walk
+from knowledge.extract.web_shape import Blocks
 from knowledge.extract.web_tables import is_layout_table, read_table
 
 if TYPE_CHECKING:
@@ -17,10 +18,15 @@ if TYPE_CHECKING:
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _LANGUAGE_CLASS = re.compile(r"\b(?:language|lang|highlight-source|brush)[-:]\s*([a-zA-Z][\w+#]*)")
-_PERMALINK = re.compile(r"\s*(?:[¶#§🔗]|\[(?:edit|edit source)\])+\s*$|^\s*[¶#]\s+", re.IGNORECASE)
+_PERMALINK = re.compile(r"[¶#]\s+")
+_PERMALINKS = ("¶", "#", "§", "🔗", "[edit]", "[edit source]")
 _LIST = re.compile(r"\s*(?:-|\d+\.) ")
 _MAX_MARKER_DEPTH = 12
 """Lists deeper than this are not indented further."""
+_MAX_FRAMES = 64
+"""Lists, their items and quotations within each other; deeper ones are lines of the one around them."""
+_MAX_TABLES = 8
+"""Tables within each other; one that holds more only places them."""
 
 
 @dataclass(slots=True)
@@ -42,11 +48,13 @@ class BlockWriter:
 
     Args:
         builder: receives headings, paragraphs, lists, tables and code.
+        blocks: what stands within lists and tables of the page.
         dropped: ids (`mem_id`) of elements to leave out.
     """
 
-    def __init__(self, builder: TextBuilder, dropped: Collection[int] = ()) -> None:
+    def __init__(self, builder: TextBuilder, blocks: Blocks, dropped: Collection[int] = ()) -> None:
         self._builder = builder
+        self._blocks = blocks
         self._dropped = dropped
         self._frames: list[_Frame] = []
         self._line = RunningText()
@@ -86,9 +94,11 @@ class BlockWriter:
             self._close(self._frames.pop())
 
     def _open(self, tag: str, node: LexborNode) -> None:
+        if len(self._frames) >= _MAX_FRAMES:
+            return
         if tag in _LISTS:
             # A list of cards, each with a heading or a table, is a way to place blocks.
-            if node.css_first("h1, h2, h3, h4, h5, h6, table, pre") is None:
+            if node.mem_id not in self._blocks.with_blocks:
                 numbered = _start_number(node) if tag == "ol" else None
                 self._frames.append(_Frame("list", node.mem_id, numbered=numbered))
         elif tag == "blockquote":
@@ -122,7 +132,7 @@ class BlockWriter:
             self._emit(frame.marker + text.replace("\n", f"\n{indent}").replace(f"\n{indent}\n", "\n\n"))
 
     def _heading(self, level: int, node: LexborNode) -> None:
-        title = _PERMALINK.sub("", running_text(node))
+        title = _without_permalinks(running_text(node))
         if self._frames:
             self._emit(title)
         else:
@@ -138,21 +148,18 @@ class BlockWriter:
             one.attributes.get("class") or "" for one in (node, inner, outer) if one is not None and one.attributes
         )
         language = _LANGUAGE_CLASS.search(classes)
-        fence = "```"
-        while fence in code:
-            fence += "`"
-        self._emit(f"{fence}{language[1] if language else ''}\n{code}\n{fence}", keep_layout=True)
+        self._emit(fenced(code, language[1] if language else ""), keep_layout=True)
 
     def _table(self, node: LexborNode) -> bool:
         """Write a table; True if its cells are to be read as blocks instead."""
-        if is_layout_table(node):
+        if self._blocks.tables_below(node) > _MAX_TABLES or is_layout_table(node):
             return True
         for caption in node.css("caption"):
             self._emit(running_text(caption))
         rows, header = read_table(node)
-        if rows and len(rows[0]) < 2:
+        if max(map(len, rows), default=0) < 2:
             for row in rows:
-                self._emit(row[0])
+                self._emit("".join(row))
         elif rows and not self._frames:
             self._builder.table(rows, header=header)
         elif rows:
@@ -169,6 +176,15 @@ class BlockWriter:
             self._frames[-1].blocks.append(block)
         else:
             self._builder.text(block, keep_layout=keep_layout)
+
+
+def _without_permalinks(title: str) -> str:
+    """A heading without the sign that links to it, before it, and without those after it."""
+    title = _PERMALINK.sub("", title, count=1) if title.startswith(("¶", "#")) else title
+    end = len(title)
+    while sign := next((sign for sign in _PERMALINKS if title[max(0, end - len(sign)) : end].lower() == sign), None):
+        end -= len(sign)
+    return title[:end].rstrip()
 
 
 def _start_number(node: LexborNode) -> int:

@@ -7,13 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from knowledge.extract.builder import has_many_marks
 from knowledge.extract.web_nodes import BLOCKS, is_unseen, running_text, walk
+from knowledge.extract.web_shape import Shape
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 LXML_DEPTH = 256
 """lxml, and with it the content finder, drops elements nested deeper than this."""
+MAX_WEIGHT = 300_000
+"""The content finder takes 30 µs for an element; pages with more elements, or places in tables, are not given to it."""
+MAX_SEARCHED = 20_000_000
+"""characters of a page that are given to the content finder at most"""
 MIN_SHARE = 0.25
 """A find of less than this share of what a page shows beside its navigation is not taken for the content."""
 _MIN_CHARACTERS = 200
@@ -90,11 +96,14 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
     body = page.body
     if body is None:
         return Selection.everything(page)
-    depth = _depth(body)
+    shape = Shape.of(body)
     found = ""
     warnings: tuple[str, ...] = ()
-    if depth > LXML_DEPTH - 16:
-        warnings = (f"elements are nested {depth} levels deep: too deep to find the main content, kept the whole page",)
+    if shape.depth > LXML_DEPTH - 16:
+        told = f"elements are nested {shape.depth} levels deep"
+        warnings = (f"{told}: too deep to find the main content, kept the whole page",)
+    elif shape.weight > MAX_WEIGHT or len(html) > MAX_SEARCHED or has_many_marks(body.text()):
+        warnings = ("the page is too large to find the main content: kept the whole page",)
     else:
         found = _find_content(html)
     survey = _Survey(found)
@@ -144,25 +153,6 @@ def _find_content(html: str) -> str:
 
 def _key(text: str) -> str:
     return _WORDS.sub("", text).lower()
-
-
-def _depth(body: LexborNode) -> int:
-    deepest = depth = 2
-
-    def enter(node: LexborNode) -> bool:
-        nonlocal deepest, depth
-        if node.is_text_node:
-            return False
-        depth += 1
-        deepest = max(deepest, depth)
-        return True
-
-    def leave(_: LexborNode) -> None:
-        nonlocal depth
-        depth -= 1
-
-    walk(body, enter, leave)
-    return deepest
 
 
 class _Survey:

@@ -111,6 +111,8 @@ class RunningText:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
+        self._formulas = 0
+        """open ones that carry no source, so that none within them does"""
 
     def enter(self, node: LexborNode) -> bool:
         if node.is_text_node:
@@ -128,9 +130,12 @@ class RunningText:
         elif tag in ("code", "tt", "samp") and (code := " ".join((node.text() or "").split())):
             self._pieces.append(f"`{code}`" if "`" not in code else code)
             return False
-        elif tag == "math" and (formula := formula_text(node)) is not None:
-            self._pieces.append(f" {formula} ")
-            return False
+        elif tag == "math":
+            formula = formula_text(node) if not self._formulas else None
+            if formula is not None:
+                self._pieces.append(f" {formula} ")
+                return False
+            self._formulas += 1
         elif tag == "li":
             self._pieces.append("; " if "".join(self._pieces[-3:]).strip() else " ")
         elif tag in BLOCKS or "-" in tag:
@@ -138,6 +143,8 @@ class RunningText:
         return True
 
     def leave(self, node: LexborNode) -> None:
+        if node.tag == "math":
+            self._formulas -= 1
         if node.tag in BLOCKS or "-" in (node.tag or ""):
             self._pieces.append(" ")
 

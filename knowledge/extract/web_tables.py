@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from knowledge.extract.builder import FREE_FILLING, MAX_FILLING, filled_up
 from knowledge.extract.web_nodes import is_unseen, running_text
+from knowledge.extract.web_shape import span
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_COLUMNS = 200
+"""A cell does not span columns beyond."""
 MAX_CELL_CHARACTERS = 2000
 """A longer cell is running text that a table was used to place."""
 _REPEATED_CHARACTERS = 60
@@ -44,20 +48,22 @@ def read_table(table: LexborNode) -> tuple[Rows, bool]:
     rows: Rows = []
     carried: dict[int, tuple[int, str]] = {}
     headed = 0
+    repeatable = FREE_FILLING
     for row in _rows(table):
         cells = _cells(row)
         names_columns = bool(cells) and (
             all(cell.tag == "th" for cell in cells) or (row.parent is not None and row.parent.tag == "thead")
         )
-        line = _place(cells, carried, repeat=names_columns)
+        repeatable += MAX_FILLING * len(cells)
+        line, repeated = _place(cells, carried, repeat=names_columns) if repeatable > 0 else _unspanned(cells)
+        repeatable -= repeated
         if not any(line):
             continue
         if names_columns and headed == len(rows):
             headed += 1
         rows.append(line)
-    width = max(map(len, rows), default=0)
-    rows = [[*line, *[""] * (width - len(line))] for line in rows]
-    if headed > 1 and headed < len(rows):
+    rows = filled_up(rows)
+    if 1 < headed < len(rows):
         rows = [_merge_names(rows[:headed]), *rows[headed:]]
     rows = _without_empty_columns(_join_signs(rows))
     return rows, headed > 0 or looks_like_names(rows)
@@ -86,8 +92,14 @@ def _cells(row: LexborNode) -> list[LexborNode]:
     return [cell for cell in row.iter() if cell.tag in ("td", "th") and not is_unseen(cell)]
 
 
-def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> list[str]:
+def _unspanned(cells: list[LexborNode]) -> tuple[list[str], int]:
+    return [running_text(cell) for cell in cells], 0
+
+
+def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> tuple[list[str], int]:
+    """The cells of a row with those that span it, and how many characters and cells stand in it for spans."""
     line: list[str] = []
+    own = 0
 
     def fill_carried() -> None:
         while (column := len(line)) in carried:
@@ -101,23 +113,19 @@ def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repe
     for cell in cells:
         fill_carried()
         text = running_text(cell)
-        across = min(_span(cell, "colspan"), MAX_COLUMNS - len(line))
-        down = _span(cell, "rowspan")
+        own += len(text) + 1
+        across = max(1, min(span(cell, "colspan"), MAX_COLUMNS - len(line)))
+        down = span(cell, "rowspan")
         for place in range(across):
             if down > 1:
                 carried[len(line)] = (down - 1, text if len(text) <= _REPEATED_CHARACTERS and place == 0 else "")
             line.append(text if place == 0 or repeat else "")
     fill_carried()
-    return line
-
-
-def _span(cell: LexborNode, name: str) -> int:
-    value = cell.attributes.get(name) or "1"
-    return min(max(int(value), 1), 1000) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+    return line, sum(map(len, line)) + len(line) - own
 
 
 def _merge_names(rows: Rows) -> list[str]:
-    return [" / ".join(dict.fromkeys(name for name in column if name)) for column in zip(*rows, strict=True)]
+    return [" / ".join(dict.fromkeys(name for name in column if name)) for column in zip_longest(*rows, fillvalue="")]
 
 
 def _join_signs(rows: Rows) -> Rows:
@@ -133,5 +141,6 @@ def _join_signs(rows: Rows) -> Rows:
 
 
 def _without_empty_columns(rows: Rows) -> Rows:
-    kept = [place for place in range(len(rows[0]) if rows else 0) if any(row[place] for row in rows)]
-    return [[row[place] for place in kept] for row in rows]
+    filled = {place for row in rows for place, cell in enumerate(row) if cell}
+    kept = sorted(filled)
+    return [[row[place] for place in kept if place < len(row)] for row in rows]

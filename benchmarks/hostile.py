@@ -1,0 +1,176 @@
+"""How time and output grow with the size of files that are built to exhaust their readers, class by class.
+
+python -m benchmarks.hostile
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conditions import ROOT, conditions, write_result
+from knowledge.chunk import Chunker
+from knowledge.errors import DocumentError
+from knowledge.extract.detect import detect
+from knowledge.extract.registry import extract
+from knowledge.model import RawDocument
+from knowledge.settings import ChunkingSettings, ExtractionSettings
+
+PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
+MODULES = "tests/knowledge/extract/hostile_*.py"
+"""those that have `CLASSES`: name -> function of a size in bytes -> content and file name"""
+SIZES = (100_000, 1_000_000, 10_000_000)
+BOUND = 12
+"""times the seconds that 10 times the bytes may take"""
+LEAST_SECONDS = 0.05
+"""what took less is not compared: it is the noise of the machine"""
+_MIB = 1024 * 1024
+
+Hostile = Callable[[int], tuple[bytes, str]]
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    options = _options(arguments)
+    classes = {name: build for name, build in all_classes().items() if options.only in name}
+    started = time.monotonic()
+    measured = {}
+    for name, build in classes.items():
+        measured[name] = measure(build, options.sizes, options.seconds)
+        print(f"{name:<50} {_line(measured[name])}", flush=True)
+    told = [rows for rows in measured.values() if rows]
+    result = {
+        "conditions": conditions(PACKAGES),
+        "seconds": round(time.monotonic() - started, 1),
+        "limit_seconds": options.seconds,
+        "over_the_bound": {name: grown for name, rows in measured.items() if (grown := growth(rows)) > BOUND},
+        "not_finished": [name for name, rows in measured.items() if rows[-1]["outcome"] in ("timeout", "died")],
+        "slowest_seconds": max((row["seconds"] for rows in told for row in rows), default=0.0),
+        "most_characters_per_byte": max(
+            (row["characters"] / row["bytes"] for rows in told for row in rows), default=0.0
+        ),
+        "classes": measured,
+    }
+    print(f"over the bound: {result['over_the_bound']}\nnot finished: {result['not_finished']}")
+    print(f"written to {write_result('hostile', result, options.results)}")
+    return result
+
+
+def all_classes() -> dict[str, Hostile]:
+    """The classes of every module, by name."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(ROOT.glob(MODULES))]
+    modules = [vars(import_module(name)) for name in names]
+    return {name: build for module in modules for name, build in module.get("CLASSES", {}).items()}
+
+
+def measure(build: Hostile, sizes: Sequence[int], seconds: float) -> list[dict[str, Any]]:
+    """Read files of rising size, each in a process of its own, up to the first that does not come to an end.
+
+    Args:
+        build: makes a file of a size.
+        sizes: bytes, rising.
+        seconds: CPU time after which a process is killed.
+
+    Returns:
+        For each size the bytes, CPU seconds to detect, extract and chunk, characters, chunks, and the outcome:
+        `indexed`, the reason of a refusal, the name of an error, `timeout` or `died`.
+    """
+    rows = []
+    for size in sizes:
+        rows.append(_isolated(build, size, seconds))
+        if rows[-1]["outcome"] in ("timeout", "died"):
+            break
+    return rows
+
+
+def growth(rows: Sequence[dict[str, Any]]) -> float:
+    """The largest factor from one size to the next, for 10 times the bytes; 0 where all is too fast to compare."""
+    factors = [
+        after["seconds"] / before["seconds"] / (after["bytes"] / before["bytes"]) * 10
+        for before, after in pairwise(rows)
+        if before["seconds"] >= LEAST_SECONDS
+    ]
+    return round(max(factors, default=0.0), 1)
+
+
+def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
+    # Forked, so that every process has the libraries loaded that the first one loaded.
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_read, args=(build, size, seconds, sender))
+    started = time.monotonic()
+    process.start()
+    sender.close()
+    try:
+        # Twice the CPU time for machines with more to do.
+        row: dict[str, Any] = receiver.recv() if receiver.poll(2 * seconds + 10) else {}
+    except EOFError:
+        row = {}
+    if not row:
+        process.kill()
+    process.join()
+    used = round(time.monotonic() - started, 3)
+    outcome = "timeout" if used >= seconds else "died"
+    return row or {"bytes": size, "seconds": used, "characters": 0, "chunks": 0, "outcome": outcome}
+
+
+def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None:
+    # As in an extraction process.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    settings = ExtractionSettings()
+    limit = settings.memory_mb * _MIB
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    cpu = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    content, name = build(size)
+    row: dict[str, Any] = {"bytes": len(content), "characters": 0, "chunks": 0}
+    start = time.process_time()
+    row["media_type"] = detect(content, name)
+    detected = extracted = time.process_time()
+    try:
+        extraction = extract(RawDocument(content, name), settings)
+        extracted = time.process_time()
+        row["characters"] = len(extraction.text)
+        row["warnings"] = [warning[:200] for warning in extraction.warnings[:5]]
+        chunks = Chunker(ChunkingSettings(), None).split(extraction.text, extraction.parts, extraction.headings)
+        row["chunks"] = len(chunks)
+        row["outcome"] = "indexed"
+    except DocumentError as error:
+        row["outcome"] = error.reason
+    except Exception as error:  # noqa: BLE001 (a reader that fails otherwise is what is looked for)
+        row["outcome"] = f"{type(error).__name__}: {error}"[:200]
+    end = time.process_time()
+    row["seconds"] = round(end - start, 3)
+    parts = {"detect": detected - start, "extract": extracted - detected, "chunk": end - extracted}
+    row["seconds_of"] = {name: round(part, 3) for name, part in parts.items()}
+    row["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    sender.send(row)
+
+
+def _line(rows: Sequence[dict[str, Any]]) -> str:
+    shown = [f"{row['seconds']:>8.2f} s {row['characters']:>10,}" for row in rows]
+    return " ".join(shown) + f"  x{growth(rows):<5g} {rows[-1]['outcome']}"
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile", description=__doc__)
+    parser.add_argument("--only", default="", help="classes with this in their names")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes, rising")
+    parser.add_argument("--seconds", type=float, default=120, help="CPU time of one file")
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What stands within the elements of a page, found in one pass over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from knowledge.extract.web_nodes import walk
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MAX_SPAN = 1000
+"""columns that a cell spans at most, as HTML says"""
+_CELLS_SQUARED = 1000
+"""a row of so many cells weighs twice as much as they do: the content finder counts them again for each"""
+
+
+def span(cell: LexborNode, name: str) -> int:
+    """How many columns or rows a cell spans."""
+    value = cell.attributes.get(name) or "1"
+    return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+
+
+@dataclass(slots=True)
+class Shape:
+    """How deep a page is, and how much there is to look at."""
+
+    depth: int = 2
+    """elements within each other, the root and the body with them"""
+    weight: int = 0
+    """elements, and places in tables, filled or not"""
+    _level: int = 2
+    _tables: list[_Table] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, body: LexborNode) -> Shape:
+        shape = cls()
+        walk(body, shape._enter, shape._leave)
+        return shape
+
+    def _enter(self, node: LexborNode) -> bool:
+        if node.is_text_node:
+            return False
+        self._level += 1
+        self.depth = max(self.depth, self._level)
+        self.weight += 1
+        tag = node.tag
+        if tag == "table":
+            self._tables.append(_Table())
+        elif self._tables and tag in ("tr", "td", "th"):
+            self._tables[-1].add(0 if tag == "tr" else span(node, "colspan"))
+        return True
+
+    def _leave(self, node: LexborNode) -> None:
+        self._level -= 1
+        if node.tag == "table":
+            self.weight += self._tables.pop().weight
+
+
+@dataclass(slots=True)
+class _Table:
+    rows: int = 1
+    columns: int = 0
+    widest: int = 0
+    squared: int = 0
+
+    def add(self, columns: int) -> None:
+        """Take a cell that spans so many columns, or, with none, the start of a row."""
+        if not columns:
+            self.rows += 1
+            self._end_row()
+        self.columns += columns
+        self.widest = max(self.widest, self.columns)
+
+    def _end_row(self) -> None:
+        self.squared += self.columns**2 // _CELLS_SQUARED
+        self.columns = 0
+
+    @property
+    def weight(self) -> int:
+        return self.rows * self.widest + self.squared + self.columns**2 // _CELLS_SQUARED
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which elements of a page hold which others."""
+
+    with_blocks: frozenset[int]
+    """ids of elements that hold a heading, a table or code"""
+    _tables: Mapping[int, int]
+
+    @classmethod
+    def of(cls, page: LexborHTMLParser) -> Blocks:
+        with_blocks: set[int] = set()
+        for node in page.css("h1, h2, h3, h4, h5, h6, table, pre"):
+            outer = node.parent
+            while outer is not None and outer.mem_id not in with_blocks:
+                with_blocks.add(outer.mem_id)
+                outer = outer.parent
+        return cls(frozenset(with_blocks), _heights(page))
+
+    def tables_below(self, table: LexborNode) -> int:
+        """Tables that stand one in the other within a table."""
+        return self._tables.get(table.mem_id, 0)
+
+
+def _heights(page: LexborHTMLParser) -> dict[int, int]:
+    heights: dict[int, int] = {}
+    if page.body is None or page.css_first("table table") is None:
+        return heights
+    below = [0]
+
+    def enter(node: LexborNode) -> bool:
+        if node.tag == "table":
+            below.append(0)
+        return not node.is_text_node
+
+    def leave(node: LexborNode) -> None:
+        if node.tag == "table":
+            heights[node.mem_id] = height = below.pop()
+            below[-1] = max(below[-1], height + 1)
+
+    walk(page.body, enter, leave)
+    return heights

@@ -1,0 +1,47 @@
+"""The benchmark of hostile files measures every class, and tells what grows too fast, what hangs and what fails."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks import hostile
+
+pytestmark = pytest.mark.slow
+
+
+def test_growth_of_classes_is_measured_and_written(tmp_path: Path):
+    arguments = ["--only", "html: <p", "--sizes", "2000", "20000", "--results", str(tmp_path)]
+    hostile.main(arguments)
+    result = json.loads((tmp_path / "hostile.json").read_text("utf-8"))
+    assert {"html: <p>", "html: <p>x", "html: <pre>"} <= set(result["classes"])
+    assert {row["outcome"] for rows in result["classes"].values() for row in rows} == {"indexed"}
+    small, large = result["classes"]["html: <p>x"]
+    assert large["bytes"] > 9 * small["bytes"]
+    assert large["characters"] > small["characters"] > 0
+    assert large["chunks"] > 0
+    assert not result["not_finished"]
+
+
+def test_classes_of_all_readers_are_found():
+    names = hostile.all_classes()
+    assert {"html: <!---->", "markdown: '|'", "epub: <script", "notebook: outputs"} <= set(names)
+
+
+def test_file_that_is_read_without_end_is_given_up():
+    def endless(size: int) -> tuple[bytes, str]:
+        while time.process_time() > 0:
+            size += 1
+        return b"", "a.txt"
+
+    rows = hostile.measure(endless, [10, 100], 0.1)
+    assert [row["outcome"] for row in rows] in (["timeout"], ["died"])
+
+
+def test_growth_is_the_largest_factor_for_ten_times_the_bytes():
+    rows = [{"bytes": 10, "seconds": 1.0}, {"bytes": 100, "seconds": 9.0}, {"bytes": 500, "seconds": 90.0}]
+    assert hostile.growth(rows) == 20.0
+    assert hostile.growth([{"bytes": 10, "seconds": 0.001}, {"bytes": 100, "seconds": 9.0}]) == 0.0

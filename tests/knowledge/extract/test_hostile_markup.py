@@ -1,0 +1,120 @@
+"""No page, book, notebook, program or text exhausts its reader, and none gives text out of proportion."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from knowledge.chunk import Chunker
+from knowledge.errors import DocumentError
+from knowledge.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE
+from knowledge.extract.builder import has_many_marks, normalise
+from knowledge.extract.registry import extract
+from knowledge.extract.web_depth import MAX_DEPTH, without_depth
+from knowledge.model import Extraction, RawDocument
+from knowledge.settings import ChunkingSettings, ExtractionSettings
+from tests.knowledge.extract.hostile_markup import CLASSES
+
+GROWN = (
+    "html: combining marks", "html: nested ul", "html: nested blockquote, text", "html: nested lists",
+    "html: nested lists, open", "html: nested lists, numbered", "html: nested lists, within cells",
+    "html: nested definitions", "html: nested lists in quotes", "html: nested tables", "html: nested tables, two cells",
+    "html: nested tables, open", "html: nested tables, rows", "html: formulas, open", "html: nested captions",
+    "html: items of cards", "html: quotes of lines", "html: lists of lines", "html: empty cells",
+    "html: attributes", "html: backticks in pre", "html: <?xml encoding",
+    "xhtml: <![CDATA[", "markdown: heading of \\<!--", "markdown: almost delimiter, spaces",
+    "rst: grid table, wide", "rst: simple table, wide", "rst: enumerated to roman",
+    "epub: <script", "epub: <!--", "epub: <", "epub: <h1>", "epub: one page again and again", "notebook: backticks",
+    "text: combining marks", "text: spaces", "js: arrows", "js: strings", "py: operators", "py: nested ifs",
+    "c: pointers", "cpp: templates",
+)  # fmt: skip
+"""classes that took quadratic time or more"""
+
+
+def read(content: bytes, name: str) -> Extraction | None:
+    try:
+        extraction = extract(RawDocument(content, name), ExtractionSettings())
+    except DocumentError:
+        return None
+    Chunker(ChunkingSettings(), None).split(extraction.text, extraction.parts, extraction.headings)
+    return extraction
+
+
+def seconds(content: bytes, name: str) -> float:
+    start = time.process_time()
+    read(content, name)
+    return time.process_time() - start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_is_hostile_is_read_or_refused_and_gives_text_in_proportion(name: str):
+    content, filename = CLASSES[name](6000)
+    extraction = read(content, filename)
+    if extraction is not None:
+        assert len(extraction.text) <= CHARACTERS_FREE + CHARACTERS_PER_BYTE * 2 * len(content)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", GROWN)
+def test_time_to_read_what_is_hostile_grows_with_its_size(name: str):
+    small, filename = CLASSES[name](15_000)
+    large, _ = CLASSES[name](150_000)
+    read(*CLASSES[name](1000))
+    least = min(seconds(small, filename) for _ in range(3))
+    assert min(seconds(large, filename) for _ in range(2)) <= 25 * max(least, 0.02)
+
+
+def test_elements_in_elements_without_end_keep_their_text_and_are_noted():
+    content = "<body>" + "<div>word " * 3000 + "</body>"
+    extraction = extract(RawDocument(content.encode(), "a.html"), ExtractionSettings())
+    assert extraction.text.count("word") == 3000
+    assert extraction.warnings[0].startswith("too-deep: 2488 elements are nested more than 512 levels deep")
+
+
+def test_page_as_deep_as_pages_are_stays_as_it_is():
+    page = "<div><p>one<p>two<ul><li><b>three<li>four</ul><a name=x><a name=y></div>" * 300
+    assert without_depth(page) == (page, 0)
+
+
+def test_what_stands_in_scripts_comments_and_attributes_is_no_element():
+    inner = "<div>" * MAX_DEPTH * 2
+    page = f"<script>{inner}</script><!--{inner}--><p title='{inner}'>x</p><svg>{'<path/>' * MAX_DEPTH * 2}</svg>"
+    assert without_depth(page) == (page, 0)
+
+
+def test_nested_lists_beyond_measure_keep_every_word():
+    content = "<ul><li>word " * 400
+    extraction = extract(RawDocument(content.encode(), "a.html"), ExtractionSettings())
+    assert extraction.text.count("word") == 400
+
+
+def test_spans_without_end_keep_every_cell_and_repeat_none():
+    rows = "".join(f"<tr><td rowspan=1000 colspan=1000>cell{n}<td>b" for n in range(3000))
+    extraction = extract(RawDocument(f"<table>{rows}</table>".encode(), "a.html"), ExtractionSettings())
+    assert all(f"cell{n}" in extraction.text for n in range(0, 3000, 100))
+    assert len(extraction.text) < 8 * len(rows)
+
+
+def test_page_of_a_book_that_is_named_again_is_read_once():
+    content, filename = CLASSES["epub: small page again and again"](10_000)
+    extraction = extract(RawDocument(content, filename), ExtractionSettings())
+    assert extraction.text.count("Text of the page") == 1
+
+
+def test_text_nested_too_deep_for_its_parser_is_kept_without_headings():
+    content = "Title\n=====\n\n" + "- " * 3000 + "word\n"
+    extraction = extract(RawDocument(content.encode(), "a.rst"), ExtractionSettings())
+    assert "word" in extraction.text
+    assert extraction.warnings == ("too-deep: the text is nested too deep: its headings were not read",)
+
+
+def test_marks_without_end_are_normalised_as_the_standard_says():
+    text = "a" + "\u0301\u0327\u0323" * 40 + "e\u0301"
+    import unicodedata
+
+    assert normalise(text) == unicodedata.normalize("NFC", text)
+    assert has_many_marks("a" + "\u0301" * 600)
+    assert not has_many_marks("—" * 600 + "é" * 600)
