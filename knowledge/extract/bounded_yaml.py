@@ -1,4 +1,4 @@
-"""YAML of strangers: what aliases and merge keys make of a text is counted while it is read."""
+"""YAML of strangers: what merge keys copy is counted, and depth is bounded."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import yaml
 
 MAX_DEPTH = 100
 """collections in each other"""
-MAX_GROWTH = 10
-"""times the characters of a text that its aliases may make of it"""
-FREE_GROWTH = 10_000
-"""characters that aliases may add to any text"""
+MAX_MERGED = 10
+"""keys that merge keys (`<<`) may copy, for each character of a text"""
 
 
 def load(text: str) -> object:
-    """The value of a text in YAML, with plain values only.
+    """The value of a text in YAML, with plain values only. What aliases name is there once, however many they are.
 
     Raises:
-        ValueError: it is not YAML, nested deeper than `MAX_DEPTH`, or grows when aliases are followed.
+        ValueError: it is not YAML, nested deeper than `MAX_DEPTH`, or grows when its merge keys are followed.
     """
     loader = _Loader(text)
     try:
@@ -31,29 +29,32 @@ def load(text: str) -> object:
 
 
 class _Loader(yaml.SafeLoader):
-    """Counts what each node stands for; an alias stands for all that its anchor holds."""
-
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._room = FREE_GROWTH + MAX_GROWTH * len(text)
+        self._left = MAX_MERGED * len(text)
         self._depth = 0
-        self._sizes: dict[Any, int] = {}
+        self._merging: set[Any] = set()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self._depth >= MAX_DEPTH:
             raise ValueError(f"nested deeper than {MAX_DEPTH} levels (too-deep)")
-        before = self._room
-        is_alias = self.check_event(yaml.AliasEvent)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
-        if not is_alias:
-            self._room -= 1 + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
-            self._sizes[node] = before - self._room
-        elif node in self._sizes:
-            self._room -= self._sizes[node]
-        else:
-            raise ValueError("an alias stands within what it names")
-        if self._room < 0:
-            raise ValueError(f"its aliases make it more than {MAX_GROWTH} times as long")
         return node
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Merge what `<<` names into a mapping: what is named first, so that its size is known before it is copied."""
+        if node in self._merging:
+            raise ValueError("a merge key names what it stands in")
+        self._merging.add(node)
+        for key, value in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                for named in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(named, yaml.MappingNode):
+                        self.flatten_mapping(named)
+                        self._left -= 1 + len(named.value)
+                    if self._left < 0:
+                        raise ValueError(f"its merge keys copy more than {MAX_MERGED} keys for each character")
+        super().flatten_mapping(node)
+        self._merging.remove(node)

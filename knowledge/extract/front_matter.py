@@ -9,6 +9,11 @@ from typing import Any
 from knowledge import bounded_toml
 from knowledge.model import Scalar
 
+MAX_GROWTH = 10
+"""times the characters of front matter that its values may have, which aliases repeat"""
+FREE_CHARACTERS = 10_000
+"""that any front matter may give"""
+
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MAX_FRONT_MATTER = 64 * 1024
 """Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
@@ -33,7 +38,10 @@ def split_front_matter(text: str) -> tuple[str, dict[str, Scalar], str | None]:
     if not isinstance(values, dict):
         # A rule, a paragraph and a rule.
         return text, {}, None
-    return text[found.end() :], _scalars(values), None
+    front = _scalars(values)
+    if sum(len(str(value)) for value in front.values()) > FREE_CHARACTERS + MAX_GROWTH * len(found[2]):
+        return text, {}, f"front matter could not be read: its aliases make it more than {MAX_GROWTH} times as long"
+    return text[found.end() :], front, None
 
 
 def _load_yaml(text: str) -> object:
