@@ -9,7 +9,7 @@ from typing import Any
 MAX_DEPTH = 100
 """arrays and tables in each other, and parts of a dotted key"""
 
-_TOKEN = re.compile(
+_SIGN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)'
     r"|'''(?:[^']|'(?!''))*+(?:'''|\Z)"
     r'|"(?:[^"\\\n]|\\.)*+"?'
@@ -36,19 +36,19 @@ def _is_deep(text: str) -> bool:
     """Whether brackets or the parts of a key go deeper than is allowed; one pass, whatever is wrong with the text."""
     depth = parts = 0
     after_dot = False
-    for found in _TOKEN.finditer(text):
-        token = found[0]
-        if token[0] == "#":
+    for found in _SIGN.finditer(text):
+        sign = found[0]
+        if sign[0] == "#":
             continue
-        if token == ".":
+        if sign == ".":
             parts += 1
-        elif token in "[{":
+        elif sign in "[{":
             depth += 1
-        elif token in "]}":
+        elif sign in "]}":
             depth = max(0, depth - 1)
         elif not after_dot:
             parts = 0
         if max(depth, parts) >= MAX_DEPTH:
             return True
-        after_dot = token == "."
+        after_dot = sign == "."
     return False

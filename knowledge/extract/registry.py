@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from knowledge import ids
-from knowledge.errors import DocumentError, SkippedDocument
+from knowledge.errors import BrokenDocument, DocumentError, SkippedDocument
 from knowledge.extract import media_types as kinds
 from knowledge.extract import ocr
 from knowledge.extract.allowance import reading
@@ -101,7 +101,10 @@ def _extracted(document: RawDocument, media_type: str, settings: ExtractionSetti
     if extractor is None:
         raise SkippedDocument("unsupported-type", _unsupported(media_type))
     with reading(len(document.content)):
-        extraction = extractor.extract(document, media_type, settings)
+        try:
+            extraction = extractor.extract(document, media_type, settings)
+        except RecursionError as error:
+            raise BrokenDocument("too-deep", "what is in it is nested too deeply to be read") from error
     if not extraction.text.strip():
         raise SkippedDocument("no-text", f"there is no text in this {media_type}")
     return extraction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 File = tuple[bytes, str]
 """content and file name"""
 Hostile = Callable[[int], File]
@@ -58,7 +57,7 @@ def _attachments(piece: str) -> Hostile:
 
 
 def _lines_like_boundaries(size: int) -> File:
-    opened = "".join(f'--b{n}\nContent-Type: multipart/mixed; boundary="b{n + 1}"\n\n' for n in range(100))
+    opened = "".join(f'--b{n}\nContent-Type: multipart/mixed; boundary="b{n + 1}"\n\n' for n in range(90))
     return _mail('Content-Type: multipart/mixed; boundary="b0"\n', opened + times("--c\n", size))
 
 

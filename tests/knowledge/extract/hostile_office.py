@@ -1,7 +1,4 @@
-"""Office files that are built to cost a reader more than their size: name -> function of a size in bytes.
-
-The size is that of the XML inside: what the archive makes of it is smaller.
-"""
+"""Office files that are built to cost a reader more than their size: name -> function of a size in bytes, unpacked."""
 
 from __future__ import annotations
 
@@ -12,16 +9,15 @@ from collections.abc import Callable, Mapping
 from hostile_data import File, Hostile, times
 
 _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
-_S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _P = "http://schemas.openxmlformats.org/presentationml/2006/main"
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 _MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
-_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+ODF = "urn:oasis:names:tc:opendocument:xmlns"
 
 
 def zipped(members: Mapping[str, str | bytes], name: str) -> File:
@@ -34,116 +30,16 @@ def zipped(members: Mapping[str, str | bytes], name: str) -> File:
 
 def relations(*related: tuple[str, str, str]) -> str:
     """A part of relations: id, last word of the type, target."""
-    entries = (f'<Relationship Id="{key}" Type="{_OFFICE}/{kind}" Target="{target}"/>' for key, kind, target in related)
+    entries = (f'<Relationship Id="{key}" Type="{OFFICE}/{kind}" Target="{target}"/>' for key, kind, target in related)
     return f'<Relationships xmlns="{_RELATIONS}">{"".join(entries)}</Relationships>'
 
 
-def _types(*parts: tuple[str, str]) -> str:
+def types(*parts: tuple[str, str]) -> str:
     known = "".join(f'<Override PartName="{name}" ContentType="{kind}"/>' for name, kind in parts)
     return (
         f'<Types xmlns="{_TYPES}"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" '
         f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>{known}</Types>'
     )
-
-
-# --- spreadsheets
-
-
-def xlsx(sheet: str, *, strings: str = "", sheets: int = 1, before: str = "", after: str = "") -> File:
-    """A workbook: rows of one sheet, which may be listed more than once, and what stands around them."""
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    listed = "".join(f'<sheet name="Sheet{n}" sheetId="{n}" r:id="r1"/>' for n in range(1, sheets + 1))
-    return zipped(
-        {
-            "[Content_Types].xml": _types(
-                ("/xl/workbook.xml", f"{kind}.sheet.main+xml"), ("/xl/worksheets/sheet1.xml", f"{kind}.worksheet+xml"),
-                ("/xl/sharedStrings.xml", f"{kind}.sharedStrings+xml"),
-            ),
-            "_rels/.rels": relations(("r1", "officeDocument", "xl/workbook.xml")),
-            "xl/workbook.xml": f'<workbook xmlns="{_S}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
-            "xl/_rels/workbook.xml.rels": relations(
-                ("r1", "worksheet", "worksheets/sheet1.xml"), ("r2", "sharedStrings", "sharedStrings.xml")
-            ),
-            "xl/sharedStrings.xml": f'<sst xmlns="{_S}">{strings}</sst>',
-            "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_S}">{before}<sheetData>{sheet}</sheetData>{after}</worksheet>',
-        },
-        "book.xlsx",
-    )  # fmt: skip
-
-
-def cell(place: str, text: str = "x") -> str:
-    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
-
-
-def row(number: int, *cells: str) -> str:
-    return f'<row r="{number}">{"".join(cells)}</row>'
-
-
-def corners(place: str, *, dimension: str | None = None) -> File:
-    """A cell in A1 and one elsewhere."""
-    number = int(place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-    told = f'<dimension ref="{dimension}"/>' if dimension else ""
-    return xlsx(row(1, cell("A1")) + row(number, cell(place)), before=told)
-
-
-def _merged(*ranges: str) -> str:
-    told = "".join(f'<mergeCell ref="{one}"/>' for one in ranges)
-    return f'<mergeCells count="{len(ranges)}">{told}</mergeCells>'
-
-
-def _merged_text(size: int) -> File:
-    """A long text in a cell that covers all rows, with a short one beside each."""
-    count = max(2, size // 2 // 70)
-    rows = row(1, cell("A1", "x" * (size // 2)), cell("B1"))
-    rows += "".join(row(n, cell(f"B{n}")) for n in range(2, count + 1))
-    return xlsx(rows, after=_merged(f"A1:A{count}"))
-
-
-def _many_merged(size: int) -> File:
-    count = max(2, size // 2 // 70)
-    rows = "".join(row(n, cell(f"A{n}"), cell(f"B{n}")) for n in range(1, count + 1))
-    return xlsx(rows, after=_merged(*["A1:XFD1048576"] * (size // 2 // 32)))
-
-
-def _diagonal(size: int) -> File:
-    count = min(4000, max(2, size // 80))
-    names = [chr(65 + a) + chr(65 + b) + chr(65 + c) for a in range(24) for b in range(26) for c in range(26)][:count]
-    return xlsx("".join(row(n + 1, cell(f"{name}{n + 1}")) for n, name in enumerate(names)))
-
-
-def _shared_string(size: int) -> File:
-    count = max(2, size // 2 // 60)
-    rows = "".join(
-        f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c><c r="B{n}"><v>{n}</v></c></row>' for n in range(1, count)
-    )
-    return xlsx(rows, strings=f"<si><t>{'x' * (size // 2)}</t></si>")
-
-
-def _sheets_of_one_part(size: int) -> File:
-    count = max(2, size // 2 // 60)
-    rows = "".join(row(n, cell(f"A{n}"), cell(f"B{n}")) for n in range(1, max(2, size // 2 // 120)))
-    return xlsx(rows, sheets=count)
-
-
-def _ods(rows: str, *, tables: int = 1) -> File:
-    table = f'<table:table table:name="a">{rows}</table:table>' * tables
-    return zipped(
-        {
-            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
-            "META-INF/manifest.xml": f'<manifest:manifest xmlns:manifest="{_ODF}:manifest:1.0"/>',
-            "content.xml": f'<office:document-content xmlns:office="{_ODF}:office:1.0" xmlns:table="{_ODF}:table:1.0" '
-            f'xmlns:text="{_ODF}:text:1.0"><office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>'
-            "</office:document-content>",
-        },
-        "book.ods",
-    )
-
-
-def ods_repeated(columns: int, rows: int, text: str = "x") -> File:
-    """A cell that says to stand in so many columns and rows."""
-    said = f'table:number-columns-repeated="{columns}" office:value-type="string"'
-    one = f"<table:table-cell {said}><text:p>{text}</text:p></table:table-cell>"
-    return _ods(f'<table:table-row table:number-rows-repeated="{rows}">{one}</table:table-row>')
 
 
 # --- Word
@@ -152,10 +48,10 @@ def ods_repeated(columns: int, rows: int, text: str = "x") -> File:
 def docx(body: str, parts: Mapping[str, str] | None = None, related: tuple[tuple[str, str, str], ...] = ()) -> File:
     """A document from what stands in its body and parts beside it."""
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-    spaces = f'xmlns:w="{_W}" xmlns:m="{_M}" xmlns:mc="{_MC}" xmlns:r="{_OFFICE}" xmlns:c="{_C}"'
+    spaces = f'xmlns:w="{_W}" xmlns:m="{_M}" xmlns:mc="{_MC}" xmlns:r="{OFFICE}" xmlns:c="{_C}"'
     return zipped(
         {
-            "[Content_Types].xml": _types(("/word/document.xml", kind)),
+            "[Content_Types].xml": types(("/word/document.xml", kind)),
             "_rels/.rels": relations(("r1", "officeDocument", "word/document.xml")),
             "word/_rels/document.xml.rels": relations(*related),
             "word/document.xml": f"<w:document {spaces}><w:body>{body}</w:body></w:document>",
@@ -200,7 +96,9 @@ def docx_numbers(start: int, kind: str, count: int, text: str = "%1.") -> File:
 
 
 def _docx_notes(size: int) -> File:
-    notes = f'<w:footnotes xmlns:w="{_W}"><w:footnote w:id="1">{paragraph("x" * (size // 2))}</w:footnote></w:footnotes>'
+    notes = (
+        f'<w:footnotes xmlns:w="{_W}"><w:footnote w:id="1">{paragraph("x" * (size // 2))}</w:footnote></w:footnotes>'
+    )
     body = "<w:p>" + times('<w:r><w:footnoteReference w:id="1"/></w:r>', size // 2) + "</w:p>"
     return docx(body, {"footnotes.xml": notes}, (("r1", "footnotes", "footnotes.xml"),))
 
@@ -242,11 +140,12 @@ def pptx(shapes: str, *, slides: int = 1, parts: Mapping[str, str] | None = None
         '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
     )  # fmt: skip
     listed = "".join(f'<p:sldId id="{256 + n}" r:id="r1"/>' for n in range(slides))
-    spaces = f'xmlns:p="{_P}" xmlns:a="{_A}" xmlns:r="{_OFFICE}" xmlns:c="{_C}"'
+    spaces = f'xmlns:p="{_P}" xmlns:a="{_A}" xmlns:r="{OFFICE}" xmlns:c="{_C}"'
     return zipped(
         {
-            "[Content_Types].xml": _types(
-                ("/ppt/presentation.xml", f"{kind}.presentation.main+xml"), ("/ppt/slides/slide1.xml", f"{kind}.slide+xml")
+            "[Content_Types].xml": types(
+                ("/ppt/presentation.xml", f"{kind}.presentation.main+xml"),
+                ("/ppt/slides/slide1.xml", f"{kind}.slide+xml"),
             ),
             "_rels/.rels": relations(("r1", "officeDocument", "ppt/presentation.xml")),
             "ppt/presentation.xml": f"<p:presentation {spaces}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
@@ -323,7 +222,7 @@ def level(*places: int) -> str:
 
 
 def odt(body: str, styles: str = "") -> File:
-    spaces = " ".join(f'xmlns:{name}="{_ODF}:{name}:1.0"' for name in ("office", "table", "text", "drawing", "style"))
+    spaces = " ".join(f'xmlns:{name}="{ODF}:{name}:1.0"' for name in ("office", "table", "text", "drawing", "style"))
     return zipped(
         {
             "mimetype": "application/vnd.oasis.opendocument.text",
@@ -342,7 +241,7 @@ def odt_repeated(columns: int, rows: int, text: str, times_: int = 1) -> File:
 
 
 def odt_covered(count: int, text: str) -> File:
-    covered = '<table:table-row><table:covered-table-cell/></table:table-row>' * count
+    covered = "<table:table-row><table:covered-table-cell/></table:table-row>" * count
     first = f"<table:table-row><table:table-cell><text:p>{text}</text:p></table:table-cell></table:table-row>"
     return odt(f"<table:table>{first}{covered}</table:table>")
 
@@ -351,31 +250,7 @@ def odt_lists(depth: int) -> File:
     return odt(_nested("<text:list><text:list-item>", "</text:list-item></text:list>", depth, "<text:p>x</text:p>"))
 
 
-SHEETS: dict[str, Hostile] = {
-    "xlsx-far-corner": lambda _: corners("XFD1048576"),
-    "xlsx-far-corner-untold": lambda _: corners("XFD1048576", dimension="A1:B2"),
-    "xlsx-within-the-limit": lambda _: corners("EFG5200"),
-    "xlsx-told-wide": lambda _: corners("B2", dimension="A1:XFD1048576"),
-    "xlsx-diagonal": _diagonal,
-    "xlsx-merged-text": _merged_text,
-    "xlsx-many-merged": _many_merged,
-    "xlsx-shared-string": _shared_string,
-    "xlsx-sheets-of-one-part": _sheets_of_one_part,
-    "xlsx-cells-without-place": lambda size: xlsx(
-        "<row>" + times('<c t="inlineStr"><is><t>x</t></is></c>', size) + "</row>"
-    ),
-    "xlsx-rows": lambda size: xlsx(times('<row><c><v>1</v></c><c><v>2</v></c></row>', size)),
-    "xlsx-open-formulas": lambda size: xlsx("<row>" + times("<c><f>1</f><c ", size) + "</row>"),
-    "ods-repeated-columns": lambda _: ods_repeated(1 << 30, 1),
-    "ods-repeated-rows": lambda _: ods_repeated(1, 1 << 30),
-    "ods-repeated-both": lambda _: ods_repeated(16_384, 1_048_576),
-    "ods-repeated-within-the-limit": lambda _: ods_repeated(4000, 4000),
-    "ods-repeated-text": lambda size: ods_repeated(1, 10_000, "x" * size),
-    "ods-formulas": lambda size: _ods(times("<table:table-cell formula ", size)),
-    "ods-tables": lambda size: _ods("<table:table-row/>", tables=size // 60),
-}  # fmt: skip
-
-DOCUMENTS: dict[str, Hostile] = {
+CLASSES: dict[str, Hostile] = {
     "docx-nested-tables": lambda size: docx_tables(min(200, size // 50)),
     "docx-very-nested-tables": lambda size: docx_tables(size // 50),
     "docx-nested-formulas": lambda size: _docx_formulas(min(80, size // 50)),
@@ -447,5 +322,3 @@ DOCUMENTS: dict[str, Hostile] = {
                              min(80, size // 80), "x") + "</text:p>"
     ),
 }  # fmt: skip
-
-CLASSES = SHEETS | DOCUMENTS
