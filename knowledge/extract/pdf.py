@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from collections import defaultdict
@@ -13,7 +14,7 @@ from io import BytesIO
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import ocr, pdf_attachments, pdf_engine
+from knowledge.extract import allowance, ocr, pdf_attachments, pdf_engine
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.media_types import PDF
 from knowledge.extract.pdf_layout import (
@@ -138,7 +139,12 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
         count = len(opened)
         fillable = pdf_engine.has_form(opened)
         reading.attached += pdf_attachments.of_document(opened)
+        left = _characters_allowed()
         for index in range(count):
+            left -= sum(len(line.text) for line in reading.pages[-1]) if index else 0
+            if left < 0:
+                reading.warnings.append(f"pages after {index} were not read: they say more than their size allows")
+                break
             try:
                 page = opened[index]
                 reading.attached += pdf_attachments.of_page(page)
@@ -164,6 +170,12 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
     finally:
         opened.close()
     return count > 0
+
+
+def _characters_allowed() -> float:
+    """What the pages may say together; one page may stand in a document any number of times."""
+    allowed = allowance.current()
+    return math.inf if allowed is None else allowed.characters
 
 
 def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:

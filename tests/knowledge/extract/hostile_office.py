@@ -300,7 +300,7 @@ CLASSES: dict[str, Hostile] = {
     ),
     "odt-nested-lists": lambda size: odt_lists(min(100, size // 60)),
     "odt-very-nested-lists": lambda size: odt_lists(size // 60),
-    "odt-repeated": lambda size: odt_repeated(200, 200, "x" * (size // 2), max(1, size // 2 // 300)),
+    "odt-repeated": lambda size: odt_repeated(200, 200, "x" * 1000, max(1, size // 1300)),
     "odt-covered": lambda size: odt_covered(max(1, size // 2 // 70), "x" * (size // 2)),
     "odt-wide-row": lambda size: odt(
         "<table:table><table:table-row>" + times("<table:table-cell><text:p>x</text:p></table:table-cell>", size // 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hostile_data
 import hostile_office
+import hostile_pdf
 import hostile_sheets
 import pytest
 
@@ -15,7 +16,7 @@ from knowledge.model import RawDocument
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 from tasks.workers import WorkerPool
 
-CLASSES = hostile_data.CLASSES | hostile_sheets.CLASSES | hostile_office.CLASSES
+CLASSES = hostile_data.CLASSES | hostile_sheets.CLASSES | hostile_office.CLASSES | hostile_pdf.CLASSES
 SIZE = 150_000
 """bytes: what grows with the square of its size does not end in time, and what is linear takes a second at most"""
 EXHAUSTED = {"timeout", "memory", "crashed", "unexpected"}
