@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 import time
 from collections import defaultdict
@@ -14,7 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import allowance, ocr, pdf_attachments, pdf_engine
+from knowledge.extract import ocr, pdf_attachments, pdf_engine
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.media_types import PDF
 from knowledge.extract.pdf_layout import (
@@ -37,6 +36,10 @@ from knowledge.settings import ExtractionSettings
 
 _OCR_TIME_SHARE = 0.7
 """of the time allowed for a document: the pages read by then are kept instead of losing the document"""
+_CHARACTERS_PER_BYTE = 8
+"""that pages may say together; one page may stand in a document any number of times. Books of text alone give two."""
+_FREE_CHARACTERS = 100_000
+"""the same, in any document"""
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 _PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
 _NO_TITLE = re.compile(
@@ -139,7 +142,7 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
         count = len(opened)
         fillable = pdf_engine.has_form(opened)
         reading.attached += pdf_attachments.of_document(opened)
-        left = _characters_allowed()
+        left = _FREE_CHARACTERS + _CHARACTERS_PER_BYTE * len(document.content)
         for index in range(count):
             left -= sum(len(line.text) for line in reading.pages[-1]) if index else 0
             if left < 0:
@@ -170,12 +173,6 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
     finally:
         opened.close()
     return count > 0
-
-
-def _characters_allowed() -> float:
-    """What the pages may say together; one page may stand in a document any number of times."""
-    allowed = allowance.current()
-    return math.inf if allowed is None else allowed.characters
 
 
 def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:

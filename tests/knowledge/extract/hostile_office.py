@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping
 
-from hostile_data import File, Hostile, times
+from tests.knowledge.extract.hostile_data import File, Hostile, times
 
 _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 
-from hostile_data import File, Hostile, times
+from tests.knowledge.extract.hostile_data import File, Hostile, times
 
 _FONT = "/Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
 

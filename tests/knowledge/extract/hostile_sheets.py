@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostile_data import File, Hostile, times
-from hostile_office import ODF, OFFICE, relations, types, zipped
+from tests.knowledge.extract.hostile_data import File, Hostile, times
+from tests.knowledge.extract.hostile_office import ODF, OFFICE, relations, types, zipped
 
 _S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 

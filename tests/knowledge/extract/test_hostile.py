@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hostile_data
-import hostile_office
-import hostile_pdf
-import hostile_sheets
 import pytest
 
 from knowledge.errors import DocumentError
@@ -15,6 +11,7 @@ from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 from tasks.workers import WorkerPool
+from tests.knowledge.extract import hostile_data, hostile_office, hostile_pdf, hostile_sheets
 
 CLASSES = hostile_data.CLASSES | hostile_sheets.CLASSES | hostile_office.CLASSES | hostile_pdf.CLASSES
 SIZE = 150_000

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import hostile_data
-import hostile_office
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +16,7 @@ from knowledge.estimate import Ratios, estimate
 from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
 from knowledge.settings import ChunkingSettings, EmbeddingSettings, ExtractionSettings
+from tests.knowledge.extract import hostile_data, hostile_office
 from tests.records import item
 
 CHUNKING = ChunkingSettings(size=200, overlap=40)
