@@ -37,7 +37,8 @@ from knowledge.settings import ExtractionSettings
 _OCR_TIME_SHARE = 0.7
 """of the time allowed for a document: the pages read by then are kept instead of losing the document"""
 _CHARACTERS_PER_BYTE = 8
-"""that pages may say together; one page may stand in a document any number of times. Books of text alone give two."""
+"""that pages may say together; one page may stand in a document any number of times. Of 179 honest ones none
+gives more than 0.6."""
 _FREE_CHARACTERS = 100_000
 """the same, in any document"""
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")

@@ -89,5 +89,5 @@ def test_what_should_be_a_number_and_is_none_is_no_error(name):
 
 def test_a_page_that_stands_in_a_pdf_again_and_again_is_read_as_far_as_the_size_allows():
     extraction = read(hostile_pdf.CLASSES["pdf-one-page-again"](40_000))
-    assert len(extraction.text) < 100_000 + 9 * 40_000
+    assert len(extraction.text) < 2 * (100_000 + 8 * 40_000)
     assert extraction.warnings[0].endswith("were not read: they say more than their size allows")
