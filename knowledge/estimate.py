@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from knowledge.changes import Change
 from knowledge.embed.base import Worst
-from knowledge.extract.media_types import by_filename, keeps_its_size
+from knowledge.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_filename, keeps_its_size
 from knowledge.extract.registry import extractor_for
 from knowledge.model import DocumentRow
 from knowledge.settings import ChunkingSettings, EmbeddingSettings
@@ -19,9 +19,6 @@ BATCH_API_SHARE = 0.5
 """price of embedding services' batch interfaces, relative to their ordinary one"""
 CHARACTERS_PER_TOKEN = 4.0
 """of prose in a language of the West; until a corpus holds documents of the same extension to go by"""
-UTF8_PER_BYTE = 3
-"""bytes of text in UTF-8 that a byte of a file makes at most: one of an encoding of single bytes, or by NFC"""
-UTF8_PER_CHARACTER = 4
 CHUNKS_PER_STEP = 4
 """chunks that a text is cut into at most, for each of the size less the overlap; `Packer` closes no emptier ones but
 before a block that fills the next one"""

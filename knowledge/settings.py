@@ -125,7 +125,11 @@ class ExtractionSettings(Section):
     workers: int | None = Field(
         None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
     )
-    timeout_seconds: float = Field(120, gt=0, description="Per document; its process is killed after that.")
+    timeout_seconds: float = Field(
+        120,
+        gt=0,
+        description="Per document; its process is killed after that, of small files without pictures far earlier.",
+    )
     memory_mb: int = Field(4096, ge=512, description="Address space of one extraction process, in MiB.")
     max_bytes: int = Field(512 * 1024 * 1024, ge=1, description="Larger documents are skipped.")
     max_unpacked_bytes: int = Field(

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from knowledge.changes import Change
 from knowledge.errors import RefusedError
-from knowledge.estimate import CHARACTERS_PER_TOKEN, UTF8_PER_CHARACTER
-from knowledge.extract.media_types import keeps_its_size
+from knowledge.estimate import CHARACTERS_PER_TOKEN
+from knowledge.extract.media_types import UTF8_PER_CHARACTER, keeps_its_size
 from knowledge.plural import size_of
 from knowledge.settings import Settings
 from storage.index import IndexFolder

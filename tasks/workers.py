@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -27,6 +28,7 @@ from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.registry import read_transcripts
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 from tasks.fork_server import clear_environment, start_fork_server
+from tasks.time_limit import TimeLimit, time_limit, time_limit_of
 
 Result = TypeVar("Result")
 _MIB = 1024 * 1024
@@ -70,7 +72,8 @@ class WorkerPool:
         if forks:
             context.set_forkserver_preload([__name__])
             start_fork_server()
-        self._timeout = extraction.timeout_seconds
+        self._settings = extraction
+        self._limits: WeakKeyDictionary[Future[Any], TimeLimit] = WeakKeyDictionary()
         self._memory_mb = extraction.memory_mb
         self._turns = tempfile.NamedTemporaryFile(prefix="parquetry-ocr-")  # noqa: SIM115 - closed with the pool
         self._pool = ProcessPool(
@@ -83,15 +86,15 @@ class WorkerPool:
 
     def prepare(self, document: RawDocument) -> Future[Prepared]:
         """Extract and chunk a document; the future raises what `extract` raises, or BrokenDocument for a limit."""
-        return self._schedule(_prepare, document)
+        return self._schedule(_prepare, document, limit=time_limit_of(document, self._settings))
 
     def chunk(self, text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> Future[tuple[Chunk, ...]]:
         """Chunk a text again; the future raises BrokenDocument for a limit."""
-        return self._schedule(_chunk, text, parts, headings)
+        return self._schedule(_chunk, text, parts, headings, limit=time_limit(len(text), self._settings))
 
     def sessions(self, document: RawDocument) -> Future[FileOfSessions]:
         """Read a file of chat sessions; the future raises what stops the run, or BrokenDocument for a limit."""
-        return self._schedule(_sessions, document)
+        return self._schedule(_sessions, document, limit=time_limit(len(document.content), self._settings))
 
     def result(self, future: Future[Result]) -> Result:
         """Wait for a future of this pool, and say what a killed process means.
@@ -102,16 +105,19 @@ class WorkerPool:
         try:
             return future.result()
         except TimeoutError as error:
-            detail = f"took longer than {self._timeout:g} s (extraction.timeout_seconds)"
-            raise BrokenDocument("timeout", detail) from error
+            raise BrokenDocument("timeout", str(self._limits[future])) from error
         except MemoryError as error:
             detail = f"needed more than {self._memory_mb} MiB (extraction.memory_mb)"
             raise BrokenDocument("memory", detail) from error
         except ProcessExpired as error:
             raise BrokenDocument("crashed", f"its extraction process died (exit code {error.exitcode})") from error
 
-    def _schedule(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        future: Future[Result] = self._pool.schedule(function, args=arguments, timeout=self._timeout)
+    def _schedule(
+        self, function: Callable[..., Result], *arguments: Any, limit: TimeLimit | None = None
+    ) -> Future[Result]:
+        limit = limit or TimeLimit(self._settings.timeout_seconds)
+        future: Future[Result] = self._pool.schedule(function, args=arguments, timeout=limit.seconds)
+        self._limits[future] = limit
         return future
 
     def close(self) -> None:

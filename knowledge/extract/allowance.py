@@ -19,13 +19,23 @@ class Allowance:
 
     size: int
     """bytes of the document"""
+    most: int | None = None
+    """characters that a plan has promised to be the most, if it has"""
     unpacked: int = 0
     """bytes that were unpacked of it"""
 
     @property
     def characters(self) -> int:
         """The most that may be kept."""
-        return CHARACTERS_FREE + CHARACTERS_PER_BYTE * (self.size + self.unpacked)
+        free = CHARACTERS_FREE + CHARACTERS_PER_BYTE * (self.size + self.unpacked)
+        return free if self.most is None else min(free, self.most)
+
+    @property
+    def why(self) -> str:
+        """The reason why no more is kept."""
+        if self.most is not None:
+            return "more than the size of a file of this name allows"
+        return f"more than {CHARACTERS_PER_BYTE} for each byte that was read"
 
 
 _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
@@ -37,13 +47,14 @@ def current() -> Allowance | None:
 
 
 @contextmanager
-def reading(size: int) -> Iterator[None]:
+def reading(size: int, most: int | None = None) -> Iterator[None]:
     """Bound the text of a document while it is read; what is unpacked of an attachment counts for what it is in.
 
     Args:
         size: bytes of the document.
+        most: characters that it may give at most, if they are fewer than its size allows.
     """
-    outer, allowance = _current.get(), Allowance(size)
+    outer, allowance = _current.get(), Allowance(size, most)
     token = _current.set(allowance)
     try:
         yield

@@ -29,7 +29,6 @@ _TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
 _MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 _MOST_MARKS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
-_WHY_CUT = f"more than {allowance.CHARACTERS_PER_BYTE} for each byte that was read"
 _LIGATURES = {
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
 }  # fmt: skip
@@ -184,8 +183,9 @@ class TextBuilder:
         """The finished extraction."""
         self._close_part()
         title = one_line(title)[:MAX_TITLE_CHARACTERS].rstrip() if title else None
-        if self._cut:
-            warnings = [*warnings, f"cut: {self._cut} of {self._length + self._cut} characters, {_WHY_CUT}"]
+        if self._cut and self._allowance is not None:
+            total = self._length + self._cut
+            warnings = [*warnings, f"cut: {self._cut} of {total} characters, {self._allowance.why}"]
         return Extraction(
             text="".join(self._pieces),
             parts=tuple(self._parts),

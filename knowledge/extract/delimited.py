@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -181,8 +182,11 @@ def _split_preamble(rows: Rows) -> tuple[Rows, Rows]:
 
 
 def _without_empty_columns(rows: Rows) -> Rows:
+    """The rows without columns that are empty in all of them; only the first is filled up to the widest."""
     kept = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
-    return [[row[place] if place < len(row) else "" for place in kept] for row in rows]
+    left = [[row[place] for place in kept[: bisect_left(kept, len(row))]] for row in rows]
+    left[0] += [""] * (len(kept) - len(left[0]))
+    return left
 
 
 def has_header(rows: Rows) -> bool:

@@ -65,10 +65,10 @@ class WordParts:
         """The different texts of page headers and footers, without those that only number the pages."""
         texts: dict[str, None] = {}
         for kind in ("header", "footer"):
-            for relation, _ in self._targets.get(kind, ()):
-                root = self.part(kind, relation)
-                if root is None:
+            for name in dict.fromkeys(name for _, name in self._targets.get(kind, ())):
+                if name not in self._package:
                     continue
+                root = self._package.xml(name)
                 for fallback in list(root.iter("{*}Fallback")):
                     fallback.getparent().remove(fallback)
                 for paragraph in root.iter("{*}p"):
@@ -78,7 +78,7 @@ class WordParts:
 
     def html_chunks(self) -> tuple[list[bytes], int]:
         """Pages of HTML that other programs put into the document, and the number of chunks in other formats."""
-        names = [name for _, name in self._targets.get("aFChunk", ())]
+        names = list(dict.fromkeys(name for _, name in self._targets.get("aFChunk", ())))
         pages = [self._package.read(name) for name in names if _HTML_CHUNK.search(name) and name in self._package]
         return pages, len(names) - len(pages)
 

@@ -52,6 +52,7 @@ class Simplifier:
         self._parts = parts
         self._root = parts.root
         self._w = self._root.tag.rpartition("}")[0] + "}"
+        self._drawn: set[tuple[str, str | None]] = set()
         self.notes: list[str] = []
         """footnotes and endnotes in the order in which the text refers to them, by the numbers put in there"""
         self.title: str | None = None
@@ -158,7 +159,7 @@ class Simplifier:
 
     def _drawn_texts(self, drawing: Any) -> Iterator[str]:
         for chart in drawing.iter(_CHART):
-            root = self._parts.part("chart", attribute(chart, "id"))
+            root = self._drawn_part("chart", attribute(chart, "id"))
             if root is not None:
                 title, rows = chart_table(root)
                 yield f"Chart: {title};" if title else "Chart:"
@@ -166,20 +167,30 @@ class Simplifier:
                     pairs = zip(rows[0][1:], values, strict=True)
                     yield f"{category}: " + ", ".join(f"{name} {value}".strip() for name, value in pairs) + ";"
         for diagram in drawing.iter(_DIAGRAM):
-            root = self._parts.part("diagramData", attribute(diagram, "dm"))
+            root = self._drawn_part("diagramData", attribute(diagram, "dm"))
             if root is not None:
                 yield "; ".join(text for point in root.iter("{*}pt") if (text := words(point)))
 
+    def _drawn_part(self, kind: str, relation: str | None) -> Any:
+        """The root of a part at its first drawing; a part that is drawn again says nothing new."""
+        if (kind, relation) in self._drawn:
+            return None
+        self._drawn.add((kind, relation))
+        return self._parts.part(kind, relation)
+
     def _number_notes(self) -> None:
         texts = {kind: self._parts.notes(f"{kind}s") for kind in ("footnote", "endnote")}
+        numbers: dict[tuple[str, str], int] = {}
         for reference in list(self._root.iter(*(f"{self._w}{kind}Reference" for kind in texts))):
             kind = reference.tag.removeprefix(self._w).removesuffix("Reference")
-            text = texts[kind].get(attribute(reference, "id") or "", "")
-            if not text:
+            note = attribute(reference, "id") or ""
+            if not texts[kind].get(note):
                 reference.getparent().remove(reference)
                 continue
-            self.notes.append(f"[{len(self.notes) + 1}] {text}")
-            _replace(reference, self._element("t", f"[{len(self.notes)}]"))
+            if (kind, note) not in numbers:
+                numbers[kind, note] = len(numbers) + 1
+                self.notes.append(f"[{len(numbers)}] {texts[kind][note]}")
+            _replace(reference, self._element("t", f"[{numbers[kind, note]}]"))
 
     def _settle_runs(self) -> None:
         """Hidden words go, whoever hid them; so does formatting."""

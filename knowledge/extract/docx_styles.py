@@ -10,6 +10,12 @@ from typing import Any
 MAX_BASED_ON = 20
 """Longer chains of styles are circles."""
 TITLE_LEVEL = 1
+MAX_LABEL_CHARACTERS = 100
+"""of the pattern of a number before a heading"""
+MAX_LETTERED = 26 * 30
+"""Larger numbers are written in digits; Word itself ends there."""
+MAX_ROMAN = 32_767
+"""the same"""
 
 _HEADING_NAME = re.compile(r"heading (\d)", re.IGNORECASE)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -159,7 +165,7 @@ def _levels(element: Any) -> dict[int, _Level]:
         int(attribute(level, "ilvl") or 0): _Level(
             start=_integer(value_of(level, "start")) or 0,
             format=value_of(level, "numFmt") or "decimal",
-            text=value_of(level, "lvlText") or "",
+            text=(value_of(level, "lvlText") or "")[:MAX_LABEL_CHARACTERS],
         )
         for level in element.iter("{*}lvl")
     }
@@ -174,10 +180,10 @@ def _integer(text: str | None) -> int | None:
 
 
 def _spell(number: int, kind: str) -> str:
-    if kind in ("lowerLetter", "upperLetter") and number > 0:
+    if kind in ("lowerLetter", "upperLetter") and 0 < number <= MAX_LETTERED:
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter.upper() if kind == "upperLetter" else letter
-    if kind in ("lowerRoman", "upperRoman"):
+    if kind in ("lowerRoman", "upperRoman") and number <= MAX_ROMAN:
         roman = ""
         for value, digits in _ROMAN:
             roman += digits * (number // value)

@@ -19,6 +19,8 @@ from knowledge.settings import ExtractionSettings
 
 MAX_PIXELS = 100_000_000
 """a larger picture is refused before it is unpacked: 300 MB of memory as it is"""
+MAX_SIDE = 250_000
+"""pixels; text is looked for in stretches of a long picture, each of which takes as long as a page"""
 
 _FORMATS = {PNG: "PNG", JPEG: "JPEG", WEBP: "WEBP", GIF: "GIF"}
 _DESCRIPTION, _MAKE, _MODEL, _ARTIST = 0x010E, 0x010F, 0x0110, 0x013B
@@ -100,6 +102,10 @@ def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, S
             if picture.width * picture.height > MAX_PIXELS:
                 raise BrokenDocument(
                     "too-many-pixels", f"{picture.width} x {picture.height} pixels are more than {MAX_PIXELS:,}"
+                )
+            if max(picture.size) > MAX_SIDE:
+                raise BrokenDocument(
+                    "too-many-pixels", f"a side of {max(picture.size)} pixels is longer than {MAX_SIDE:,}"
                 )
             title, metadata = _about(picture)
             picture.load()

@@ -1,25 +1,29 @@
-"""Takes an e-mail apart: headers, the body that a person would read, attachments. No mail is too malformed."""
+"""Takes an e-mail apart: headers, the body that a person would read, attachments."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from email import message_from_bytes
-from email.errors import HeaderParseError
-from email.header import decode_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 
 from knowledge.errors import BrokenDocument
+from knowledge.extract import mail_parser
 from knowledge.extract.encoding import decode
+from knowledge.extract.scanning import Marks
 
 STUB_SHARE = 0.2
 """A plain text shorter than this share of its HTML twin only says that the mail should be read as HTML."""
 
 _STATEFUL = re.compile(r"(?i)(x-)?(iso-2022|utf-?7|hz)")
 """encodings whose bytes all look like ASCII"""
-_MARKUP = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>|&\w+;|\s+", re.DOTALL | re.IGNORECASE)
+_TAGS = Marks(
+    re.compile(r"<(?:(script|style|head)\b)?", re.IGNORECASE),
+    {kind: re.compile(rf"</{kind}\s*+>", re.IGNORECASE) for kind in ("script", "style", "head")}
+    | {"": re.compile(">")},
+)
+_ENTITY = re.compile(r"&\w++;")
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _PICTURE = re.compile(r"cid:([^\"'\s>)]+)")
@@ -72,11 +76,14 @@ class Mail:
 
 
 def parse_mail(content: bytes) -> Mail:
-    """Take the bytes of a mail apart."""
+    """Take the bytes of a mail apart.
+
+    Raises:
+        BrokenDocument: `too-deep` or `too-many-parts`.
+    """
     if b"\0" in content[:4]:
         content = decode(content)[0].encode("utf-8")
-    # The older parser policy never raises on malformed headers; the newer one does in many ways.
-    return open_mail(message_from_bytes(content.lstrip(_LEADING)))
+    return open_mail(mail_parser.parse(content.lstrip(_LEADING)))
 
 
 def open_mail(message: Message) -> Mail:
@@ -130,7 +137,7 @@ def _collect_alternative(part: Message, mail: Mail) -> None:
 
 
 def _letters(texts: list[Text]) -> int:
-    return sum(len(_MARKUP.sub("" if not text.is_html else " ", text.content).replace(" ", "")) for text in texts)
+    return sum(len("".join(_ENTITY.sub(" ", _TAGS.replace(text.content, lambda _: " ")).split())) for text in texts)
 
 
 def _is_attachment(part: Message) -> bool:
@@ -202,10 +209,5 @@ def _header_pieces(value: str) -> Iterator[str]:
     if b"=?" not in raw:
         yield decoded(raw, None)
         return
-    try:
-        pieces = decode_header(decoded(raw, None))
-    except (HeaderParseError, ValueError):
-        yield decoded(raw, None)
-        return
-    for piece, charset in pieces:
+    for piece, charset in mail_parser.encoded_words(decoded(raw, None)):
         yield piece if isinstance(piece, str) else decoded(piece, charset)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from datetime import date
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import MAX_TITLE_CHARACTERS, TextBuilder, normalise
 from knowledge.extract.encoding import decode, replaced
+from knowledge.extract.front_matter import split_front_matter
 from knowledge.extract.scanning import Marks
-from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_MAX_FRONT_MATTER = 64 * 1024
-"""Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
 _COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
 _TAG = re.compile(r"</?\w[^<>]*>")
 
@@ -91,52 +87,6 @@ def add_markdown(builder: TextBuilder, text: str) -> str | None:
         if depth == 1 and first is None:
             first = title
     return first
-
-
-def split_front_matter(text: str) -> tuple[str, dict[str, Scalar], str | None]:
-    """Take YAML (`---`) or TOML (`+++`) front matter off a text.
-
-    Returns:
-        The text without it, its values (lists as comma-separated text), and a warning if it could not be read; it then
-        stays in the text.
-    """
-    found = _FRONT_MATTER.match(text)
-    if found is None or len(found[2]) > _MAX_FRONT_MATTER:
-        return text, {}, None
-    try:
-        values = _read_toml(found[2]) if found[1] == "+++" else _read_yaml(found[2])
-    except ValueError as error:
-        return text, {}, f"front matter could not be read: {error}"
-    if values is None:
-        # A rule, a paragraph and a rule.
-        return text, {}, None
-    return text[found.end() :], _scalars(values), None
-
-
-def _read_toml(text: str) -> dict[str, Any]:
-    return tomllib.loads(text)
-
-
-def _read_yaml(text: str) -> dict[str, Any] | None:
-    import yaml
-
-    try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(" ".join(str(error).split())[:200]) from error
-    return values if isinstance(values, dict) else None
-
-
-def _scalars(values: dict[str, Any]) -> dict[str, Scalar]:
-    kept: dict[str, Scalar] = {}
-    for key, value in values.items():
-        if isinstance(value, str | int | float | bool):
-            kept[str(key)] = value
-        elif isinstance(value, date):
-            kept[str(key)] = value.isoformat()
-        elif isinstance(value, list) and all(isinstance(item, str | int | float | date) for item in value):
-            kept[str(key)] = ", ".join(map(str, value))
-    return kept
 
 
 @lru_cache(maxsize=1)

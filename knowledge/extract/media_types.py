@@ -163,6 +163,13 @@ def is_source_code(media_type: str) -> bool:
     return media_type.startswith("text/x-") and media_type != RST
 
 
+UTF8_PER_CHARACTER = 4
+"""bytes of a character in UTF-8, at most"""
+UTF8_PER_BYTE = 3
+"""bytes of text in UTF-8 that a byte of a document that keeps its size makes at most: one of an encoding of single
+bytes, or by NFC"""
+
+
 def keeps_its_size(filename: str) -> bool:
     """Whether the text of documents of this name is what stands in the file, and nothing is unpacked or added."""
     media_type = by_filename(filename)

@@ -9,6 +9,7 @@ from typing import Any
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.grid import looks_like_names
 from knowledge.extract.pptx_shapes import telling
+from knowledge.extract.spreading import Spreading
 
 MAX_REPEATED = 200
 """Rows and columns of a text table that are stored once with a count are written at most so often."""
@@ -23,7 +24,7 @@ _LEFT_OUT = frozenset(
 _SET_APART = frozenset({"note", "annotation", "frame", "custom-shape", "rect", "g"})
 _SILENT = frozenset({"annotation-end", "ruby-text", "hidden-text", "hidden-paragraph", "tracked-changes", "deletion"})
 _HEADING_STYLE = re.compile(r"Heading(?:_20_|\s)(\d+)")
-_LENGTH = re.compile(r"(-?[\d.]+)\s*(cm|mm|in|pt|px)?")
+_LENGTH = re.compile(r"(-?(?:[0-9]{1,9}(?:\.[0-9]*+)?|\.[0-9]++))\s*+(cm|mm|in|pt|px)?")
 _CENTIMETRES = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "px": 2.54 / 96}
 
 
@@ -52,11 +53,11 @@ class OdfStyles:
             for style in root.iter("{*}style"):
                 name = named(style, "name") or ""
                 self._parents[name] = named(style, "parent-style-name")
-                if (level := named(style, "default-outline-level") or "").isdigit():
-                    self._outline[name] = int(level)
+                if level := _number(style, "default-outline-level", 0):
+                    self._outline[name] = level
             for style in root.iter("{*}list-style"):
                 self._ordered[named(style, "name") or ""] = {
-                    int(named(level, "level") or 1)
+                    _number(level, "level", 1)
                     for level in style.iter("{*}list-level-style-number")
                     if named(level, "num-format")
                 }
@@ -64,8 +65,7 @@ class OdfStyles:
     def heading_level(self, paragraph: Any) -> int | None:
         """1 for the outermost heading (a title is one); None for body text."""
         if local(paragraph) == "h":
-            level = named(paragraph, "outline-level") or "1"
-            return int(level) if level.isdigit() else 1
+            return _number(paragraph, "outline-level", 1)
         name = named(paragraph, "style-name")
         for _ in range(20):
             if not name:
@@ -97,6 +97,7 @@ class OdfWriter:
         self._styles = styles
         self._notes: list[str] = []
         self._comments: list[str] = []
+        self._spreading = Spreading()
         self.title: str | None = None
         """the first heading of the first level"""
 
@@ -195,13 +196,17 @@ class OdfWriter:
         for row in _rows(table):
             cells: list[str] = []
             for cell in row:
-                repeated = min(int(named(cell, "number-columns-repeated") or 1), MAX_REPEATED)
+                repeated = min(_number(cell, "number-columns-repeated", 1), MAX_REPEATED)
                 if local(cell) == "covered-table-cell":
-                    cells.extend([_covered_by(rows, cells, len(cells))] * repeated)
+                    above = _covered_by(rows, cells, len(cells))
+                    cells.extend([above if self._spreading.allows(above, repeated) else ""] * repeated)
                 elif local(cell) == "table-cell":
                     texts = (" ".join(self._text(p, apart).split()) for p in _outer_paragraphs(cell))
-                    cells.extend(["; ".join(filter(None, texts)) if len(cell) > 1 else " ".join(texts)] * repeated)
-            rows.extend([cells] * min(int(named(row, "number-rows-repeated") or 1), MAX_REPEATED))
+                    text = "; ".join(filter(None, texts)) if len(cell) > 1 else " ".join(texts)
+                    cells.extend([text] * (repeated if self._spreading.allows(text, repeated - 1) else 1))
+            repeated = min(_number(row, "number-rows-repeated", 1), MAX_REPEATED)
+            size = sum(map(len, cells)) + len(cells)
+            rows.extend([cells] * (repeated if self._spreading.allows_characters(size * (repeated - 1)) else 1))
         rows = [row for row in rows if any(row)]
         if rows and max(map(len, rows)) == 1:
             self._builder.text("\n".join(row[0] for row in rows))
@@ -226,7 +231,7 @@ def _pieces(element: Any, set_apart: Any) -> Iterator[str]:
     for child in element:
         kind = local(child)
         if kind == "s":
-            yield " " * min(int(named(child, "c") or 1), 100)
+            yield " " * min(_number(child, "c", 1), 100)
         elif kind == "tab":
             yield "\t"
         elif kind == "line-break":
@@ -264,6 +269,12 @@ def _covered_by(rows: list[list[str]], cells: list[str], column: int) -> str:
 
 def _alternative(element: Any) -> str | None:
     return telling(element.findtext("{*}desc")) or telling(element.findtext("{*}title"))
+
+
+def _number(element: Any, attribute: str, default: int) -> int:
+    """A whole number in an attribute; the default for anything else."""
+    value = named(element, attribute) or ""
+    return int(value) if re.fullmatch("[0-9]{1,9}", value) else default
 
 
 def _centimetres(length: str | None) -> float:

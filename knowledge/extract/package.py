@@ -170,11 +170,18 @@ def parse_xml(content: bytes, name: str, *, allow_doctype: bool = False) -> Any:
     try:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise BrokenDocument("damaged", f"the part {name} is not well-formed XML: {error}") from error
+        raise not_well_formed(f"the part {name}", error) from error
     # The byte search above knows the usual encodings; libxml2 knows more.
     if root.getroottree().docinfo.internalDTD is not None and not allow_doctype:
         raise BrokenDocument("unsafe-xml", f"the part {name} has a document type declaration")
     return root
+
+
+def not_well_formed(what: str, error: Exception) -> BrokenDocument:
+    """The refusal of XML that lxml cannot parse; it goes 256 elements deep."""
+    if "Excessive depth" in str(error):
+        return BrokenDocument("too-deep", f"the elements of {what} are nested too deeply to be read")
+    return BrokenDocument("damaged", f"{what} is not well-formed XML: {error}")
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:

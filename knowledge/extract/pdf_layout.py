@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
 
@@ -35,6 +35,8 @@ _LINES_TO_COMPARE = 5
 _TITLE_SIZE = 1.3
 """times the size of body text"""
 _TITLE_LINES = 4
+_COMPARED = 1_000_000
+"""lines of a page that are looked at for all the bookmarks that lead to it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +74,20 @@ def join_raised(lines: Sequence[Line]) -> list[Line]:
     Footnote marks and exponents come from the engine as lines of their own, and cut the line around them in two.
     """
     joined: list[Line] = []
+    pieces: list[list[str]] = []
     for line in lines:
+        # The last line has only its last piece for a text, until all of them are known.
         last = joined[-1] if joined else None
         if last is None or not _same_line(last, line):
             joined.append(line)
+            pieces.append([line.text])
             continue
         gap = line.left - last.right
         space = " " if gap > 0.2 * max(last.height, line.height) and not last.text.endswith(" ") else ""
         larger = last if last.height >= line.height else line
-        text = last.text + space + line.text
-        joined[-1] = Line(text, last.left, line.right, larger.bottom, larger.top, larger.size)
-    return joined
+        pieces[-1] += [space, line.text]
+        joined[-1] = Line(line.text, last.left, line.right, larger.bottom, larger.top, larger.size)
+    return [replace(line, text="".join(texts)) for line, texts in zip(joined, pieces, strict=True)]
 
 
 def _same_line(last: Line, line: Line) -> bool:
@@ -191,10 +196,12 @@ def place_bookmarks(text: str, lines: Sequence[Line], bookmarks: Sequence[Bookma
     starts, plain = _line_starts(text)
     by_last = _lines_by_last_character(plain)
     placed = []
-    floor = 0
+    floor = compared = 0
     for bookmark in bookmarks:
         wanted = _NOT_WORD.sub("", bookmark.title.casefold())
-        found = [i for i in by_last.get(wanted[-1:], ()) if _is_heading_line(plain, i, wanted)]
+        candidates = by_last.get(wanted[-1:], []) if compared < _COMPARED else []
+        compared += len(candidates)
+        found = [i for i in candidates if _is_heading_line(plain, i, wanted)]
         below = _line_at(lines, bookmark.top) if len(lines) == len(starts) else None
         if found and below is not None:
             at = min(found, key=lambda i: abs(i - below))

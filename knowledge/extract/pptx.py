@@ -8,10 +8,11 @@ from typing import Any
 
 from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
-from knowledge.extract.package import Package, parse_xml
+from knowledge.extract.package import Package, not_well_formed, parse_xml
 from knowledge.extract.pptx_shapes import SlideWriter, paragraph_lines
 from knowledge.extract.properties import core_properties
 from knowledge.model import Extraction, RawDocument
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
 _PRESENTATION = b"presentationml.presentation.main+xml"
@@ -40,8 +41,9 @@ class PptxExtractor:
         warnings: list[str] = []
         slides = 0
         first_title = None
+        drawn: set[str] = set()
         for number, slide in _slides(_open(package, document.content), warnings):
-            slide_title = _add_slide(builder, slide, number, warnings)
+            slide_title = _add_slide(builder, slide, number, warnings, drawn)
             _add_remarks(builder, slide)
             if slide._element.get("show") == "0":
                 warnings.append(f"slide {number} is hidden; its text is indexed")
@@ -70,7 +72,9 @@ def _open(package: Package, content: bytes) -> Any:
     try:
         return Presentation(io.BytesIO(content))
     # python-pptx looks parts up by plain indexing and attribute access: a missing one shows as any of these.
-    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError, etree.XMLSyntaxError) as error:
+    except etree.XMLSyntaxError as error:
+        raise not_well_formed("a part of the presentation", error) from error
+    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError) as error:
         raise BrokenDocument("damaged", f"the presentation cannot be opened: {error!r}") from error
 
 
@@ -78,22 +82,29 @@ def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]
     """1-based numbers and slides in the order of the show."""
     # presentation.slides fails as a whole if one slide's part is missing.
     listed = presentation._element.sldIdLst
+    seen: set[str] = set()
+    again = 0
     for number, entry in enumerate(() if listed is None else listed, start=1):
         try:
             part = presentation.part.related_part(entry.rId)
         except KeyError:
             warnings.append(f"slide {number} is listed but missing from the file")
             continue
-        if hasattr(part, "slide"):
+        if part.partname in seen:
+            again += 1
+        elif hasattr(part, "slide"):
             yield number, part.slide
+        seen.add(part.partname)
+    if again:
+        warnings.append(f"{counted(again, 'slide is', 'slides are')} listed once more and read once")
 
 
-def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str]) -> str | None:
+def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str], drawn: set[str]) -> str | None:
     """Add what a slide shows; returns its title."""
     from pptx.exc import PythonPptxError
 
     try:
-        writer = SlideWriter(builder, slide)
+        writer = SlideWriter(builder, slide, drawn)
         builder.part("slide", number, writer.title)
         writer.write()
     # As in _open: a shape with a value or a relation that is not what the format asks for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from knowledge.errors import BrokenDocument
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.grid import looks_like_names
 from knowledge.extract.package import parse_xml
+from knowledge.extract.spreading import Spreading
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -18,6 +20,9 @@ _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _DGM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _REPEATED = frozenset({"dt", "ftr", "sldNum", "hdr"})
 """placeholders that say the same on every slide"""
+MAX_LEVEL = 8
+"""of a list, 0 for the outermost; PowerPoint has no deeper ones"""
+MAX_CATEGORY_LEVELS = 20
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"body", "obj", None})
 _LIST_ITEM = re.compile(r" *(-|1\.) ")
@@ -37,9 +42,11 @@ class SlideWriter:
     Args:
         builder: receives the text; its part is already open.
         slide: a python-pptx slide.
+        drawn: names of the parts of charts and diagrams that were written before, which say nothing new.
     """
 
-    def __init__(self, builder: TextBuilder, slide: Any) -> None:
+    def __init__(self, builder: TextBuilder, slide: Any, drawn: set[str]) -> None:
+        self._drawn = drawn
         self._builder = builder
         self._slide = slide
         _reveal_alternatives(slide._element)
@@ -81,17 +88,24 @@ class SlideWriter:
             self._builder.text(f"![{alternative}]" if kind == "pic" else alternative)
 
     def _write_table(self, table: Any) -> None:
-        rows = []
-        for row in table.rows:
+        from pptx.table import _Cell
+
+        rows: list[list[str]] = []
+        spreading = Spreading()
+        # Each row that `table.rows` gives costs a walk over all rows.
+        grid = [[_Cell(cell, table) for cell in row.tc_lst] for row in table._tbl.tr_lst]
+        for row in grid:
             cells: list[str] = []
-            for cell in row.cells:
+            for cell in row:
                 text = " ".join(cell.text_frame.text.split())
                 # A merged cell's value belongs to every column and row it covers.
-                cells.append(cells[-1] if cell.is_spanned and cell._tc.hMerge and cells else text)
+                covered = cell.is_spanned and cell._tc.hMerge and cells and spreading.allows(cells[-1])
+                cells.append(cells[-1] if covered else text)
             rows.append(cells)
-        for above, below, row in zip(rows, rows[1:], list(table.rows)[1:], strict=False):
+        for above, below, row in zip(rows, rows[1:], grid[1:], strict=False):
             below[:] = [
-                upper if cell._tc.vMerge else own for upper, own, cell in zip(above, below, row.cells, strict=False)
+                upper if cell._tc.vMerge and spreading.allows(upper) else own
+                for upper, own, cell in zip(above, below, row, strict=False)
             ]
         if rows:
             self._builder.table(rows, header=len(rows) > 1 and (bool(table.first_row) or looks_like_names(rows)))
@@ -112,10 +126,13 @@ class SlideWriter:
             self._builder.text("\n".join(f"- {text}" for text in texts if text))
 
     def _related(self, element: Any, attribute: str) -> Any:
-        """The root of the part that an attribute, of the element or below it, points to."""
+        """The root of the part that an attribute, of the element or below it, points to; None if it was written."""
         name = next((found.get(attribute) for found in element.iter() if found.get(attribute)), None)
         try:
             part = self._slide.part.related_part(name)
+            if str(part.partname) in self._drawn:
+                return None
+            self._drawn.add(str(part.partname))
             return parse_xml(part.blob, str(part.partname))
         except (KeyError, BrokenDocument):
             self.warnings.append("a chart or diagram could not be read")
@@ -167,7 +184,7 @@ def paragraph_lines(element: Any, *, is_list: bool) -> list[str]:
     lines = []
     for paragraph, text in found:
         properties = paragraph.find(f"{_A}pPr")
-        level = 0 if properties is None else int(properties.get("lvl", 0))
+        level = 0 if properties is None else min(MAX_LEVEL, int(properties.get("lvl", 0)))
         marks = set() if properties is None else {child.tag.rpartition("}")[2] for child in properties}
         bulleted = bool(marks & {"buChar", "buAutoNum", "buBlip"}) or (is_list and len(found) > 1) or level > 0
         if bulleted and "buNone" not in marks:
@@ -206,12 +223,15 @@ def _points(series: Any, names: tuple[str, ...]) -> dict[int, str]:
     """0-based position -> value; nested categories, stored innermost first, are joined from outside in."""
     points: dict[int, str] = {}
     for name in names:
-        for level in reversed(series.xpath(f"./*[local-name()='{name}']//*[*[local-name()='pt']]")):
+        levels = series.xpath(f"./*[local-name()='{name}']//*[*[local-name()='pt']]")
+        for level in reversed(levels[:MAX_CATEGORY_LEVELS]):
             outer = points
+            starts = sorted(outer)
             points = {}
             for point in level.iterchildren("{*}pt"):
                 number = int(point.get("idx", 0))
-                above = next((outer[at] for at in range(number, -1, -1) if at in outer), "")
+                place = bisect_right(starts, number)
+                above = outer[starts[place - 1]] if place else ""
                 value = _plain_number(point.findtext("{*}v") or "")
                 points[number] = f"{above} / {value}" if above else value
     return points

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
+from knowledge.extract import allowance
 from knowledge.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from knowledge.extract.encoding import decode, replaced
 from knowledge.model import Extraction, RawDocument
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
 _MAX_TABLE_COLUMNS = 40
 _LINE_CHARACTERS = 200
 """A longer text stands in a paragraph of its own, below its key."""
 _MAX_NAMED_LINES = 20
+_PATH_CHARACTERS = 400
+"""of a value in nested data; the beginning of a longer path is left out"""
+_SHORT_PATH_CHARACTERS = 40
+"""the same, once paths have taken more than their share of what the document may give"""
+_PATH_SHARE = 0.5
 
 Pairs = tuple[tuple[str, Any], ...]
 """An object: its keys in order, repeated ones included"""
+
+
+class TooDeepError(ValueError):
+    """Nested deeper than the parser goes."""
 
 
 class Literal(str):
@@ -48,11 +60,12 @@ class RecordsExtractor:
         if media_type == "application/jsonl":
             records, problems = _read_lines(text)
             warnings += problems
-            add_value(builder, records)
+            cut = add_value(builder, records)
         else:
             value = _read(text)
             title = _title(value)
-            add_value(builder, value)
+            cut = add_value(builder, value)
+        warnings += [f"{counted(cut, 'path is', 'paths are')} written without the beginning"] if cut else []
         extraction = builder.build(
             title=title,
             metadata={},
@@ -69,7 +82,8 @@ def parse_json(text: str) -> Any:
     """Any JSON value: objects as tuples of pairs, numbers as they were written.
 
     Raises:
-        ValueError: it is not JSON, or nested too deeply.
+        TooDeepError: nested too deeply; this is a `ValueError`.
+        ValueError: it is not JSON.
     """
     try:
         return json.loads(
@@ -80,7 +94,7 @@ def parse_json(text: str) -> Any:
             parse_constant=Literal,
         )
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise TooDeepError("nested too deeply") from error
 
 
 def _read(text: str) -> Any:
@@ -92,6 +106,8 @@ def _read(text: str) -> Any:
         raise BrokenDocument(
             "damaged", f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
         ) from error
+    except TooDeepError as error:
+        raise BrokenDocument("too-deep", "its arrays and objects are nested too deeply to be read") from error
     except ValueError as error:
         raise BrokenDocument("damaged", f"not readable JSON: {error}") from error
 
@@ -135,28 +151,35 @@ def _title(value: Any) -> str | None:
 # --- writing
 
 
-def add_value(builder: TextBuilder, value: Any) -> None:
+def add_value(builder: TextBuilder, value: Any) -> int:
     """Append a parsed value: arrays of flat objects as tables, all else as lines of `path: value`.
 
     Args:
         builder: receives the text.
         value: as `parse_json` gives it.
+
+    Returns:
+        Number of paths of which only the end is written.
     """
     lines: list[str] = []
+    paths = _Paths()
 
     def end_block() -> None:
         builder.text("\n".join(lines))
         lines.clear()
 
-    # Each entry is a path and its value; None as the path ends a block. A stack of our own has no limit of depth.
-    left: list[tuple[str | None, Any]] = [("", value)]
+    # Each entry is a path, the key below it, and the value; None as the path ends a block. A stack of our own has no
+    # limit of depth.
+    left: list[tuple[str | None, str | int, Any]] = [("", "", value)]
     while left:
-        path, current = left.pop()
-        if path is None:
+        above, key, current = left.pop()
+        if above is None:
             end_block()
-        elif isinstance(current, tuple) and current:
-            left.append((None, None))
-            left.extend(reversed([(_join(path, key), inner) for key, inner in current]))
+            continue
+        path = paths.joined(above, key)
+        if isinstance(current, tuple) and current:
+            left.append((None, "", None))
+            left.extend((path, key, inner) for key, inner in reversed(current))
         elif isinstance(current, list) and current:
             if all(_is_scalar(item) for item in current):
                 _add_scalars(builder, lines, path, current)
@@ -166,10 +189,36 @@ def add_value(builder: TextBuilder, value: Any) -> None:
                     builder.text(f"{path}:")
                 builder.table(rows)
             else:
-                left.extend(reversed([(f"{path}[{place}]", item) for place, item in enumerate(current)]))
+                left.extend((path, place, current[place]) for place in reversed(range(len(current))))
         elif _is_scalar(current):
             _add_scalar(builder, lines, path, current)
     end_block()
+    return paths.cut
+
+
+class _Paths:
+    """Writes down where values stand, without repeating more than a share of what the document may give."""
+
+    def __init__(self) -> None:
+        allowed = allowance.current()
+        self.cut = 0
+        self._left = math.inf if allowed is None else _PATH_SHARE * allowed.characters
+
+    def joined(self, above: str, key: str | int) -> str:
+        """The path of a value: that of what it stands in, and its key or its 0-based place in an array."""
+        if isinstance(key, int):
+            path = f"{above}[{key}]"
+        elif above or key:
+            shown = " ".join(key.split()) or '""'
+            path = f"{above}.{shown}" if above else shown
+        else:
+            return ""
+        most = _PATH_CHARACTERS if self._left > 0 else _SHORT_PATH_CHARACTERS
+        self._left -= min(most, len(path))
+        if len(path) <= most:
+            return path
+        self.cut += 1
+        return f"…{path[-most:]}"
 
 
 def as_table(items: Sequence[Any]) -> list[list[str]] | None:
@@ -201,11 +250,6 @@ def as_table(items: Sequence[Any]) -> list[list[str]] | None:
             row[names[key]] = _shown(inner)
         rows.append(row)
     return rows
-
-
-def _join(path: str, key: str) -> str:
-    key = " ".join(key.split()) or '""'
-    return f"{path}.{key}" if path else key
 
 
 def _is_scalar(value: Any) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import SecretStr
 
 from knowledge import ids
-from knowledge.errors import DocumentError, SkippedDocument
+from knowledge.errors import BrokenDocument, DocumentError, SkippedDocument
 from knowledge.extract import media_types as kinds
 from knowledge.extract import ocr
 from knowledge.extract.allowance import reading
@@ -100,11 +102,37 @@ def _extracted(document: RawDocument, media_type: str, settings: ExtractionSetti
     extractor = extractor_for(media_type)
     if extractor is None:
         raise SkippedDocument("unsupported-type", _unsupported(media_type))
-    with reading(len(document.content)):
-        extraction = extractor.extract(document, media_type, settings)
+    extraction = _read(extractor, document, media_type, settings)
+    most = kinds.UTF8_PER_BYTE * len(document.content)
+    if kinds.keeps_its_size(document.filename) and len(extraction.text.encode()) > most:
+        extraction = _read_within(most, extractor, document, media_type, settings)
     if not extraction.text.strip():
         raise SkippedDocument("no-text", f"there is no text in this {media_type}")
     return extraction
+
+
+def _read(
+    extractor: Extractor, document: RawDocument, media_type: str, settings: ExtractionSettings, most: int | None = None
+) -> Extraction:
+    with reading(len(document.content), most):
+        try:
+            return extractor.extract(document, media_type, settings)
+        except RecursionError as error:
+            raise BrokenDocument("too-deep", "what is in it is nested too deeply to be read") from error
+
+
+def _read_within(
+    most: int, extractor: Extractor, document: RawDocument, media_type: str, settings: ExtractionSettings
+) -> Extraction:
+    """A document whose name promises a plan that it holds no more bytes of text, and whose content is something else.
+
+    A text is read as it stands, which keeps the promise; of all else the beginning is kept.
+    """
+    if not kinds.is_text(media_type):
+        return _read(extractor, document, media_type, settings, most // kinds.UTF8_PER_CHARACTER)
+    extraction = _read(_BY_MEDIA_TYPE[kinds.PLAIN], document, kinds.PLAIN, settings)
+    note = f"it is read as plain text: as {media_type} it would give more text than its name lets expect"
+    return replace(extraction, warnings=(*extraction.warnings, note))
 
 
 def fingerprint(media_type: str, settings: ExtractionSettings) -> str:

@@ -114,17 +114,33 @@ def _pieces(package: Package, part: str, end: bytes) -> Iterator[bytes]:
     yield rest
 
 
+def listed_again(package: Package) -> set[int]:
+    """1-based numbers of the sheets of an XLSX workbook whose part another one before has, too."""
+    seen: set[str] = set()
+    again = set()
+    for number, (part, _) in enumerate(_listed_sheets(package), start=1):
+        if part in seen:
+            again.add(number)
+        seen.add(part)
+    return again
+
+
 def _sheet_names(package: Package) -> dict[str, str]:
     """Lower-case name of a sheet's part -> the sheet's name, as far as the workbook tells."""
+    return dict(_listed_sheets(package))
+
+
+def _listed_sheets(package: Package) -> list[tuple[str, str]]:
+    """Lower-case name of its part, and name, of each sheet that the workbook lists."""
     try:
         relations = package.xml("xl/_rels/workbook.xml.rels").iter("{*}Relationship")
         targets = {relation.get("Id"): relation.get("Target") or "" for relation in relations}
         sheets = list(package.xml("xl/workbook.xml").iter("{*}sheet"))
     except BrokenDocument:
-        return {}
-    names = {}
+        return []
+    listed = []
     for sheet in sheets:
         relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), None)
         part = posixpath.normpath(posixpath.join("/xl", targets.get(relation, ""))).lstrip("/").lower()
-        names[part] = sheet.get("name") or ""
-    return names
+        listed.append((part, sheet.get("name") or ""))
+    return listed

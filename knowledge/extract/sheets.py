@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import io
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import sheet_formulas
+from knowledge.extract import sheet_formulas, sheet_sizes
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.grid import Row, add_grid, is_caption
 from knowledge.extract.package import Package, is_encrypted_container
 from knowledge.extract.properties import core_properties, odf_properties
+from knowledge.extract.spreading import Spreading
 from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
-
-MAX_GRID_CELLS = 20_000_000
-"""calamine holds the rectangle around all used cells, 32 bytes each: this is 640 MB. The longest sheet that Excel can
-make, 1,048,576 rows, passes with up to 19 columns."""
 
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
@@ -29,8 +28,9 @@ _XLS = "application/vnd.ms-excel"
 _GENERIC_SHEET = re.compile(
     r"(sheet|tabelle|feuil(le)?|hoja|foglio|blad|ark|planilha|arkusz|лист|シート|工作表|시트)[ _]?\d*", re.IGNORECASE
 )
-_DIMENSION = re.compile(rb"<(?:\w+:)?dimension\s[^>]*?ref=\"([A-Z]+\d+(?::[A-Z]+\d+)?)\"")
-_FILLED_CELL = re.compile(rb"<(?:\w+:)?c\s[^>]*?r=\"([A-Z]+\d+)\"[^>]*[^/>]>")
+
+MAX_SPARSE = 10
+"""cells of a sheet's rectangle for each filled one; those beyond count against what all sheets may have together"""
 
 Cell = tuple[int, int]
 """row and column, 0-based"""
@@ -51,13 +51,19 @@ class SheetExtractor:
             SkippedDocument: `empty`, when no sheet has a filled cell.
             BrokenDocument: `damaged`, `encrypted` or `too-large`.
         """
-        title, metadata, formulas = _properties(document.content, media_type, settings)
+        title, metadata, formulas, again = _properties(document.content, media_type, settings)
         builder = TextBuilder()
         warnings = [formulas] if formulas else []
         filled = 0
         workbook = _open(document.content)
+        spreading = Spreading()
+        sparse = repeated = 0
         for number, sheet in enumerate(workbook.sheets_metadata, start=1):
-            grid, merged = _read(workbook, number - 1)
+            if number in again or sparse > sheet_sizes.MAX_GRID_CELLS:
+                repeated += 1
+                continue
+            grid, merged, cells = _read(workbook, number - 1)
+            sparse += max(0, cells - MAX_SPARSE * sum(len(row) - row.count("") for row in grid.values()))
             if not grid:
                 continue
             filled += 1
@@ -66,10 +72,16 @@ class SheetExtractor:
                 builder.heading(1, sheet.name)
             if not str(sheet.visible).endswith(".Visible"):
                 warnings.append(f"sheet {number} ({sheet.name}) is hidden; its cells are indexed")
-            _spread_merged(grid, merged)
+            _spread_merged(grid, merged, spreading)
             add_grid(builder, grid, caption_known=sheet.name)
         if not filled:
             raise SkippedDocument("empty", "; ".join(["no sheet of the workbook has a filled cell", *warnings]))
+        if repeated:
+            warnings.append(f"{counted(repeated, 'sheet')} without cells of their own were not read")
+        if spreading.refused:
+            warnings.append(
+                f"{counted(spreading.refused, 'merged range is', 'merged ranges are')} not spread over all cells"
+            )
         metadata["sheets"] = len(workbook.sheets_metadata)
         return builder.build(
             title=title,
@@ -82,58 +94,19 @@ class SheetExtractor:
 
 def _properties(
     content: bytes, media_type: str, settings: ExtractionSettings
-) -> tuple[str | None, dict[str, Scalar], str | None]:
-    """Title, metadata and the note on formulas. Checks the archive on the way, since calamine unpacks without a cap."""
+) -> tuple[str | None, dict[str, Scalar], str | None, set[int]]:
+    """Title, metadata, the note on formulas, and the 1-based numbers of sheets that are others once more.
+
+    Checks the archive on the way, since calamine unpacks without a cap.
+    """
     if media_type == _XLS and not content.startswith(b"PK"):
-        return None, {}, None
+        return None, {}, None, set()
     package = Package(content, settings.max_unpacked_bytes)
     package.check()
+    sheet_sizes.check(package)
     if "content.xml" in package:
-        return *odf_properties(package), sheet_formulas.note(package)
-    for name in package.names:
-        if re.fullmatch(r"(?i)xl/worksheets/[^/]+\.xml", name):
-            _refuse_sprawl(package, name)
-    return *core_properties(package), sheet_formulas.note(package)
-
-
-def _refuse_sprawl(package: Package, name: str) -> None:
-    """Two cells in opposite corners of a sheet make a rectangle of 17 thousand million cells."""
-    first = next(package.blocks(name), b"")
-    declared = _DIMENSION.search(first)
-    if declared and _area(*_corners(declared[1].split(b":"))) <= MAX_GRID_CELLS:
-        return
-    cells: list[bytes] = []
-    top = left = 1 << 30
-    bottom = right = 0
-    tail = b""
-    for block in package.blocks(name):
-        cells = _FILLED_CELL.findall(tail + block)
-        tail = block[-200:]
-        if cells:
-            block_top, block_left, block_bottom, block_right = _corners(cells)
-            top, left = min(top, block_top), min(left, block_left)
-            bottom, right = max(bottom, block_bottom), max(right, block_right)
-    if _area(top, left, bottom, right) > MAX_GRID_CELLS:
-        raise BrokenDocument(
-            "too-large", f"the filled cells of {name} span {bottom - top + 1} rows by {right - left + 1} columns"
-        )
-
-
-def _area(top: int, left: int, bottom: int, right: int) -> int:
-    return max(0, bottom - top + 1) * max(0, right - left + 1)
-
-
-def _corners(references: list[bytes]) -> tuple[int, int, int, int]:
-    """Top, left, bottom and right of the rectangle around cells like `BC12`."""
-    rows, columns = [], []
-    for reference in set(references):
-        letters = reference.rstrip(b"0123456789")
-        column = 0
-        for letter in letters:
-            column = column * 26 + letter - 64
-        rows.append(int(reference[len(letters) :]))
-        columns.append(column)
-    return min(rows), min(columns), max(rows), max(columns)
+        return *odf_properties(package), sheet_formulas.note(package), set()
+    return *core_properties(package), sheet_formulas.note(package), sheet_formulas.listed_again(package)
 
 
 @contextmanager
@@ -160,8 +133,11 @@ def _open(content: bytes) -> Any:
         return CalamineWorkbook.from_filelike(io.BytesIO(content))
 
 
-def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, Cell]]]:
-    """Rows that have a filled cell, by 0-based number, and the merged ranges, both counted from the used rectangle."""
+def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, Cell]], int]:
+    """Rows that have a filled cell, by 0-based number, and the merged ranges, both counted from the used rectangle.
+
+    The number is that of all cells of the rectangle.
+    """
     with _reading(f"sheet {index + 1}"):
         sheet = workbook.get_sheet_by_index(index)
         grid = {}
@@ -174,7 +150,7 @@ def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, C
             ((top, first - left), (bottom, last - left))
             for (top, first), (bottom, last) in sheet.merged_cell_ranges or ()
         ]
-    return grid, merged
+        return grid, merged, sheet.total_height * sheet.total_width
 
 
 def shown(value: object) -> str:
@@ -204,17 +180,24 @@ def shown(value: object) -> str:
             return " ".join(str(value).split())
 
 
-def _spread_merged(grid: dict[int, Row], merged: list[tuple[Cell, Cell]]) -> None:
+def _spread_merged(grid: dict[int, Row], merged: list[tuple[Cell, Cell]], spreading: Spreading) -> None:
     """Give every cell of a merged range its value, so that each row can be understood by itself.
 
-    A range with nothing beside it is a caption and stays one cell.
+    A range with nothing beside it is a caption and stays one cell. No program makes ranges that overlap.
     """
-    last = max(grid)
+    numbers = sorted(grid)
     captions = {number for number, row in grid.items() if is_caption(row)}
+    left_over = sum(map(len, grid.values()))
     for (top, left), (bottom, right) in merged:
         if left < 0 or not (value := "".join(grid.get(top, [])[left : left + 1])):
             continue
-        for number in range(top, min(bottom, last) + 1):
-            row = grid.get(number)
-            if row and (number > top or top not in captions):
+        covered = numbers[bisect_left(numbers, top) : bisect_right(numbers, bottom)]
+        width = min(right + 1, len(grid[top])) - left
+        left_over -= len(covered) * width
+        if left_over < 0 or not spreading.allows(value, len(covered) * width):
+            spreading.refused += left_over < 0
+            continue
+        for number in covered:
+            row = grid[number]
+            if number > top or top not in captions:
                 row[left : right + 1] = [cell or value for cell in row[left : right + 1]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from knowledge import bounded_toml
 from knowledge.errors import ParquetryError
 from knowledge.model import Access, Visibility
 from knowledge.settings_mistakes import explain
@@ -153,6 +153,6 @@ def _read(file: Path, shown: str) -> Mapping[str, object] | None:
     if len(content) > _MAX_BYTES:
         raise UnclearAccess(f"{shown} has more than {_MAX_BYTES} bytes")
     try:
-        return tomllib.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return bounded_toml.loads(content.decode("utf-8"))
+    except ValueError as error:
         raise UnclearAccess(f"{shown} is not valid TOML: {error}") from error

@@ -212,7 +212,7 @@ def nested(levels):
 
 def test_deeply_nested_lists_are_read_or_refused_but_never_a_crash():
     assert extract(nested(120)).text.endswith("- x")
-    assert refusal(nested(150)) == "damaged"
+    assert refusal(nested(150)) == "too-deep"
 
 
 def test_spreadsheet_under_the_wrong_name_is_damaged():

@@ -99,6 +99,8 @@ def test_change_of_a_sidecar_is_noticed_by_the_next_listing(root):
         ('tags = "x"', "tags: must be a list"),
         ("x" * 70_000, "has more than 65536 bytes"),
         ("\x00", "is not valid TOML"),
+        ("tags = " + "[" * 30_000 + "]" * 30_000, r"is not valid TOML: nested deeper than 100 levels \(too-deep\)"),
+        ("tags" + ".a" * 30_000 + " = 1", r"is not valid TOML: nested deeper than 100 levels \(too-deep\)"),
     ],
 )
 def test_broken_sidecar_hides_its_folder_and_says_why(root, text, problem):

@@ -1,0 +1,137 @@
+"""PDFs and pictures that are built to cost a reader more than their size: name -> function of a size in bytes."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+
+from tests.knowledge.extract.hostile_data import File, Hostile, times
+
+_FONT = "/Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+
+
+def pdf(objects: Mapping[int, str | bytes], name: str = "a.pdf") -> File:
+    """A document from its objects by number; number 1 is the catalog."""
+    pieces = [b"%PDF-1.7\n"]
+    places: dict[int, int] = {}
+    size = len(pieces[0])
+    for number, body in objects.items():
+        content = body.encode("latin-1") if isinstance(body, str) else body
+        pieces.append(b"%d 0 obj\n%b\nendobj\n" % (number, content))
+        places[number] = size
+        size += len(pieces[-1])
+    numbers = range(1, max(places) + 1)
+    entries = "".join(f"{places.get(n, 0):010} 00000 {'n' if n in places else 'f'} \n" for n in numbers)
+    pieces.append(
+        f"xref\n0 {max(places) + 1}\n0000000000 65535 f \n{entries}trailer\n<< /Size {max(places) + 1} /Root 1 0 R >>\n"
+        f"startxref\n{size}\n%%EOF\n".encode()
+    )
+    return b"".join(pieces), name
+
+
+def stream(content: str, entries: str = "", *, packed: bool = False) -> bytes:
+    data = zlib.compress(content.encode("latin-1")) if packed else content.encode("latin-1")
+    filters = "/Filter /FlateDecode " if packed else ""
+    return f"<< /Length {len(data)} {filters}{entries} >>\nstream\n".encode() + data + b"\nendstream"
+
+
+def shown(lines: int, text: str = "word") -> str:
+    """So many lines of text, one below the other."""
+    return "BT /F 10 Tf 1 0 0 1 50 800 Tm 12 TL\n" + f"({text}) Tj T*\n" * lines + "ET\n"
+
+
+def pages(
+    content: bytes,
+    *,
+    kids: str = "3 0 R",
+    count: int = 1,
+    page: str = "",
+    more: Mapping[int, str | bytes] | None = None,
+    catalog: str = "",
+) -> File:
+    return pdf(
+        {
+            1: f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
+            2: f"<< /Type /Pages /Kids [{kids}] /Count {count} /MediaBox [0 0 600 850] >>",
+            3: f"<< /Type /Page /Parent 2 0 R /Contents 4 0 R {_FONT} {page} >>",
+            4: content,
+            **(more or {}),
+        }
+    )
+
+
+def _one_page_again(size: int) -> File:
+    count = max(1, size // 2 // 6)
+    return pages(stream(shown(size // 2 // 14)), kids="3 0 R " * count, count=count)
+
+
+def outline(entries: int, lines: int, *, title: str = "word") -> File:
+    """An outline of entries that all lead to one page, of which all lines may be meant."""
+    first = 10
+    more: dict[int, str | bytes] = {
+        5: f"<< /Type /Outlines /First {first} 0 R /Last {first + entries - 1} 0 R /Count {entries} >>"
+    }
+    for n in range(entries):
+        following = f"/Next {first + n + 1} 0 R" if n < entries - 1 else ""
+        more[first + n] = f"<< /Title ({title}) /Parent 5 0 R {following} /Dest [3 0 R /Fit] >>"
+    return pages(stream(shown(lines, "a" + title)), more=more, catalog="/Outlines 5 0 R")
+
+
+def _page_tree(depth: int) -> File:
+    more: dict[int, str | bytes] = {10 + n: f"<< /Type /Pages /Kids [{11 + n} 0 R] /Count 1 >>" for n in range(depth)}
+    more[10 + depth] = f"<< /Type /Page /MediaBox [0 0 600 850] /Contents 4 0 R {_FONT} >>"
+    return pages(stream(shown(3)), kids="10 0 R", more=more)
+
+
+def png(width: int, height: int, *, color: int = 0) -> File:
+    """A picture of one colour; a byte of it holds eight pixels, and a packed byte a thousand of those."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + bytes(-(-width // 8))) * height
+    header = struct.pack(">IIBBBBB", width, height, 1, color, 0, 0, 0)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts, "a.png"
+
+
+CLASSES: dict[str, Hostile] = {
+    "pdf-one-page-again": _one_page_again,
+    "pdf-pages-that-are-not-there": lambda _: pages(stream(shown(3)), count=100_000_000),
+    "pdf-outline": lambda size: outline(size // 2 // 90, size // 2 // 14),
+    "pdf-outline-of-long-titles": lambda size: outline(size // 4 // 90, size // 8 // 14, title="w" * 300),
+    "pdf-outline-in-a-circle": lambda _: pages(
+        stream(shown(3)), catalog="/Outlines 5 0 R",
+        more={5: "<< /First 6 0 R /Last 6 0 R >>",
+              6: "<< /Title (a) /Parent 5 0 R /Next 6 0 R /First 6 0 R /Dest [3 0 R /Fit] >>"},
+    ),
+    "pdf-page-tree": lambda size: _page_tree(size // 60),
+    "pdf-pages-in-a-circle": lambda _: pages(stream(shown(3)), kids="2 0 R 3 0 R", count=1000),
+    "pdf-lines": lambda size: pages(stream(shown(size // 14))),
+    "pdf-lines-at-one-place": lambda size: pages(
+        stream("BT /F 10 Tf\n" + times("1 0 0 1 50 800 Tm (x) Tj\n", size) + "ET\n")
+    ),
+    "pdf-characters": lambda size: pages(stream(f"BT /F 10 Tf 50 800 Td ({times('word ', size)}) Tj ET")),
+    "pdf-raised": lambda size: pages(
+        stream("BT /F 10 Tf 50 800 Td\n" + times("(x) Tj 3 Ts (2) Tj 0 Ts\n", size) + "ET\n")
+    ),
+    "pdf-sizes": lambda size: pages(
+        stream("BT 50 800 Td\n" + times("/F 1{n} Tf (Heading {n}) Tj 0 -30 Td\n", size) + "ET\n")
+    ),
+    "pdf-nested-arrays": lambda size: pages(stream(shown(3)), more={5: "[" * (size // 2) + "]" * (size // 2)}),
+    "pdf-nested-content": lambda size: pages(stream("q " * (size // 4) + shown(1) + "Q " * (size // 4))),
+    "pdf-annotations": lambda size: pages(
+        stream(shown(1)), page="/Annots [" + times("<< /Subtype /Text /Rect [0 0 1 1] >> ", size) + "]"
+    ),
+    "pdf-open-objects": lambda size: (b"%PDF-1.7\n" + b"1 0 obj\n" * (size // 8), "a.pdf"),
+    "pdf-open-dictionaries": lambda size: (b"%PDF-1.7\n1 0 obj\n" + b"<<" * (size // 2), "a.pdf"),
+    "pdf-cross-references": lambda size: (
+        b"%PDF-1.7\n" + b"xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Prev 9 >>\n" * (size // 60)
+        + b"startxref\n9\n%%EOF\n", "a.pdf",
+    ),
+    "png-many-pixels": lambda _: png(50_000, 50_000),
+    "png-within-the-limit": lambda _: png(9_990, 9_990),
+    "png-long": lambda _: png(20, 4_900_000),
+    "png-wide": lambda _: png(4_900_000, 20),
+}  # fmt: skip

@@ -1,0 +1,93 @@
+"""What office files, PDFs and pictures that are built to unfold give, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge.errors import DocumentError
+from knowledge.extract.registry import extract
+from knowledge.model import Extraction, RawDocument
+from knowledge.settings import ExtractionSettings
+from tests.knowledge.extract import hostile_office, hostile_pdf, hostile_sheets
+
+
+def read(file: tuple[bytes, str]) -> Extraction:
+    return extract(RawDocument(*file), ExtractionSettings(ocr=False))
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        (hostile_sheets.corners("XFD1048576"), "too-large"),
+        (hostile_sheets.corners("XFD1048576", dimension="A1:B2"), "too-large"),
+        (hostile_sheets.ods_repeated(16_384, 1_048_576), "too-large"),
+        (hostile_sheets.ods_repeated(4000, 4000), "too-large"),
+        (hostile_sheets.CLASSES["xlsx-shared-string"](60_000), "too-large"),
+        (hostile_sheets.CLASSES["ods-formulas"](3000), "damaged"),
+        (hostile_office.docx_tables(2000), "too-deep"),
+        (hostile_office.pptx_groups(2000), "too-deep"),
+        (hostile_office.odt_lists(2000), "too-deep"),
+        (hostile_pdf.png(50_000, 50_000), "too-many-pixels"),
+        (hostile_pdf.png(8, 300_000), "too-many-pixels"),
+    ],
+    ids=[
+        "far-corner", "far-corner-untold", "all-cells-repeated", "many-cells-repeated", "shared-string", "open-tags",
+        "tables", "groups", "lists", "pixels", "long-picture",
+    ],
+)  # fmt: skip
+def test_what_unfolds_without_end_is_refused_with_its_reason(file, reason):
+    with pytest.raises(DocumentError) as refused:
+        read(file)
+    assert refused.value.reason == reason
+
+
+def test_a_dimension_that_is_too_large_is_not_believed():
+    assert read(hostile_sheets.corners("B2", dimension="A1:XFD1048576")).text == "x\n\nx"
+
+
+def test_a_sheet_that_is_listed_again_is_read_once():
+    sheet = "".join(hostile_sheets.row(n, hostile_sheets.cell(f"A{n}"), hostile_sheets.cell(f"B{n}")) for n in (1, 2))
+    extraction = read(hostile_sheets.xlsx(sheet, sheets=50))
+    assert len(extraction.parts) == 1
+    assert extraction.warnings == ("49 sheets without cells of their own were not read",)
+
+
+def test_merged_ranges_that_overlap_are_spread_as_far_as_cells_reach():
+    extraction = read(hostile_sheets.CLASSES["xlsx-many-merged"](4000))
+    assert "merged ranges are not spread over all cells" in extraction.warnings[0]
+
+
+def test_a_slide_that_is_listed_again_is_read_once():
+    extraction = read(hostile_office.pptx(hostile_office.shape("hello"), slides=30))
+    assert extraction.text == "hello"
+    assert extraction.warnings == ("29 slides are listed once more and read once",)
+
+
+def test_a_chart_that_is_drawn_again_is_written_once():
+    assert read(hostile_office.pptx_chart(hostile_office.chart(60), frames=9)).text.count("|  | s |") == 1
+
+
+def test_categories_far_apart_are_found_without_counting_up_to_them():
+    levels = hostile_office.level(10**9 + 1) + hostile_office.level(10**9)
+    assert "x / x" in read(hostile_office.pptx_chart(hostile_office.chart_of_levels(levels))).text
+
+
+@pytest.mark.parametrize(("kind", "start"), [("lowerLetter", 999_999), ("upperRoman", 999_999)])
+def test_numbers_that_no_program_writes_in_letters_are_written_in_digits(kind, start):
+    assert read(hostile_office.docx_numbers(start, kind, 1)).text == "# 999999. x"
+
+
+def test_a_footnote_that_is_referred_to_again_is_written_once():
+    extraction = read(hostile_office.CLASSES["docx-notes"](2000))
+    assert extraction.text.count("x" * 1000) == 1
+
+
+@pytest.mark.parametrize("name", ["odt-no-number", "odt-long-number", "odt-levels"])
+def test_what_should_be_a_number_and_is_none_is_no_error(name):
+    assert "x" in read(hostile_office.CLASSES[name](0)).text
+
+
+def test_a_page_that_stands_in_a_pdf_again_and_again_is_read_as_far_as_the_size_allows():
+    extraction = read(hostile_pdf.CLASSES["pdf-one-page-again"](40_000))
+    assert len(extraction.text) < 2 * (100_000 + 8 * 40_000)
+    assert extraction.warnings[0].endswith("were not read: they say more than their size allows")
