@@ -20,7 +20,7 @@ from knowledge.errors import ParquetryError, SettingsError
 from knowledge.ids import settings_hash
 from knowledge.masked_output import guard_output
 from knowledge.masking import masked
-from knowledge.printing import shown
+from knowledge.printing import tell
 from knowledge.settings import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
@@ -51,14 +51,12 @@ def serve(
         deployments = deployments_of(settings, file)
         for deployment in deployments:
             when = ", ".join(str(getattr(each.schedule, "cron", "")) for each in deployment.schedules or ())
-            typer.echo(f"{deployment.full_name}: {f'{when} (UTC)' if when else 'on demand'}")
+            tell(f"{deployment.full_name}: {f'{when} (UTC)' if when else 'on demand'}")
         for source in settings.source:
             if not source.schedule:
-                typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        serve_until_stopped(
-            deployments, lambda: typer.echo("Serving; Ctrl-C stops."), lambda line: _tell(masked(line)), log
-        )
-    typer.echo("Stopped.")
+                tell(f"Source {source.name} has no schedule; it is refreshed on demand only.")
+        serve_until_stopped(deployments, lambda: tell("Serving; Ctrl-C stops."), lambda line: _tell(masked(line)), log)
+    tell("Stopped.")
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
         from deployments.service import crash_abandoned_runs
 
         crash_abandoned_runs()
-        typer.echo(f"Prefect UI: {server.ui_url}")
+        tell(f"Prefect UI: {server.ui_url}")
         yield server.log
 
 
@@ -102,7 +100,7 @@ def _leave_in_order(*_: object) -> None:
 
 
 def _tell(line: str) -> None:
-    typer.echo(f"parquetry: {shown(line)}", err=True)
+    tell(f"parquetry: {line}", err=True)
 
 
 def main() -> None:
@@ -112,7 +110,7 @@ def main() -> None:
     try:
         typer.run(serve)
     except ParquetryError as error:
-        for line in str(error).splitlines():
+        for line in error.lines:
             _tell(line)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:

@@ -10,7 +10,9 @@ import typer
 
 from flows.local import api_is_configured
 from knowledge.errors import ParquetryError, SettingsError
+from knowledge.masked_output import guard_output
 from knowledge.masking import masked
+from knowledge.printing import tell
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -50,7 +52,7 @@ def notify(
             client.update_automation(known[0].id, wanted)
         else:
             client.create_automation(wanted)
-    typer.echo(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
+    tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
 
 
 def alerts(webhook: UUID) -> AutomationCore:
@@ -88,10 +90,12 @@ def alerts(webhook: UUID) -> AutomationCore:
 
 def main() -> None:
     """Create the automation; a refusal is one clear line on stderr and the right exit code."""
+    guard_output()
     try:
         typer.run(notify)
     except ParquetryError as error:
-        typer.echo(f"parquetry: {masked(str(error))}", err=True)
+        for line in error.lines:
+            tell(f"parquetry: {masked(line)}", err=True)
         sys.exit(error.exit_code)
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
 
-from knowledge.errors import SettingsError
+from knowledge.errors import SettingsError, WrongSettings
 from knowledge.model import Visibility
 from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
 from knowledge.settings_places import anchored
 from knowledge.settings_section import Section
+from knowledge.small_file import parse_toml, read_small
 
 DEFAULT_FILE = "parquetry.toml"
+_MAX_BYTES = 4 * 1024 * 1024
+"""of a settings file"""
 
 
 class CorpusSettings(Section):
@@ -329,20 +331,24 @@ def load_settings(file: str | Path | None = None) -> Settings:
     if file is None and not path.exists():
         return Settings()
     try:
-        text = path.read_text("utf-8")
-        values = tomllib.loads(text)
+        content = read_small(path, _MAX_BYTES)
+        values = parse_toml(content)
     except FileNotFoundError as error:
         raise SettingsError(f"settings file {path} does not exist; `parquetry init` writes one") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
     settings = anchored(parse_settings(values, str(path)), path.parent)
     if len(settings.source) > 1:
         from knowledge.settings_lines import lines_of
         from knowledge.sources.nesting import check_places
 
-        check_places(settings.source, lines_of(text, "source", "uri", len(settings.source)), str(path))
+        check_places(
+            settings.source, lines_of(content.decode("utf-8"), "source", "uri", len(settings.source)), str(path)
+        )
     return settings
 
 
@@ -354,14 +360,13 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
         origin: where they came from, for messages.
 
     Raises:
-        SettingsError: one line per mistake, with its key, and the nearest valid key for an unknown one.
+        WrongSettings: one line per mistake, with its key, and the nearest valid key for an unknown one.
     """
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        lines = [f"{origin}: {explain(item, Settings)}" for item in error.errors()]
         # Without pydantic's own words, which repeat values.
-        raise SettingsError("\n".join(lines)) from None
+        raise WrongSettings(*(f"{origin}: {explain(item, Settings)}" for item in error.errors())) from None
 
 
 Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]

@@ -11,6 +11,7 @@ import typer
 
 from knowledge.errors import SettingsError
 from knowledge.plural import counted
+from knowledge.printing import tell
 from serving.filter_options import NamespacesOption, OrgOption, UserOption, WhereOption, caller_of, filters_from
 from serving.known_names import check_filters
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
@@ -56,6 +57,6 @@ def export(
         )
         return
     held = f"{counted(done.documents, 'document')}, {counted(done.chunks, 'chunk')}"
-    typer.echo(f"Wrote {done.path}: {held} of version {done.version}.")
-    typer.echo("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
-    typer.echo(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")
+    tell(f"Wrote {done.path}: {held} of version {done.version}.")
+    tell("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
+    tell(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")
