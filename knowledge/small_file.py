@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterable
@@ -63,8 +64,12 @@ def parse_toml(content: bytes) -> dict[str, Any]:
         UnicodeDecodeError: it is not UTF-8.
         ValueError: it is not valid TOML, or nests deeper than `DEEPEST_TOML`.
     """
+    text = content.decode("utf-8")
+    # A key of so many parts would take memory by their square.
+    if any(_dots(line) > DEEPEST_TOML for line in text.split("\n")):
+        raise ValueError(_TOO_DEEP)
     try:
-        values = tomllib.loads(content.decode("utf-8"))
+        values = tomllib.loads(text)
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
     level: list[Any] = [values]
@@ -76,6 +81,13 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 
 _TOO_DEEP = f"nests tables or lists more than {DEEPEST_TOML} deep"
+
+
+def _dots(line: str) -> int:
+    """In what may be one key of a line."""
+    if line.count(".") <= DEEPEST_TOML or line.lstrip().startswith("#"):
+        return 0
+    return max(part.count(".") for part in re.split(r"[=,{}\[\]]", line))
 
 
 def _inside(value: Any) -> Iterable[Any]:

@@ -11,24 +11,26 @@ from typer.core import TyperCommand
 
 _OF_ANY_BYTES = frozenset({"config", "dataset", "file", "queries", "target", "targets"})
 """arguments that name files which may be called anything that the system allows"""
-_PLACES = frozenset({"corpus", "folder", "target", "targets"})
-"""arguments in which `~name` is the home of a user"""
 
 
 class Command(TyperCommand):
     """A command that refuses what no argument can be: one line, before anything is opened."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command.
-
-        Raises:
-            BadParameter: an argument holds a NUL or bytes that are not UTF-8, or a home that there is none of.
-        """
-        for parameter in self.params:
-            for text in _texts(ctx.params.get(parameter.name)):
-                if problem := _problem(str(parameter.name), text):
-                    raise typer.BadParameter(problem, ctx=ctx, param_hint=_named(parameter))
+        check_arguments(ctx)
         return super().invoke(ctx)
+
+
+def check_arguments(context: typer.Context) -> None:
+    """Refuse arguments that are no text.
+
+    Raises:
+        BadParameter: one holds a NUL, or bytes that are not UTF-8.
+    """
+    for parameter in context.command.params:
+        for text in _texts(context.params.get(str(parameter.name))):
+            if problem := _problem(str(parameter.name), text):
+                raise typer.BadParameter(problem, ctx=context, param_hint=_named(parameter))
 
 
 def _named(parameter: Any) -> str:
@@ -49,11 +51,6 @@ def _problem(name: str, text: str) -> str | None:
     if name not in _OF_ANY_BYTES and not _is_unicode(text):
         shown = "".join(letter if _is_unicode(letter) else f"\\x{ord(letter) & 0xFF:02x}" for letter in text[:60])
         return f"{shown} is not UTF-8; write such a byte of a document's name as `parquetry documents` shows it"
-    if name in _PLACES and "://" not in text:
-        try:
-            Path(text).expanduser()
-        except RuntimeError:
-            return f"{Path(text).parts[0]} is the home of no user here; write ./{text} for a folder of that name"
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import SettingsError
+from knowledge.home import expanded
 from knowledge.plural import counted
 from knowledge.printing import tell
 from serving.filter_options import NamespacesOption, OrgOption, UserOption, WhereOption, caller_of, filters_from
@@ -50,7 +51,7 @@ def export(
     if filters.namespaces:
         with closing(connect_snapshot(snapshot)) as connection:
             check_filters(connection, settings, filters)
-    done = export_corpus(snapshot, filters, folder, settings.search.language)
+    done = export_corpus(snapshot, filters, expanded(str(folder)), settings.search.language)
     if as_json:
         print_json(
             {"file": str(done.path), "version": done.version, "documents": done.documents, "chunks": done.chunks}

@@ -11,7 +11,7 @@ import typer
 from knowledge.errors import RefusedError, SettingsError
 from knowledge.plural import counted
 from knowledge.printing import tell
-from serving.arguments import Command
+from serving.arguments import Command, check_arguments
 from serving.known_names import check_known
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from serving.output import confirmed, print_json, print_table
@@ -29,6 +29,7 @@ def namespaces(
     as_json: JsonOption = False,
 ) -> None:
     """List the parts of the corpus, or delete one."""
+    check_arguments(context)
     if context.invoked_subcommand is not None:
         if config is not None or corpus is not None or as_json:
             command = f"namespaces {context.invoked_subcommand}"
