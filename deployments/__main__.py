@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Annotated
 
 import typer
 
+from deployments.command import complain, run_command
 from deployments.definitions import check_deployments, deployments_of
 from flows.guarded import STARTER
 from flows.local import api_is_configured
 from flows.server import ENVIRONMENT, is_free, lasting_server
-from knowledge.errors import ParquetryError, SettingsError
+from knowledge.errors import SettingsError
 from knowledge.ids import settings_hash
-from knowledge.masked_output import guard_output
-from knowledge.masking import masked
 from knowledge.printing import tell
 from knowledge.settings import DEFAULT_FILE, load_settings
 
@@ -34,7 +32,9 @@ def serve(
     port: Annotated[
         int | None,
         typer.Option(
-            help="Of the Prefect server that is started here; default 4200, or any free one if that is taken."
+            min=1,
+            max=65_535,
+            help="Of the Prefect server that is started here; default 4200, or any free one if that is taken.",
         ),
     ] = None,
 ) -> None:
@@ -55,7 +55,7 @@ def serve(
         for source in settings.source:
             if not source.schedule:
                 tell(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        serve_until_stopped(deployments, lambda: tell("Serving; Ctrl-C stops."), lambda line: _tell(masked(line)), log)
+        serve_until_stopped(deployments, lambda: tell("Serving; Ctrl-C stops."), complain, log)
     tell("Stopped.")
 
 
@@ -99,22 +99,10 @@ def _leave_in_order(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _tell(line: str) -> None:
-    tell(f"parquetry: {line}", err=True)
-
-
 def main() -> None:
-    """Serve; a refusal is one clear line on stderr and the right exit code."""
-    guard_output()
+    """Serve until somebody stops it."""
     signal.signal(signal.SIGTERM, _leave_in_order)
-    try:
-        typer.run(serve)
-    except ParquetryError as error:
-        for line in error.lines:
-            _tell(line)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_command(serve, "python -m deployments")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 
 from knowledge.errors import SettingsError, WrongSettings
+from knowledge.home import readable_url
 from knowledge.model import Visibility
 from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
@@ -21,10 +22,14 @@ _MAX_BYTES = 4 * 1024 * 1024
 """of a settings file"""
 
 
+Place = Annotated[str, AfterValidator(readable_url)]
+"""a path or a URL"""
+
+
 class CorpusSettings(Section):
     """Where the corpus is and which model embeds it."""
 
-    root: str = Field(
+    root: Place = Field(
         "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
     )
     single_writer: bool = Field(
@@ -221,7 +226,7 @@ class SourceSettings(Section):
         examples=["documents"],
         description="Part of every document's identity: keep it when the place moves.",
     )
-    uri: str = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
+    uri: Place = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
     content: Literal["documents", "sessions"] = Field(
         "documents",
         description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",

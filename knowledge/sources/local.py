@@ -16,7 +16,7 @@ from pydantic import Field
 
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
-from knowledge.home import expanded
+from knowledge.home import check_place, expanded
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
@@ -255,7 +255,12 @@ def is_local(uri: str) -> bool:
 
 
 def local_path(uri: str) -> Path:
-    """The path of a local folder or file given as a path or `file://` URL."""
+    """The path of a local folder or file given as a path or `file://` URL.
+
+    Raises:
+        SettingsError: it is the home of no user, or no URL.
+    """
+    check_place(uri)
     return Path(unquote(urlsplit(uri).path, errors="surrogateescape")) if uri.startswith("file://") else expanded(uri)
 
 

@@ -152,6 +152,16 @@ def test_the_home_of_nobody_is_told(desk, home):
             assert "~nobody-of-this-name is the home of no user here" in told.complaint
 
 
+@pytest.mark.parametrize("value", ["http://[", "file://[x/y", "s3://[a"])
+@pytest.mark.parametrize("wrong", ["corpus", "target", "targets"])
+def test_what_is_no_url_is_told(tried, wrong, value):
+    for name, parameter, _ in parameters():
+        if parameter.name == wrong:
+            told = tried(*arguments(name, parameter, value))
+            assert (told.code, told.stdout) == (2, ""), name
+            assert "is not a URL" in told.complaint
+
+
 def started(program, *arguments, **options):
     """The program in a process of its own."""
     code = program.format(path=[*filter(None, sys.path)])
