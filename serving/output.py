@@ -57,8 +57,8 @@ def plain(value: Any) -> Any:
 
 
 def terminal_width() -> int:
-    """Characters in a line; what is not a terminal gets lines as for one of 80."""
-    return shutil.get_terminal_size().columns
+    """Characters in a line; what is not a terminal gets lines as for one of 80, and no line is made shorter than 20."""
+    return max(shutil.get_terminal_size().columns, 2 * NARROWEST_COLUMN)
 
 
 def print_report(report: RunReport, root: str) -> None:

@@ -200,6 +200,12 @@ def test_names_that_differ_are_listed_differently(enemy):
     )
 
 
+def test_a_terminal_of_three_columns_gets_lines(enemy, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "3")
+    for command in (("search", "table", "--explain"), ("search", "table", "--context", "1"), ("status",), ("sql",)):
+        assert enemy(*command).code == 0
+
+
 def test_tables_on_a_terminal_are_the_same(enemy, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
