@@ -73,7 +73,7 @@ def _print(done: Erasure, root: str) -> None:
         f"{'is built anew' if done.index_error is None else f'is not written: {done.index_error}'}."
     )
     for line in done.masked:
-        typer.echo(f"Secrets: {line}.")
+        tell(f"Secrets: {line}.")
     if done.version != done.version_before:
         tell(
             f"Corpus {root}: version {done.version}. Earlier versions that held what was erased cannot be read or "
