@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +11,14 @@ from typing import Annotated
 
 import typer
 
+from deployments.command import complain, run_command
 from deployments.definitions import check_deployments, deployments_of
 from flows.guarded import STARTER
 from flows.local import api_is_configured
 from flows.server import ENVIRONMENT, is_free, lasting_server
-from knowledge.errors import ParquetryError, SettingsError
+from knowledge.errors import SettingsError
 from knowledge.ids import settings_hash
-from knowledge.masked_output import guard_output
-from knowledge.masking import masked
-from knowledge.printing import shown
+from knowledge.printing import tell
 from knowledge.settings import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
@@ -34,7 +32,9 @@ def serve(
     port: Annotated[
         int | None,
         typer.Option(
-            help="Of the Prefect server that is started here; default 4200, or any free one if that is taken."
+            min=1,
+            max=65_535,
+            help="Of the Prefect server that is started here; default 4200, or any free one if that is taken.",
         ),
     ] = None,
 ) -> None:
@@ -51,14 +51,12 @@ def serve(
         deployments = deployments_of(settings, file)
         for deployment in deployments:
             when = ", ".join(str(getattr(each.schedule, "cron", "")) for each in deployment.schedules or ())
-            typer.echo(f"{deployment.full_name}: {f'{when} (UTC)' if when else 'on demand'}")
+            tell(f"{deployment.full_name}: {f'{when} (UTC)' if when else 'on demand'}")
         for source in settings.source:
             if not source.schedule:
-                typer.echo(f"Source {source.name} has no schedule; it is refreshed on demand only.")
-        serve_until_stopped(
-            deployments, lambda: typer.echo("Serving; Ctrl-C stops."), lambda line: _tell(masked(line)), log
-        )
-    typer.echo("Stopped.")
+                tell(f"Source {source.name} has no schedule; it is refreshed on demand only.")
+        serve_until_stopped(deployments, lambda: tell("Serving; Ctrl-C stops."), complain, log)
+    tell("Stopped.")
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
         from deployments.service import crash_abandoned_runs
 
         crash_abandoned_runs()
-        typer.echo(f"Prefect UI: {server.ui_url}")
+        tell(f"Prefect UI: {server.ui_url}")
         yield server.log
 
 
@@ -101,22 +99,10 @@ def _leave_in_order(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _tell(line: str) -> None:
-    typer.echo(f"parquetry: {shown(line)}", err=True)
-
-
 def main() -> None:
-    """Serve; a refusal is one clear line on stderr and the right exit code."""
-    guard_output()
+    """Serve until somebody stops it."""
     signal.signal(signal.SIGTERM, _leave_in_order)
-    try:
-        typer.run(serve)
-    except ParquetryError as error:
-        for line in str(error).splitlines():
-            _tell(line)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    run_command(serve, "python -m deployments")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, cast
-from urllib.parse import urlsplit
 
 import typer
 
+from deployments.command import run_command
 from flows.local import api_is_configured
-from knowledge.errors import ParquetryError, SettingsError
+from knowledge.errors import SettingsError
 from knowledge.masking import masked
+from knowledge.printing import tell
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -35,7 +35,7 @@ def notify(
 
     Creates the webhook block and the automation `parquetry-alerts`, or replaces them.
     """
-    if urlsplit(url).scheme not in ("http", "https"):
+    if not url.lower().startswith(("http://", "https://")):
         raise SettingsError(f"{url!r} is not the address of a webhook; it begins with https:// or http://")
     if not api_is_configured():
         raise SettingsError("PREFECT_API_URL is not set; it names the server, as http://127.0.0.1:4200/api")
@@ -50,7 +50,7 @@ def notify(
             client.update_automation(known[0].id, wanted)
         else:
             client.create_automation(wanted)
-    typer.echo(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
+    tell(f"Automation {NAME} calls {masked(url)} when a run of Parquetry fails, crashes, or is refused.")
 
 
 def alerts(webhook: UUID) -> AutomationCore:
@@ -87,12 +87,8 @@ def alerts(webhook: UUID) -> AutomationCore:
 
 
 def main() -> None:
-    """Create the automation; a refusal is one clear line on stderr and the right exit code."""
-    try:
-        typer.run(notify)
-    except ParquetryError as error:
-        typer.echo(f"parquetry: {masked(str(error))}", err=True)
-        sys.exit(error.exit_code)
+    """Create the automation."""
+    run_command(notify, "python -m deployments.notifications")
 
 
 if __name__ == "__main__":

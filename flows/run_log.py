@@ -107,7 +107,7 @@ class _ToRunLog(logging.Handler):
             log = get_run_logger()
         except MissingContextError:
             return
-        log.log(record.levelno, record.getMessage())
+        log.log(record.levelno, record.msg, *(record.args or ()))
 
 
 @contextmanager

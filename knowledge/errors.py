@@ -6,6 +6,7 @@ ParquetryError                what was wrong, where, and what to do
 │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
 ├── TransientError            may go away by itself: retried, then failed
 ├── SettingsError             the operator has to change something: stops, exit 2
+│   ├── WrongSettings         several mistakes in the settings, each with a line
 │   ├── MissingExtra          an optional package is not installed: names the install line
 │   └── ServiceRefused        a service turns the account away: key, quota or the model's name
 ├── OutageError               a service failed everything that a source needed: exit 4, what was good is published
@@ -38,6 +39,11 @@ class ParquetryError(Exception):
 
     def add_note(self, note: str) -> None:
         super().add_note(masked(note))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The text in the lines that a person gets; a line end within one belongs to a name or value in it."""
+        return (str(self),)
 
 
 class DocumentError(ParquetryError):
@@ -91,6 +97,24 @@ class SettingsError(ParquetryError):
     """The operator has to change a setting, an argument or an environment variable."""
 
     exit_code = 2
+
+
+class WrongSettings(SettingsError):
+    """Mistakes in the settings.
+
+    Args:
+        mistakes: a line for each.
+    """
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__(*mistakes)
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self.args
 
 
 class MissingExtra(SettingsError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge.errors import SettingsError
+from knowledge.small_file import open_file
 
 NDCG_DEPTH = 10
 RECALL_DEPTH = 100
@@ -180,7 +181,7 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, line in _lines(file):
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SettingsError(f"{place}: is not JSON: {error}") from error
         if not isinstance(record, dict):
             raise SettingsError(f"{place}: must be a JSON object")
@@ -191,7 +192,7 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
     """Lines that are not blank, each with its place for messages."""
     try:
         # A mark that some editors put at the start of a file is no part of its first line.
-        with file.open(encoding="utf-8-sig", newline="\n") as stream:
+        with open(file, encoding="utf-8-sig", newline="\n", opener=open_file) as stream:
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     yield f"{file}, line {number}", line.rstrip("\r\n")
@@ -200,7 +201,8 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
             f"{file} is missing; a dataset has corpus.jsonl, queries.jsonl and qrels/test.tsv"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"{file} cannot be read: {reason}") from error
 
 
 def _id(record: Mapping[str, Any], place: str) -> str:

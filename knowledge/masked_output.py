@@ -1,4 +1,4 @@
-"""What this process logs, warns of and prints when it breaks down holds no secret, whichever library says it."""
+"""What this process logs, warns of and prints when it breaks down holds no secret and nothing that a terminal obeys."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from knowledge.masking import mask_error, masked
+from knowledge.printing import VisibleRecord, tell, tell_text, visible_text
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -29,7 +30,7 @@ def guard_output() -> None:
         return
 
     def make(*values: Any, **named: Any) -> logging.LogRecord:
-        return _masked_record(made(*values, **named))
+        return _masked_record(VisibleRecord(*values, **named))
 
     make.masks = True  # type: ignore[attr-defined]
     logging.setLogRecordFactory(make)
@@ -37,7 +38,7 @@ def guard_output() -> None:
     sys.unraisablehook = _tell_of_ignored
     threading.excepthook = _tell_of_thread
     formatted = warnings.formatwarning
-    warnings.formatwarning = lambda *values, **named: masked(formatted(*values, **named))
+    warnings.formatwarning = lambda *values, **named: visible_text(masked(formatted(*values, **named)))
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def masked_errors() -> Iterator[None]:
 
 def _masked_record(record: logging.LogRecord) -> logging.LogRecord:
     try:
-        message = record.getMessage()
+        message = logging.LogRecord.getMessage(record)
     except (TypeError, ValueError, KeyError):
         # It does not fit its values, which logging tells where it is written.
         return record
@@ -64,23 +65,23 @@ def _masked_record(record: logging.LogRecord) -> logging.LogRecord:
         told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
         shown = masked(told)
         if shown != told:
-            record.exc_text, record.exc_info = shown, None
+            record.exc_text, record.exc_info = visible_text(shown), None
     return record
 
 
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.stderr.write(masked("".join(traceback.format_exception(kind, error, trace))))
+    tell_text(masked("".join(traceback.format_exception(kind, error, trace)).rstrip("\n")), err=True)
 
 
 def _tell_of_ignored(failed: UnraisableHookArgs) -> None:
     """An error that Python cannot raise, of an object that is being deleted."""
     if failed.exc_value is not None:
-        sys.stderr.write(masked(f"{failed.err_msg or 'Exception ignored in'}: {failed.object!r}\n"))
+        tell(masked(f"{failed.err_msg or 'Exception ignored in'}: {failed.object!r}"), err=True)
         _tell(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
 
 def _tell_of_thread(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_value is not None and not issubclass(failed.exc_type, SystemExit):
         name = failed.thread.name if failed.thread else "?"
-        sys.stderr.write(f"Exception in thread {name}:\n")
+        tell(f"Exception in thread {name}:", err=True)
         _tell(failed.exc_type, failed.exc_value, failed.exc_traceback)

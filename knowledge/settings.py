@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 
-from knowledge.errors import SettingsError
+from knowledge import bounded_toml
+from knowledge.errors import SettingsError, WrongSettings
+from knowledge.home import readable_url
 from knowledge.model import Visibility
 from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
 from knowledge.settings_places import anchored
 from knowledge.settings_section import Section
+from knowledge.small_file import read_small
 
 DEFAULT_FILE = "parquetry.toml"
+_MAX_BYTES = 4 * 1024 * 1024
+"""of a settings file"""
+
+
+Place = Annotated[str, AfterValidator(readable_url)]
+"""a path or a URL"""
 
 
 class CorpusSettings(Section):
     """Where the corpus is and which model embeds it."""
 
-    root: str = Field(
+    root: Place = Field(
         "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
     )
     single_writer: bool = Field(
@@ -223,7 +231,7 @@ class SourceSettings(Section):
         examples=["documents"],
         description="Part of every document's identity: keep it when the place moves.",
     )
-    uri: str = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
+    uri: Place = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
     content: Literal["documents", "sessions"] = Field(
         "documents",
         description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",
@@ -333,20 +341,24 @@ def load_settings(file: str | Path | None = None) -> Settings:
     if file is None and not path.exists():
         return Settings()
     try:
-        text = path.read_text("utf-8")
-        values = tomllib.loads(text)
+        content = read_small(path, _MAX_BYTES)
+        values = bounded_toml.loads(content.decode("utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"settings file {path} does not exist; `parquetry init` writes one") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
     settings = anchored(parse_settings(values, str(path)), path.parent)
     if len(settings.source) > 1:
         from knowledge.settings_lines import lines_of
         from knowledge.sources.nesting import check_places
 
-        check_places(settings.source, lines_of(text, "source", "uri", len(settings.source)), str(path))
+        check_places(
+            settings.source, lines_of(content.decode("utf-8"), "source", "uri", len(settings.source)), str(path)
+        )
     return settings
 
 
@@ -358,14 +370,13 @@ def parse_settings(values: dict[str, Any], origin: str) -> Settings:
         origin: where they came from, for messages.
 
     Raises:
-        SettingsError: one line per mistake, with its key, and the nearest valid key for an unknown one.
+        WrongSettings: one line per mistake, with its key, and the nearest valid key for an unknown one.
     """
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        lines = [f"{origin}: {explain(item, Settings)}" for item in error.errors()]
         # Without pydantic's own words, which repeat values.
-        raise SettingsError("\n".join(lines)) from None
+        raise WrongSettings(*(f"{origin}: {explain(item, Settings)}" for item in error.errors())) from None
 
 
 Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]

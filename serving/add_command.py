@@ -11,6 +11,7 @@ import typer
 
 from knowledge import ids
 from knowledge.errors import SettingsError
+from knowledge.printing import tell
 from knowledge.settings import Settings, SourceSettings
 from knowledge.sources.local import is_local, local_path
 from knowledge.sources.registry import Scope
@@ -48,7 +49,7 @@ def add(
         raise SettingsError("name a file, a URL or - for standard input, or give --text")
     settings = settings_for(config, corpus)
     if target == _STDIN:
-        text = _stdin()
+        text = _stdin(settings.extraction.max_bytes)
     scopes: tuple[Scope, ...] = ()
     if text is not None:
         file = _kept(settings, text, name)
@@ -69,11 +70,14 @@ def _is_several(settings: Settings, target: str) -> bool:
     return folder or any(source.name == target for source in settings.source)
 
 
-def _stdin() -> str:
+def _stdin(most: int) -> str:
     if sys.stdin.isatty():
-        typer.echo("Type or paste the text; Ctrl-D ends it.", err=True)
+        tell("Type or paste the text; Ctrl-D ends it.", err=True)
+    content = sys.stdin.buffer.read(most + 1)
+    if len(content) > most:
+        raise SettingsError(f"standard input has more than {most} bytes, which is extraction.max_bytes")
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise SettingsError("standard input is not text in UTF-8; save it as a file and add that") from error
 

@@ -7,10 +7,9 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-import typer
-
 from knowledge.extract.media_types import is_source_code
 from knowledge.plural import counted
+from knowledge.printing import tell, tell_text, tell_wrapped
 from serving.answers import Answer, how_found
 from serving.citations import Citation, place
 from serving.excerpts import excerpt, wrapped
@@ -32,7 +31,7 @@ def print_answer(answer: Answer) -> None:
     response, shown = answer.response, answer.shown
     width = min(terminal_width(), WIDEST_LINE)
     if not response.hits:
-        typer.echo("Nothing in this corpus matches.")
+        tell("Nothing in this corpus matches.")
     if shown.context is not None:
         for passage in answer.passages:
             _print_passage(answer, passage, width)
@@ -40,18 +39,18 @@ def print_answer(answer: Answer) -> None:
         for rank, hit in enumerate(response.hits):
             _print_result(answer, rank, hit, width)
     if shown.citations and response.hits:
-        typer.echo("Sources:")
+        tell("Sources:")
         for reference in answer.cited.bibliography:
-            typer.echo(reference.line)
+            tell(reference.line)
     if shown.explain:
         _print_explanation(answer, width)
     found = counted(len(response.hits), "document" if response.request.level == "document" else "result")
-    typer.echo(f"{found} in {response.seconds:.2f} s from version {response.version}.")
+    tell(f"{found} in {response.seconds:.2f} s from version {response.version}.")
 
 
 def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
     marker = answer.cited.citations[rank].marker if answer.shown.citations else f"[{rank + 1}]"
-    typer.echo(_filled(f"{marker} {_heading(hit)}", width))
+    tell_wrapped(f"{marker} {_heading(hit)}", width, hanging=_INDENT)
     text, inner = hit.row["text"], width - len(_INDENT)
     if answer.shown.full:
         _print_lines(wrapped(text, inner))
@@ -63,10 +62,10 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
         _print_lines(excerpt(text, query, inner, code=code, language=language))
     # Unbroken, because terminals and scripts take a uri as a whole.
     uri = answer.cited.citations[rank].uri if answer.shown.citations else hit.row["uri"]
-    typer.echo(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
+    tell(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
     _print_also_in(hit, width)
     if answer.shown.explain:
-        typer.echo(f"{_INDENT}{_told(hit)}")
+        tell(f"{_INDENT}{_told(hit)}")
 
 
 def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
@@ -74,18 +73,18 @@ def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
     hits = answer.response.hits
     for rank in sorted(passage.stretch.hits):
         marker = answer.cited.citations[rank].marker if answer.shown.citations else f"[{rank + 1}]"
-        typer.echo(_filled(f"{marker} {_heading(hits[rank])}", width))
+        tell_wrapped(f"{marker} {_heading(hits[rank])}", width, hanging=_INDENT)
         _print_also_in(hits[rank], width)
         if answer.shown.explain:
-            typer.echo(f"{_INDENT}{_told(hits[rank])}")
+            tell(f"{_INDENT}{_told(hits[rank])}")
     begin = passage.stretch.start
     for line in re.finditer(r"[^\n]*\n?", passage.text):
         start, end = begin + line.start(), begin + line.end()
         marked = any(start < stop and first < end for first, stop in passage.marks)
         for part in textwrap.wrap(line[0], width - len(_INDENT)) or [""] * bool(line[0]):
-            typer.echo(f"{_MARK if marked else _INDENT}{part}".rstrip())
+            tell_text(f"{_MARK if marked else _INDENT}{part}".rstrip())
     uri = hits[passage.stretch.hits[0]].row["uri"]
-    typer.echo(f"{_INDENT}{uri} [{begin}:{passage.stretch.end}]")
+    tell(f"{_INDENT}{uri} [{begin}:{passage.stretch.end}]")
 
 
 def _print_also_in(hit: Hit, width: int) -> None:
@@ -97,7 +96,7 @@ def _print_also_in(hit: Hit, width: int) -> None:
         for row in hit.also_in[:ALSO_IN_NAMED]
     ]
     more = f" (+{len(hit.also_in) - len(named)})" if len(named) < len(hit.also_in) else ""
-    _print_lines(textwrap.wrap(f"also in: {', '.join(named)}{more}", width - len(_INDENT), subsequent_indent=_INDENT))
+    tell_wrapped(f"also in: {', '.join(named)}{more}", width, first=_INDENT, hanging=2 * _INDENT)
 
 
 def _heading(hit: Hit) -> str:
@@ -106,13 +105,9 @@ def _heading(hit: Hit) -> str:
     return f"{shown}  {hit.score:.3f}"
 
 
-def _filled(text: str, width: int) -> str:
-    return textwrap.fill(text, width, subsequent_indent=_INDENT)
-
-
 def _print_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        typer.echo(f"{_INDENT}{line}".rstrip())
+        tell_text(f"{_INDENT}{line}".rstrip())
 
 
 def _quotation(citation: Citation, width: int) -> list[str]:
@@ -163,7 +158,7 @@ def _print_explanation(answer: Answer, width: int) -> None:
     seconds = ", ".join(f"{stage} {value:.3f}" for stage, value in how["seconds"].items())
     lines.append("From the cache." if how["cached"] else f"Seconds: {seconds}.")
     for line in lines:
-        typer.echo(_filled(line, width))
+        tell_wrapped(line, width, hanging=_INDENT)
 
 
 def _reranked(judged: dict[str, Any], *, cached: bool) -> str:

@@ -14,6 +14,7 @@ from typer.exceptions import Abort, TyperException
 from knowledge.errors import ParquetryError, classify
 from knowledge.masked_output import guard_output
 from knowledge.masking import masked
+from knowledge.printing import tell
 from serving import (
     add_command,
     doctor_command,
@@ -31,6 +32,7 @@ from serving import (
     upkeep_commands,
     watch_command,
 )
+from serving.arguments import Command
 from serving.suggestions import Commands, no_such_option
 from storage.given_way import reread
 
@@ -67,8 +69,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 _INTERRUPTED = 130
 for command in COMMANDS:
-    app.command()(command)
-app.command("eval")(eval_command.evaluate)
+    app.command(cls=Command)(command)
+app.command("eval", cls=Command)(eval_command.evaluate)
 app.add_typer(namespace_commands.app, name="namespaces")
 app.add_typer(session_commands.app, name="sessions")
 
@@ -77,7 +79,7 @@ def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"parquetry {version('parquetry')}")
+        tell(f"parquetry {version('parquetry')}")
         raise typer.Exit
 
 
@@ -104,20 +106,20 @@ def run(arguments: Sequence[str]) -> int:
         code = int(reread(lambda: app(given, prog_name="parquetry", standalone_mode=False)) or 0)
         sys.stdout.flush()
     except TyperException as error:
-        return _fail(_wrong_use(error), 2)
+        return _fail(2, _wrong_use(error))
     except ParquetryError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(error.exit_code, *error.lines)
     except (KeyboardInterrupt, Abort):
-        return _fail("interrupted; nothing was published", _INTERRUPTED)
+        return _fail(_INTERRUPTED, "interrupted; nothing was published")
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has seen enough (Typer makes an exit of that).
         _discard_output()
         return 0
     except OSError as error:
         _discard_output()
-        return _fail(f"{classify(error).detail}; nothing was published", 4)
+        return _fail(4, f"{classify(error).detail}; nothing was published")
     # Typer makes this of a KeyboardInterrupt, without a word.
-    return _fail("interrupted; nothing was published", code) if code == _INTERRUPTED else code
+    return _fail(code, "interrupted; nothing was published") if code == _INTERRUPTED else code
 
 
 def _discard_output() -> None:
@@ -151,10 +153,10 @@ def _wrong_use(error: TyperException) -> str:
     return f"{message} (see `{command} --help`)"
 
 
-def _fail(message: str, code: int) -> int:
+def _fail(code: int, *lines: str) -> int:
     """Print an error and return the exit code that goes with it."""
-    for line in masked(message).splitlines():
-        print(f"parquetry: {line}", file=sys.stderr)  # noqa: T201 - the command's own output
+    for line in lines:
+        tell(f"parquetry: {masked(line)}", err=True)
     return code
 
 

@@ -9,7 +9,7 @@ import typer
 
 from knowledge.errors import ParquetryError, SettingsError
 from knowledge.plural import counted
-from knowledge.printing import shown
+from knowledge.printing import tell
 from knowledge.rows import new_stamp
 from knowledge.settings import Settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
@@ -32,12 +32,12 @@ class Repair:
     def tell(self, step: str) -> None:
         self.steps.append(step)
         if not self.silent:
-            typer.echo(shown(f"repair: {step}"))
+            tell(f"repair: {step}")
 
     def miss(self, what: str) -> None:
         self.lost.append(what)
         if not self.silent:
-            typer.echo(shown(f"lost: {what}"))
+            tell(f"lost: {what}")
 
 
 def doctor(
@@ -71,8 +71,8 @@ def doctor(
         print_json({**told, "steps": repair.steps, "lost": repair.lost} if fix else told)
     else:
         for finding in checkup.findings:
-            typer.echo(shown(f"{finding.severity} {finding.check}: {finding.detail}"))
-        typer.echo(
+            tell(f"{finding.severity} {finding.check}: {finding.detail}")
+        tell(
             f"Corpus {checkup.root}, version {checkup.version}, {_state(checkup, fixed=fix)}: "
             f"{counted(checkup.documents, 'document')} and {counted(checkup.chunks, 'chunk')}, spans of "
             f"{counted(checkup.spans_checked, 'document')} compared."

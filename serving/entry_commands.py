@@ -10,13 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.sessions.model import DecisionKind, EntryKind
 from serving.entry_output import print_decision, print_entry, print_undone
 from serving.entry_reading import EntryStory, Row, live_entries, live_texts, stories, texts_of
 from serving.entry_reading import decisions as read_decisions
 from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.known_names import check_namespace
-from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VersionOption, settings_for
+from serving.options import (
+    MOST_ROWS,
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    NamespaceOption,
+    VersionOption,
+    settings_for,
+)
 from serving.output import print_json
 from storage.damage import naming_damage
 from storage.database import Connection
@@ -55,7 +64,7 @@ def entries(
         texts = texts_of(connection, [each for story in told.values() for each in story.decisions])
     for row in found:
         print_entry(row, opposite, told.get((row["namespace"], row["entry_id"])), texts)
-    typer.echo("No entries." if not found else f"{counted(len(found), 'entry')}.")
+    tell("No entries." if not found else f"{counted(len(found), 'entry')}.")
 
 
 @contextmanager
@@ -80,7 +89,7 @@ def decisions(
     ] = None,
     kind: Annotated[DecisionKind | None, typer.Option(help="Only those.")] = None,
     entry: Annotated[str | None, typer.Option(metavar="ID", help="Only those that name this entry.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Newest decisions to show.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST_ROWS, help="Newest decisions to show.")] = None,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -102,7 +111,7 @@ def decisions(
         texts = texts_of(connection, found)
     for row in found:
         print_decision(row, texts)
-    typer.echo(f"{counted(len(found), 'decision')}." if found else "No decisions.")
+    tell(f"{counted(len(found), 'decision')}." if found else "No decisions.")
 
 
 def undo(

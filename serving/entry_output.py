@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import typer
-
 from knowledge.plural import counted
+from knowledge.printing import tell, tell_wrapped
 from serving.answer_output import WIDEST_LINE
 from serving.entry_reading import EntryStory, Row
 from serving.output import terminal_width
@@ -38,7 +37,7 @@ def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | Non
         *([", ".join(entry["tags"])] if entry["tags"] else []),
     ]
     _print(", ".join(told), _INDENT)
-    typer.echo(f"{_INDENT}entry:{entry['entry_id']}")
+    tell(f"{_INDENT}entry:{entry['entry_id']}")
     for other in entry["contradicts"]:
         if other in opposite:
             _print(f"contradicts {_quoted(opposite[other])}", _INDENT)
@@ -54,7 +53,7 @@ def print_decision(decision: Row, texts: Mapping[str, str], indent: str = "") ->
     undone = f", undone by {decision['undone_by']}" if decision["undone_by"] else ""
     reason = f" ({decision['reason']})" if decision["reason"] else ""
     heading = f"{decision['at']:%Y-%m-%d %H:%M} {decision['kind']}{reason} by {decision['judge']}{undone}"
-    typer.echo(f"{indent}{decision['decision_id']} {heading}")
+    tell(f"{indent}{decision['decision_id']} {heading}")
     inner = indent + _INDENT
     if decision["text"]:
         _print(_quoted(decision["text"]), inner)
@@ -74,7 +73,7 @@ def print_decision(decision: Row, texts: Mapping[str, str], indent: str = "") ->
         _print(f"because: {decision['reasoning']}", inner)
     if decision["session_uri"]:
         evidence = f" ({', '.join(decision['evidence'])})" if decision["evidence"] else ""
-        typer.echo(f"{inner}from {decision['session_uri']}{evidence}")
+        tell(f"{inner}from {decision['session_uri']}{evidence}")
 
 
 def print_undone(done: Undone) -> None:
@@ -89,8 +88,8 @@ def print_undone(done: Undone) -> None:
     for later in done.undoing.affected:
         said = done.texts.get(later.entry_id or "", later.text)
         _print(f"Also affected: {later.kind} {later.decision_id}, which builds on it: {said}", "")
-    typer.echo(f"Decision {done.target.decision_id} is undone by {decision.decision_id}; version {done.version}.")
-    typer.echo(f"To take that back: parquetry undo {decision.decision_id}")
+    tell(f"Decision {done.target.decision_id} is undone by {decision.decision_id}; version {done.version}.")
+    tell(f"To take that back: parquetry undo {decision.decision_id}")
 
 
 def level(row: Row) -> str:
@@ -111,4 +110,4 @@ def _quoted(text: str) -> str:
 def _print(text: str, indent: str, hanging: str | None = None) -> None:
     width = min(terminal_width(), WIDEST_LINE)
     hanging = indent if hanging is None else hanging
-    typer.echo(textwrap.fill(" ".join(text.split()), width, initial_indent=indent, subsequent_indent=hanging))
+    tell_wrapped(" ".join(text.split()), width, first=indent, hanging=hanging)

@@ -14,9 +14,10 @@ import typer
 from knowledge.errors import StorageError
 from knowledge.evaluation import RECALL_DEPTH, Dataset, Measures, Passage, measure, read_dataset
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.report import RunReport
 from knowledge.settings import Settings, parse_settings
-from serving.options import ConfigOption, JsonOption, settings_for
+from serving.options import MOST_ROWS, ConfigOption, JsonOption, settings_for
 from serving.output import print_json, print_table
 from serving.progress import Silent, progress
 from serving.service import Reader, SearchRequest, SearchResponse
@@ -56,7 +57,8 @@ def evaluate(
     ],
     mode: Annotated[EvalMode, typer.Option(help="How to rank; `all` measures each of the three.")] = "hybrid",
     limit_queries: Annotated[
-        int | None, typer.Option("--limit-queries", metavar="N", min=1, help="Ask only the first N queries.")
+        int | None,
+        typer.Option("--limit-queries", metavar="N", min=1, max=MOST_ROWS, help="Ask only the first N queries."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -197,10 +199,10 @@ def _print_notes(indexed: Indexed) -> None:
     """What the figures do not tell, on stderr."""
     skipped = sum(failure.status == "skipped" for failure in indexed.report.failures)
     if skipped:
-        typer.echo(f"{counted(skipped, 'document has', 'documents have')} no text and cannot be found.", err=True)
+        tell(f"{counted(skipped, 'document has', 'documents have')} no text and cannot be found.", err=True)
     if indexed.dataset.unknown:
         unknown = counted(indexed.dataset.unknown, "relevant document")
-        typer.echo(f"Not in corpus.jsonl, and counted as missed: {unknown}.", err=True)
+        tell(f"Not in corpus.jsonl, and counted as missed: {unknown}.", err=True)
 
 
 def _as_json(indexed: Indexed, queries: Mapping[str, str], evaluation: Evaluation) -> dict[str, Any]:

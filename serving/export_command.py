@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import SettingsError
+from knowledge.home import expanded
 from knowledge.plural import counted
+from knowledge.printing import tell
 from serving.filter_options import NamespacesOption, OrgOption, UserOption, WhereOption, caller_of, filters_from
 from serving.known_names import check_filters
 from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
@@ -49,13 +51,13 @@ def export(
     if filters.namespaces:
         with closing(connect_snapshot(snapshot)) as connection:
             check_filters(connection, settings, filters)
-    done = export_corpus(snapshot, filters, folder, settings.search.language)
+    done = export_corpus(snapshot, filters, expanded(str(folder)), settings.search.language)
     if as_json:
         print_json(
             {"file": str(done.path), "version": done.version, "documents": done.documents, "chunks": done.chunks}
         )
         return
     held = f"{counted(done.documents, 'document')}, {counted(done.chunks, 'chunk')}"
-    typer.echo(f"Wrote {done.path}: {held} of version {done.version}.")
-    typer.echo("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
-    typer.echo(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")
+    tell(f"Wrote {done.path}: {held} of version {done.version}.")
+    tell("It holds nothing of other documents, and no runs or failures. To open it (pip install duckdb-cli):")
+    tell(f"  duckdb -readonly {shlex.quote(str(done.path))} -c \"FROM search_text('...', 5)\"")

@@ -9,9 +9,10 @@ import typer
 
 from knowledge.errors import IndexNotWritten, RefusedError, SettingsError
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.rows import new_stamp
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
-from serving.output import print_json
+from serving.output import confirmed, print_json
 from storage.lake import Lake
 
 if TYPE_CHECKING:
@@ -64,23 +65,23 @@ def forget(
 
 def _print(done: Erasure, root: str) -> None:
     told = ", ".join(f"{count} of {table}" for table, count in done.rows.items()) or "none"
-    typer.echo(f"Rows erased: {told}.")
-    typer.echo(
+    tell(f"Rows erased: {told}.")
+    tell(
         f"{counted(done.files_rewritten, 'file')} written again or dropped; deleted: "
         f"{counted(done.files_deleted, 'file')} of {counted(done.bytes_deleted, 'byte')}, "
         f"{counted(done.answers_deleted, 'answer')} of language models, and the search index, which "
         f"{'is built anew' if done.index_error is None else f'is not written: {done.index_error}'}."
     )
     for line in done.masked:
-        typer.echo(f"Secrets: {line}.")
+        tell(f"Secrets: {line}.")
     if done.version != done.version_before:
-        typer.echo(
+        tell(
             f"Corpus {root}: version {done.version}. Earlier versions that held what was erased cannot be read or "
             "restored any more."
         )
-    typer.echo("What sources still hold comes back with the next refresh: take it out there, or exclude it.")
+    tell("What sources still hold comes back with the next refresh: take it out there, or exclude it.")
     if done.files_left:
-        typer.echo(
+        tell(
             f"{counted(done.files_left, 'file holds', 'files hold')} texts of runs that may still be going on, of "
             "whoever; run this again tomorrow."
         )
@@ -95,5 +96,5 @@ def _ask(user: str, root: str) -> None:
     what = f"erase all documents, entries and sessions that only user {user!r} may see from {root}, for good"
     if not sys.stdin.isatty():
         raise RefusedError(f"this would {what}. If that is meant, run again with --yes")
-    if not typer.confirm(f"This will {what}. Go on?", err=True):
+    if not confirmed(f"This will {what}. Go on?", err=True):
         raise RefusedError("nothing was erased")

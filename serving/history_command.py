@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from serving.options import ConfigOption, CorpusOption, JsonOption, VerboseOption, settings_for
+from serving.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, VerboseOption, settings_for
 from serving.output import print_json, print_table
 from serving.run_rows import counts_of, run_json
 from serving.service import Reader
@@ -16,7 +16,7 @@ from storage.history import Publish
 
 
 def history(
-    limit: Annotated[int | None, typer.Option(min=1, help="Newest versions to show.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST_ROWS, help="Newest versions to show.")] = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,

@@ -10,9 +10,11 @@ import typer
 
 from knowledge.errors import RefusedError, SettingsError
 from knowledge.plural import counted
+from knowledge.printing import tell
+from serving.arguments import Command, check_arguments
 from serving.known_names import check_known
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
-from serving.output import print_json, print_table
+from serving.output import confirmed, print_json, print_table
 from serving.suggestions import Commands
 from storage.lake import Lake
 
@@ -27,6 +29,7 @@ def namespaces(
     as_json: JsonOption = False,
 ) -> None:
     """List the parts of the corpus, or delete one."""
+    check_arguments(context)
     if context.invoked_subcommand is not None:
         if config is not None or corpus is not None or as_json:
             command = f"namespaces {context.invoked_subcommand}"
@@ -42,7 +45,7 @@ def namespaces(
         print_json({"version": snapshot.version, "namespaces": listed})
         return
     if not found:
-        typer.echo("No documents.")
+        tell("No documents.")
         return
     columns = ("namespace", "documents", "indexed", "chunks", "entries", "public", "organization", "individual")
     print_table(
@@ -58,7 +61,7 @@ def namespaces(
     )
 
 
-@app.command()
+@app.command(cls=Command)
 def delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace to delete.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -88,10 +91,10 @@ def delete(
         print_json({"run_id": done.run_id, "version": done.version, **removed, "sources": feeding})
         return
     told = _told(len(done.documents), len(done.entries))
-    typer.echo(f"Removed {told} of {name}. Corpus {root}: published version {done.version}.")
-    typer.echo(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
+    tell(f"Removed {told} of {name}. Corpus {root}: published version {done.version}.")
+    tell(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
     if feeding:
-        typer.echo(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")
+        tell(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")
 
 
 def _told(documents: int, entries: int) -> str:
@@ -101,5 +104,5 @@ def _told(documents: int, entries: int) -> str:
 def _ask(name: str, what: str) -> None:
     if not sys.stdin.isatty():
         raise RefusedError(f"{what} of namespace {name!r} would be removed; to agree, give --yes")
-    if not typer.confirm(f"Remove all {what} of namespace {name!r}?", err=True):
+    if not confirmed(f"Remove all {what} of namespace {name!r}?", err=True):
         raise RefusedError("nothing was removed")

@@ -18,6 +18,12 @@ CorpusOption = Annotated[
 NamespaceOption = Annotated[str | None, typer.Option("--namespace", metavar="NAME", help="One part of the corpus.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")]
+MOST_RESULTS = 10_000
+"""of one search"""
+MOST_CONTEXT = 1_000
+"""chunks before and after a result"""
+MOST_ROWS = 1_000_000
+"""of a list"""
 VersionOption = Annotated[
     int | None, typer.Option("--version", metavar="N", help="Read the corpus as of this version (see `history`).")
 ]

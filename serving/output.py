@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ import typer
 
 from knowledge.kept import Kept
 from knowledge.plural import counted
-from knowledge.printing import shown
+from knowledge.printing import tell, tell_json, tell_text, visible
 from knowledge.report import RunReport, dollars, failures_by_reason, published_line
 
 if TYPE_CHECKING:
@@ -24,16 +24,24 @@ SHOWN_FAILURES = 20
 NARROWEST_COLUMN = 10
 """characters"""
 _GAP = "  "
+_BLANKS = re.compile(r"[ \t\r\n]+")
+_NAMES = frozenset({"filename", "namespace", "path", "source", "uri"})
+"""columns in which white space tells one thing from another"""
 
 
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
-    typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    tell_json(plain(value), 2 if sys.stdout.isatty() else None)
 
 
 def print_json_line(value: Any) -> None:
     """One JSON object on a line of its own, for a reader of many."""
-    typer.echo(json.dumps(plain(value), ensure_ascii=False))
+    tell_json(plain(value))
+
+
+def confirmed(question: str, *, default: bool = False, err: bool = False) -> bool:
+    """Ask the person at the terminal."""
+    return bool(typer.confirm(visible(question), default=default, err=err))
 
 
 def plain(value: Any) -> Any:
@@ -49,8 +57,8 @@ def plain(value: Any) -> Any:
 
 
 def terminal_width() -> int:
-    """Characters in a line; what is not a terminal gets lines as for one of 80."""
-    return shutil.get_terminal_size().columns
+    """Characters in a line; what is not a terminal gets lines as for one of 80, and no line is made shorter than 20."""
+    return max(shutil.get_terminal_size().columns, 2 * NARROWEST_COLUMN)
 
 
 def print_report(report: RunReport, root: str) -> None:
@@ -58,84 +66,84 @@ def print_report(report: RunReport, root: str) -> None:
     counts = report.documents
     seen = f"{counted(counts.scanned, 'document')} in {report.seconds:.1f} s"
     parts = [f"{value} {name}" for name, value in counts.as_dict().items() if value and name != "scanned"]
-    typer.echo(f"{seen}: {', '.join(parts) or 'nothing to do'}.")
+    tell(f"{seen}: {', '.join(parts) or 'nothing to do'}.")
     work = report.work
     if work.chunks_written:
         cost = "" if work.cost_usd == 0 else f", {priced(work.cost_usd)}"
-        typer.echo(
+        tell(
             f"{counted(work.chunks_written, 'chunk')}: {work.chunks_embedded} embedded "
             f"({counted(work.tokens, 'token')}{cost}), {work.chunks_reused} reused."
         )
-    typer.echo(published_line(root, report))
+    tell(published_line(root, report))
     print_failures(report)
     print_kept(report.kept)
     for line in report.left_out:
-        typer.echo(f"Note: {line}.")
+        tell(f"Note: {line}.")
     for line in report.empty:
-        typer.echo(f"Warning: {line}.")
+        tell(f"Warning: {line}.")
     for outage in report.outages:
-        typer.echo(f"Failed: {outage}.")
+        tell(f"Failed: {outage}.")
     for refusal in report.refused:
-        typer.echo(f"Refused: {refusal}.")
+        tell(f"Refused: {refusal}.")
 
 
 def print_failures(report: RunReport) -> None:
     """Documents that are not indexed, and why; the most frequent reasons first when there are many."""
     if len(report.failures) > SHOWN_FAILURES:
         for reason, count in failures_by_reason(report.failures).items():
-            typer.echo(f"  {count} x {reason}")
-        typer.echo("  every one of them: parquetry documents --status failed, --status skipped")
+            tell(f"  {count} x {reason}")
+        tell("  every one of them: parquetry documents --status failed, --status skipped")
         return
     for failure in report.failures:
-        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+        tell(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
 
 
 def print_kept(kept: Sequence[Kept]) -> None:
     """Documents that are not removed because not all of their source could be seen."""
     for each in kept[:SHOWN_FAILURES]:
-        typer.echo(f"Kept: {shown(str(each))}.")
+        tell(f"Kept: {each}.")
     rest = kept[SHOWN_FAILURES:]
     if rest:
         documents = counted(sum(each.documents for each in rest), "document")
-        typer.echo(f"Kept: {documents} at {len(rest)} more places; --json names them all.")
+        tell(f"Kept: {documents} at {len(rest)} more places; --json names them all.")
 
 
 def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
     """What a refresh would do."""
     for source in plan.sources:
         changes = [change for change in (*source.changes, *source.handed_over) if change.effort != "nothing"]
-        typer.echo(f"Source {source.source}: {counted(source.listed, 'document')}, {len(changes)} to do.")
+        tell(f"Source {source.source}: {counted(source.listed, 'document')}, {len(changes)} to do.")
         shown = changes if verbose else changes[:SHOWN_FAILURES]
         for change in shown:
             path = change.item.path if change.item else change.known.path if change.known else change.document_id
-            typer.echo(f"  {change.action} {path} ({change.reason})")
+            tell(f"  {change.action} {path} ({change.reason})")
         if len(shown) < len(changes):
-            typer.echo(f"  ... and {len(changes) - len(shown)} more; -v shows all")
+            tell(f"  ... and {len(changes) - len(shown)} more; -v shows all")
         for warning in source.warnings:
-            typer.echo(f"  note {warning}")
+            tell(f"  note {warning}")
         if source.refused:
-            typer.echo(f"  Refused: {source.refused}.")
+            tell(f"  Refused: {source.refused}.")
     print_kept(plan.kept)
     for line in plan.left_out:
-        typer.echo(f"Note: {line}.")
+        tell(f"Note: {line}.")
     for line in plan.empty:
-        typer.echo(f"Warning: {line}.")
+        tell(f"Warning: {line}.")
     estimate = plan.estimate
     if not estimate.chunks:
-        typer.echo("Nothing to embed.")
+        tell("Nothing to embed.")
         return
     likely = estimate.likely
     expected = f"{counted(likely.chunks, 'chunk')}, {counted(likely.tokens, 'token')}, {priced(likely.cost_usd)}"
     if estimate.unbounded:
         documents = counted(estimate.unbounded, "document")
-        typer.echo(f"Likely {expected}.")
-        typer.echo(
+        tell(f"Likely {expected}.")
+        tell(
             f"No upper bound: the size of {documents} does not tell how much text they hold. refresh.budget_usd "
             "bounds what is spent."
         )
         return
     batch = "" if estimate.cost_usd_batch is None else f" ({dollars(estimate.cost_usd_batch)} in batch mode)"
-    typer.echo(
+    tell(
         f"At most {counted(estimate.chunks, 'chunk')}, {counted(estimate.tokens, 'token')}, "
         f"{priced(estimate.cost_usd)}{batch}; likely {expected}."
     )
@@ -144,9 +152,9 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
 def print_space(spaces: Iterable[Space]) -> None:
     """What a refresh would take of the disks."""
     for space in spaces:
-        typer.echo(f"Space: {space.line}.")
+        tell(f"Space: {space.line}.")
         if space.refusal is not None:
-            typer.echo(f"A refresh is refused: {space.refusal}.")
+            tell(f"A refresh is refused: {space.refusal}.")
 
 
 def priced(cost_usd: float | None) -> str:
@@ -157,19 +165,20 @@ def priced(cost_usd: float | None) -> str:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 60) -> None:
     """An aligned table of plain text; on a terminal in lines that fit it, long cells over several."""
     values = [list(row) for row in rows]
-    cells = [[_cell(value, width) for value in row] for row in values]
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    cells = [[_cell(*cell, width) for cell in zip(row, columns, strict=True)] for row in values]
+    heads = [visible(name) for name in columns]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(heads)]
     if not sys.stdout.isatty():
-        for row in [list(columns), ["-" * size for size in widths], *cells]:
+        for row in [heads, ["-" * size for size in widths], *cells]:
             shown = (value.ljust(size) for value, size in zip(row, widths, strict=True))
-            typer.echo(_GAP.join(shown).rstrip())
+            tell_text(_GAP.join(shown).rstrip())
         return
     limit = terminal_width()
     if sum(min(size, NARROWEST_COLUMN) for size in widths) + len(_GAP) * (len(widths) - 1) > limit:
-        _print_records(columns, cells, limit)
+        _print_records(heads, cells, limit)
     else:
         numbers = [all(map(_is_number, column)) for column in zip(*values, strict=True)] or [False] * len(columns)
-        _print_fitted(columns, cells, numbers, limit)
+        _print_fitted(heads, cells, numbers, limit)
 
 
 def _is_number(value: Any) -> bool:
@@ -199,14 +208,14 @@ def _print_records(columns: Sequence[str], cells: Sequence[Sequence[str]], limit
     indent = max(map(len, columns)) + len(_GAP)
     for number, row in enumerate(cells):
         if number:
-            typer.echo()
+            tell()
         for name, value in zip(columns, row, strict=True):
-            typer.echo(f"{name.ljust(indent)}{_cut(value, max(limit - indent, NARROWEST_COLUMN))}".rstrip())
+            tell_text(f"{name.ljust(indent)}{_cut(value, max(limit - indent, NARROWEST_COLUMN))}".rstrip())
 
 
-def _cell(value: Any, width: int) -> str:
-    text = "" if value is None else " ".join(str(plain(value)).split())
-    return _cut(text, width)
+def _cell(value: Any, column: str, width: int) -> str:
+    text = "" if value is None else str(plain(value))
+    return _cut(visible(text if column in _NAMES else " ".join(_BLANKS.split(text)).strip()), width)
 
 
 def _cut(text: str, width: int) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from serving.tables import Span
@@ -80,13 +83,11 @@ def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[
         Stretches without a common character, in the order of their best hits; each hit is in exactly one.
     """
     ranks = {(hit.document_id, hit.chunk_index): rank for rank, hit in enumerate(hits)}
-    wanted = {
-        (hit.document_id, index)
-        for hit in hits
-        for index in range(hit.chunk_index - context, hit.chunk_index + context + 1)
-    }
+    found: dict[str, list[int]] = defaultdict(list)
+    for hit in sorted(hits, key=lambda hit: hit.chunk_index):
+        found[hit.document_id].append(hit.chunk_index)
     kept = sorted(
-        {each for each in chunks if (each.document_id, each.chunk_index) in wanted},
+        {each for each in chunks if _distance(found[each.document_id], each.chunk_index) <= context},
         key=lambda each: (each.document_id, each.chunk_index),
     )
     stretches: list[Stretch] = []
@@ -106,3 +107,9 @@ def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[
             stretches.append(Stretch(chunk.document_id, chunk.start, chunk.end, inside))
         previous = chunk
     return sorted(stretches, key=lambda each: min(each.hits))
+
+
+def _distance(sorted_indexes: Sequence[int], index: int) -> float:
+    """From the nearest of some indexes; infinite if there is none."""
+    right = bisect_left(sorted_indexes, index)
+    return min((abs(each - index) for each in sorted_indexes[max(right - 1, 0) : right + 1]), default=inf)

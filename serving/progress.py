@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-import typer
-
+from knowledge.printing import tell, visible
 from knowledge.waiting import Teller
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Lines(Silent):
         self._telling.close()
 
     def _tell(self, news: object) -> None:
-        typer.echo(f"  {news}", err=True)
+        tell(f"  {news}", err=True)
 
     def __exit__(self, *_: object) -> None:
         self._telling.close()
@@ -102,7 +101,7 @@ class Bar(Silent):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._awaited: Callable[[int], str] = lambda _: ""
-        """what is being waited for now, in so many characters if it can"""
+        """what is being waited for now, fit for a terminal, in so many characters if it can"""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(_BAR_CHARACTERS),
@@ -137,7 +136,7 @@ class Bar(Silent):
         self._progress.update(self._task, description="Sessions", total=len(plan.sessions))
 
     def sessions_asked(self, asking: Asking) -> None:
-        self._awaited = lambda _: str(asking.state)
+        self._awaited = lambda _: visible(str(asking.state))
 
     def sessions_learned(self, report: SessionBatchReport) -> None:
         self._progress.advance(self._task, len(report.learned))

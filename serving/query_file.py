@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from knowledge.errors import SettingsError
+from knowledge.small_file import read_small
+from serving.options import MOST_RESULTS
 from storage.search import Mode
 
 STDIN = "-"
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 class _Line(BaseModel):
@@ -20,7 +24,7 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     query: str
-    k: int | None = Field(None, ge=1)
+    k: int | None = Field(None, ge=1, le=MOST_RESULTS)
     mode: Mode | None = None
 
 
@@ -47,7 +51,7 @@ def read_queries(file: str, k: int, mode: Mode) -> list[Query]:
     """
     name = "stdin" if file == STDIN else file
     try:
-        text = sys.stdin.read() if file == STDIN else Path(file).read_text("utf-8-sig")
+        text = _stdin() if file == STDIN else read_small(Path(file), _MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise SettingsError(f"queries cannot be read from {name}: {reason}") from error
@@ -58,6 +62,13 @@ def read_queries(file: str, k: int, mode: Mode) -> list[Query]:
     if not lines[0][1].startswith("{"):
         return [Query(line, k, mode) for _, line in lines]
     return [_parsed(line, f"{name}, line {number}", k, mode) for number, line in lines]
+
+
+def _stdin() -> str:
+    text = sys.stdin.read(_MAX_BYTES + 1)
+    if len(text) > _MAX_BYTES:
+        raise OSError(errno.EFBIG, f"has more than {_MAX_BYTES} characters")
+    return text
 
 
 def _parsed(line: str, where: str, k: int, mode: Mode) -> Query:

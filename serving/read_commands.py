@@ -11,6 +11,7 @@ import typer
 
 from knowledge.errors import SettingsError
 from knowledge.model import Status
+from knowledge.printing import tell, tell_text
 from knowledge.settings import Settings
 from serving.filter_options import OrgOption, UserOption, caller_of
 from serving.known_names import check_namespace
@@ -62,7 +63,7 @@ def sql(
     try:
         with Reader(settings, version, locked=read_only) as reader:
             if as_script:
-                typer.echo(script(reader.snapshot), nl=False)
+                tell_text(script(reader.snapshot).removesuffix("\n"))
                 return
             if statement is None:
                 print_guide(reader, as_json=as_json)
@@ -124,7 +125,7 @@ def documents(
         print_json({"version": reader.snapshot.version, "documents": found})
         return
     if not found:
-        typer.echo("No documents.")
+        tell("No documents.")
         return
     columns = ["status", "path", "title", "pages", "chunks"]
     if any(row["error"] for row in found):
@@ -142,7 +143,7 @@ def _print_notes(reader: Reader, found: list[dict[str, Any]], *, as_json: bool) 
     if as_json:
         print_json({"version": reader.snapshot.version, "documents": found})
     elif not found:
-        typer.echo("No notes on documents.")
+        tell("No notes on documents.")
     else:
         print_table(
             ("path", "note"), [(row["path"], each["note"]) for row in found for each in row["notes"]], width=120
@@ -186,6 +187,6 @@ def show(
         return
     for name, value in row.items():
         if value not in (None, "", [], "{}"):
-            typer.echo(f"{name}: {value}")
-    typer.echo()
-    typer.echo(text if text is not None else "(no text)")
+            tell(f"{name}: {value}")
+    tell()
+    tell_text(text if text is not None else "(no text)")

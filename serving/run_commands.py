@@ -9,6 +9,7 @@ import typer
 
 from knowledge.errors import IndexNotWritten, SettingsError
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.settings import DEFAULT_FILE, load_settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.output import print_json, print_plan, print_report, print_space
@@ -50,7 +51,7 @@ def init(
         raise SettingsError(f"{file} exists already; edit it, or name another file") from error
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
-    typer.echo(f"Wrote {file}. Add your sources there, then run: parquetry plan")
+    tell(f"Wrote {file}. Add your sources there, then run: parquetry plan")
 
 
 def plan(
@@ -166,10 +167,10 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
     else:
         print_report(report, request.settings.corpus.root)
         for warning in report.warnings if verbose else ():
-            typer.echo(f"  note {warning}")
+            tell(f"  note {warning}")
         if report.warnings and not verbose:
             notes = counted(len(report.warnings), "note")
-            typer.echo(f"  {notes} on documents; -v shows them, and `parquetry documents --notes` later")
+            tell(f"  {notes} on documents; -v shows them, and `parquetry documents --notes` later")
     if report.outages:
         raise typer.Exit(4)
     if report.refused:

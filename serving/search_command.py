@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from knowledge.errors import FilesGaveWay, SettingsError, StorageError
+from knowledge.printing import tell
 from serving.answer_output import print_answer
 from serving.answers import Shown, answer
 from serving.filter_options import (
@@ -28,7 +29,15 @@ from serving.filter_options import (
     filters_from,
 )
 from serving.known_names import check_filters
-from serving.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
+from serving.options import (
+    MOST_CONTEXT,
+    MOST_RESULTS,
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    VersionOption,
+    settings_for,
+)
 from serving.output import print_json, print_json_line
 from serving.query_file import Query, read_queries
 from serving.second_look import Recency, SecondLook
@@ -38,7 +47,7 @@ from storage.search import Mode
 
 def search(
     query: Annotated[str | None, typer.Argument(help="What you want to know.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="How many results.")] = 5,
     what: WhatOption = "documents",
     mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
     level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
@@ -53,9 +62,13 @@ def search(
     ] = False,
     recency: Annotated[
         float | None,
-        typer.Option(min=0.01, metavar="DAYS", help="What was said or changed this many days ago counts half."),
+        typer.Option(
+            min=0.01, max=100_000, metavar="DAYS", help="What was said or changed this many days ago counts half."
+        ),
     ] = None,
-    min_score: Annotated[float | None, typer.Option(help="Leave out results below this score.")] = None,
+    min_score: Annotated[
+        float | None, typer.Option(min=-1_000_000, max=1_000_000, help="Leave out results below this score.")
+    ] = None,
     namespace: NamespacesOption = None,
     filename: FilenameOption = None,
     tag: TagsOption = None,
@@ -73,7 +86,9 @@ def search(
     ] = False,
     context: Annotated[
         int | None,
-        typer.Option("--context", min=0, metavar="N", help="Show N chunks before and after each result, too."),
+        typer.Option(
+            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Show N chunks before and after each result, too."
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Print whole chunks; with --json, the documents' whole texts, too.")
@@ -123,10 +138,11 @@ def search(
                 (print_json if queries is None else print_json_line)(found.as_json())
                 continue
             if queries is not None:
-                typer.echo(f"{response.request.query}\n")
+                tell(response.request.query)
+                tell()
             print_answer(found)
             if queries is not None:
-                typer.echo()
+                tell()
 
 
 def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:

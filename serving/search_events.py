@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge.errors import StorageError
+from knowledge.printing import json_text, tell
 from storage.lake import Lake
 
 _DIGITS = 6
@@ -82,7 +81,7 @@ class SearchLog:
 
     def write(self, event: SearchEvent) -> None:
         """Append one event."""
-        line = json.dumps(event.as_json(), ensure_ascii=False) + "\n"
+        line = json_text(event.as_json()) + "\n"
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             # Opened for every event, so that the file can be moved away; one write is one line between processes, too.
@@ -97,7 +96,7 @@ class SearchLog:
                 return
             self._told = True
         reason = error.strerror or type(error).__name__
-        sys.stderr.write(f"parquetry: searches are not logged: {self._file}: {reason}; correct search.log\n")
+        tell(f"parquetry: searches are not logged: {self._file}: {reason}; correct search.log", err=True)
 
 
 class SearchRecord:
@@ -131,7 +130,7 @@ class SearchRecord:
                 self._lake.record_searches([event.as_row() for event in kept])
             except StorageError as error:
                 if not self._told:
-                    sys.stderr.write(f"parquetry: {error}; turn off search.record_searches where nobody may write\n")
+                    tell(f"parquetry: {error}; turn off search.record_searches where nobody may write", err=True)
                 self._told = True
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from knowledge.errors import IndexNotWritten, RefusedError
+from serving.arguments import Command
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.output import print_json
 from serving.progress import progress
@@ -38,7 +39,7 @@ RetryQuarantinedOption = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=Command)
 def plan(
     targets: TargetsArgument = None,
     user: UserOption = None,
@@ -66,7 +67,7 @@ def plan(
         print_session_plan(planned, verbose=verbose)
 
 
-@app.command()
+@app.command(cls=Command)
 def refresh(
     targets: TargetsArgument = None,
     user: UserOption = None,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.report import published_line
 from knowledge.sessions.report import SessionsReport, reasons
-from serving.output import SHOWN_FAILURES, priced
+from serving.output import SHOWN_FAILURES, confirmed, priced
 
 if TYPE_CHECKING:
     from knowledge.sessions.effects import Proposal
@@ -25,39 +24,37 @@ def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -
     counts = report.sessions
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
     seen = counted(counts["scanned"], "session")
-    typer.echo(f"{seen} in {report.seconds:.1f} s: {', '.join(parts) or 'nothing to do'}.")
+    tell(f"{seen} in {report.seconds:.1f} s: {', '.join(parts) or 'nothing to do'}.")
     made = [f"{value} {name}" for name, value in report.entries.items() if value]
     if made:
-        typer.echo(f"Entries: {', '.join(made)}.")
+        tell(f"Entries: {', '.join(made)}.")
     if report.calls or report.cached:
         cost = "" if report.cost_usd == 0 else f", {priced(report.cost_usd)}"
         asked = counted(report.calls, "call")
-        typer.echo(f"{asked} ({counted(report.tokens, 'token')}{cost}), {counted(report.cached, 'answer')} looked up.")
+        tell(f"{asked} ({counted(report.tokens, 'token')}{cost}), {counted(report.cached, 'answer')} looked up.")
     _print_decisions(report, verbose=verbose)
-    typer.echo(published_line(root, report))
+    tell(published_line(root, report))
     for failure in report.failures[:SHOWN_FAILURES]:
-        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+        tell(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
     if len(report.failures) > SHOWN_FAILURES:
-        typer.echo(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
+        tell(f"  ... and {len(report.failures) - SHOWN_FAILURES} more: parquetry sql 'FROM failures'")
     for warning in report.warnings:
-        typer.echo(f"  note {warning}")
+        tell(f"  note {warning}")
     for outage in report.outages:
-        typer.echo(f"Failed: {outage}.")
+        tell(f"Failed: {outage}.")
 
 
 def _print_decisions(report: SessionsReport, *, verbose: bool) -> None:
     told = [decision for decision in report.decisions if decision.kind in _MARKS]
     shown = told if verbose else told[:SHOWN_ENTRIES]
     for decision in shown:
-        typer.echo(
-            f"  {_MARKS[decision.kind]} [{_scope(decision)}] {_one_line(decision.text)} ({decision.decision_id})"
-        )
+        tell(f"  {_MARKS[decision.kind]} [{_scope(decision)}] {_one_line(decision.text)} ({decision.decision_id})")
     if len(shown) < len(told):
-        typer.echo(f"  ... and {len(told) - len(shown)} more; -v shows all, `parquetry decisions` lists them")
+        tell(f"  ... and {len(told) - len(shown)} more; -v shows all, `parquetry decisions` lists them")
     for reason, count in reasons(report.decisions).items():
-        typer.echo(f"  {count} x {reason}")
+        tell(f"  {count} x {reason}")
     if report.entries["quarantined"]:
-        typer.echo("  what is quarantined is asked about again with: parquetry sessions refresh --retry-quarantined")
+        tell("  what is quarantined is asked about again with: parquetry sessions refresh --retry-quarantined")
 
 
 def _scope(decision: Decision) -> str:
@@ -76,31 +73,32 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     """What a run would do."""
     counts, estimate = plan.counts, plan.estimate
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
-    typer.echo(f"{counted(counts['scanned'], 'session')}: {', '.join(parts) or 'nothing to do'}.")
+    tell(f"{counted(counts['scanned'], 'session')}: {', '.join(parts) or 'nothing to do'}.")
     shown = plan.sessions if verbose else plan.sessions[:SHOWN_ENTRIES]
     for found in shown:
-        typer.echo(f"  {found.change} {found.ref.uri}")
+        tell(f"  {found.change} {found.ref.uri}")
     if len(shown) < len(plan.sessions):
-        typer.echo(f"  ... and {len(plan.sessions) - len(shown)} more; -v shows all")
+        tell(f"  ... and {len(plan.sessions) - len(shown)} more; -v shows all")
     for failure in plan.failures[:SHOWN_FAILURES]:
-        typer.echo(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
+        tell(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
     for warning in plan.warnings:
-        typer.echo(f"  note {warning}")
+        tell(f"  note {warning}")
     if not estimate.windows and not estimate.kept:
-        typer.echo("Nothing to ask a language model.")
+        tell("Nothing to ask a language model.")
         return
     kept = f"; {counted(estimate.kept, 'answer is', 'answers are')} kept already" if estimate.kept else ""
     cost = f"${estimate.cost_usd:.4f}" if estimate.priced else "no price is set in [llm]"
     seen = counted(estimate.windows, "window")
-    typer.echo(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
+    tell(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
 
 
 def ask_about(proposal: Proposal, number: int, count: int) -> bool:
     """Show a merge to the person at the terminal, and ask whether it may be made."""
-    typer.echo(f"\nMerge {number} of {count}, from {proposal.session_uri}")
-    typer.echo(f"  learned:  {proposal.learned}")
+    tell()
+    tell(f"Merge {number} of {count}, from {proposal.session_uri}")
+    tell(f"  learned:  {proposal.learned}")
     for text in proposal.replaced:
-        typer.echo(f"  replaces: {text}")
-    typer.echo(f"  becomes:  {proposal.merged}")
-    typer.echo(f"  because:  {proposal.reasoning}")
-    return typer.confirm("Merge? (no keeps both)", default=True)
+        tell(f"  replaces: {text}")
+    tell(f"  becomes:  {proposal.merged}")
+    tell(f"  because:  {proposal.reasoning}")
+    return confirmed("Merge? (no keeps both)", default=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Iterator
 
-import typer
-
+from knowledge.printing import tell, tell_wrapped
 from serving.output import print_json, terminal_width
 from serving.service import Reader
 from storage.database import Connection, tuples
@@ -34,24 +32,30 @@ def print_guide(reader: Reader, *, as_json: bool) -> None:
         }
         print_json(told)
         return
-    typer.echo(f"Version {reader.snapshot.version} of {root}. Views:")
+    tell(f"Version {reader.snapshot.version} of {root}. Views:")
     for name, columns in _views(connection):
         _print_wrapped(f"{name}: {', '.join(columns)}")
-    typer.echo("\nSearching:")
+    tell()
+    tell("Searching:")
     _print_wrapped(", ".join(_macros(connection)))
-    typer.echo(f"\nHere:\n  parquetry sql {_EXAMPLE}\n  parquetry sql \"FROM search_text('what you look for', 5)\"")
-    typer.echo("\nIn the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
+    tell()
+    tell("Here:")
+    tell(f"  parquetry sql {_EXAMPLE}")
+    tell("  parquetry sql \"FROM search_text('what you look for', 5)\"")
+    tell()
+    tell("In the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
     if index is not None:
-        typer.echo(f"  duckdb -readonly {shlex.quote(index)} {_EXAMPLE}")
-        typer.echo("or straight on the Parquet files:")
-    typer.echo(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
-    typer.echo(f"  duckdb -init corpus.sql -c {_EXAMPLE}")
-    typer.echo("\nIn Python:")
-    typer.echo(f"  from storage.connect import connect; connect({root!r}).sql('FROM documents')")
+        tell(f"  duckdb -readonly {shlex.quote(index)} {_EXAMPLE}")
+        tell("or straight on the Parquet files:")
+    tell(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
+    tell(f"  duckdb -init corpus.sql -c {_EXAMPLE}")
+    tell()
+    tell("In Python:")
+    tell(f"  from storage.connect import connect; connect({root!r}).sql('FROM documents')")
 
 
 def _print_wrapped(text: str) -> None:
-    typer.echo(textwrap.fill(f"  {text}", terminal_width(), subsequent_indent="    "))
+    tell_wrapped(text, terminal_width(), first="  ", hanging="    ")
 
 
 def _index_file(connection: Connection) -> str | None:

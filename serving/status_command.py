@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from typing import Any
 
-import typer
-
 from knowledge.errors import SettingsError
 from knowledge.plural import counted, size_of
+from knowledge.printing import tell, tell_wrapped
 from knowledge.schedule import next_run
 from knowledge.settings import Settings
 from serving.options import ConfigOption, CorpusOption, JsonOption, settings_for
@@ -177,17 +175,18 @@ def _print(settings: Settings, overview: Overview | None, sources: Sequence[Sour
     if sources:
         _print_sources(sources, several=len({each.namespace for each in sources}) > 1)
     else:
-        typer.echo("No sources: name folders to refresh, or add a [[source]] table to the settings.")
+        tell("No sources: name folders to refresh, or add a [[source]] table to the settings.")
     if overview is None:
         return
     if overview.failures:
         shown = list(overview.failures.items())[:_SHOWN_REASONS]
-        typer.echo("\nNot indexed (parquetry documents --status failed, --status skipped):")
+        tell()
+        tell("Not indexed (parquetry documents --status failed, --status skipped):")
         for reason, count in shown:
-            typer.echo(f"  {count} x {reason}")
+            tell(f"  {count} x {reason}")
         if len(shown) < len(overview.failures):
-            typer.echo(f"  and {counted(len(overview.failures) - len(shown), 'other reason')}")
-    typer.echo()
+            tell(f"  and {counted(len(overview.failures) - len(shown), 'other reason')}")
+    tell()
     _print_size(overview)
     _print_cost(_cost(settings, overview))
 
@@ -200,7 +199,8 @@ def _print_corpus(settings: Settings, overview: Overview) -> None:
         parts.append(counted(overview.entries, "entry"))
     where = f" in {counted(namespaces, 'namespace')}" if namespaces > 1 else ""
     _echo(f"Corpus {settings.corpus.root}: version {overview.version}, published {_time(overview.published_at)}.")
-    typer.echo(f"{', '.join(parts)}{where}. Parquetry {installed_version('parquetry')}.\n")
+    tell(f"{', '.join(parts)}{where}. Parquetry {installed_version('parquetry')}.")
+    tell()
 
 
 def _print_sources(sources: Sequence[SourceStatus], *, several: bool) -> None:
@@ -227,15 +227,15 @@ def _print_size(overview: Overview) -> None:
     _echo(f"On disk: {size_of(_total(overview))} ({tables or 'no files'}).")
     gone = overview.chunks_stored - overview.chunks_visible
     if gone > 0:
-        typer.echo(f"{counted(gone, 'chunk is', 'chunks are')} kept only for earlier versions.")
+        tell(f"{counted(gone, 'chunk is', 'chunks are')} kept only for earlier versions.")
     index = overview.index
     if index is None:
-        typer.echo("Search index: none yet; the next search builds it.")
+        tell("Search index: none yet; the next search builds it.")
     else:
         behind = overview.version - index.version
         state = f"{counted(behind, 'version')} behind, the next search brings it up to date" if behind else "up to date"
-        typer.echo(f"Search index: {size_of(index.bytes)}, {state}.")
-    typer.echo(f"Versions: {counted(overview.version, 'publish', 'publishes')}; `parquetry history` lists them.")
+        tell(f"Search index: {size_of(index.bytes)}, {state}.")
+    tell(f"Versions: {counted(overview.version, 'publish', 'publishes')}; `parquetry history` lists them.")
 
 
 def _print_cost(cost: dict[str, Any]) -> None:
@@ -246,7 +246,7 @@ def _print_cost(cost: dict[str, Any]) -> None:
 
 
 def _echo(text: str) -> None:
-    typer.echo(textwrap.fill(text, terminal_width(), subsequent_indent="  ", break_long_words=False))
+    tell_wrapped(text, terminal_width(), hanging="  ", long_words=False)
 
 
 def _time(at: datetime) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge.plural import counted
+from knowledge.printing import tell
 from knowledge.rows import new_stamp
 from knowledge.settings import CorpusSettings, Settings
 from serving.known_names import check_namespace
@@ -62,19 +63,19 @@ def restore(
             }
         )
     elif not done.rows:
-        typer.echo(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
+        tell(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
     else:
-        typer.echo(
+        tell(
             f"{counted(back, 'document is as it was', 'documents are as they were')} at version {version}, "
             f"{counted(removed, 'was', 'were')} not there and left."
         )
         if done.entries:
-            typer.echo(
+            tell(
                 f"{counted(known, 'entry is as it was', 'entries are as they were')} then, "
                 f"{counted(forgotten, 'was', 'were')} not there and left."
             )
-        typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
-        typer.echo("The next refresh brings what its sources hold by then.")
+        tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
+        tell("The next refresh brings what its sources hold by then.")
 
 
 def remove(
@@ -96,6 +97,6 @@ def remove(
         print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
         return
     for row in done.rows:
-        typer.echo(f"removed {row.path}")
-    typer.echo(f"Corpus {settings.corpus.root}: published version {done.version}.")
-    typer.echo("A document that is still in its source comes back at the next refresh unless its source excludes it.")
+        tell(f"removed {row.path}")
+    tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
+    tell("A document that is still in its source comes back at the next refresh unless its source excludes it.")

@@ -11,10 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from knowledge.errors import ParquetryError, SettingsError
-from knowledge.printing import shown
+from knowledge.printing import tell
 from knowledge.settings import Settings
 from knowledge.sources.folder_access import SIDECAR
 from knowledge.sources.local import is_local, local_path
@@ -56,11 +54,11 @@ def watch(
     # A service is stopped by SIGTERM, a person presses Ctrl-C: the same to us.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for each in watched:
-        typer.echo(f"Watching {printable(str(each.root / (each.alone or '')))} ({each.scope.name}).")
+        tell(f"Watching {printable(str(each.root / (each.alone or '')))} ({each.scope.name}).")
     try:
         _keep_fresh(settings, watched)
     except KeyboardInterrupt:
-        typer.echo("Stopped.")
+        tell("Stopped.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) 
             f"`parquetry refresh {remote[0]}` from time to time"
         )
     for name in remote:
-        typer.echo(f"Not watched, because it is no local folder: {name}.")
+        tell(f"Not watched, because it is no local folder: {name}.")
     corpus = local_path(settings.corpus.root).resolve() if is_local(settings.corpus.root) else None
     return [_local(scope, corpus) for scope in scopes if is_local(scope.settings.uri)]
 
@@ -210,13 +208,13 @@ def _report(report: RunReport) -> None:
         told = ", ".join([*news, *([f"{len(bad)} not indexed"] if bad else [])])
         _tell(f"{told} in {report.seconds:.1f} s, version {report.version}")
     for failure in bad:
-        typer.echo(f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}", err=True)
+        tell(f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}", err=True)
     for kept in report.kept:
-        _tell(f"kept: {shown(str(kept))}", error=True)
+        _tell(f"kept: {kept}", error=True)
     for refusal in report.refused:
         _tell(f"refused: {refusal}", error=True)
 
 
 def _tell(what: str, *, error: bool = False) -> None:
-    typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {what}", err=error)
+    tell(f"{datetime.now().astimezone():%H:%M:%S} {what}", err=error)
     sys.stdout.flush()

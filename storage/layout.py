@@ -6,12 +6,12 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from knowledge.errors import SettingsError
+from knowledge.home import expanded
 
 Table = Literal["documents", "texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches"]
 TABLES: tuple[Table, ...] = (
@@ -95,7 +95,7 @@ def layout_of(root: str) -> Layout:
     """
     scheme, mark, place = root.partition("://")
     if not mark:
-        return Layout(str(Path(root).expanduser().resolve()))
+        return Layout(str(expanded(root).resolve()))
     if scheme == "file":
         return Layout(unquote(urlsplit(root).path))
     if scheme not in SCHEMES:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from knowledge.changes import Change
-from knowledge.printing import shown
+from knowledge.printing import visible
 from knowledge.waiting import Wait, Waits
 
 LOOK_SECONDS = 1.0
@@ -24,7 +24,7 @@ class SlowDocument:
     """A document that is being fetched or extracted, and for how long."""
 
     path: str
-    """within its source, fit for a terminal"""
+    """within its source"""
     seconds: float
     """so far"""
 
@@ -33,11 +33,12 @@ class SlowDocument:
         return f"reading {self.path} ({self.seconds:.0f} s)"
 
     def line(self, characters: int) -> str:
-        """Say it in so many characters if at least the end of the path, which tells most, has room."""
-        over = len(str(self)) - characters
+        """Say it, fit for a terminal, in so many characters if the end of the path, which tells most, has room."""
+        shown = replace(self, path=visible(self.path))
+        over = len(str(shown)) - characters
         if over <= 0:
-            return str(self)
-        return str(replace(self, path="…" + self.path[min(over + 1, len(self.path) - 1) :]))
+            return str(shown)
+        return str(replace(self, path="…" + shown.path[min(over + 1, len(shown.path) - 1) :]))
 
 
 class ReadingProgress:
@@ -123,4 +124,4 @@ def _path(change: Change) -> str:
 
 
 def _slow(wait: Wait) -> SlowDocument:
-    return SlowDocument(shown(wait.subject), wait.seconds)
+    return SlowDocument(wait.subject, wait.seconds)

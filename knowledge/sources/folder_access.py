@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from knowledge.errors import ParquetryError
 from knowledge.model import Access, Visibility
 from knowledge.settings_mistakes import explain
 from knowledge.settings_section import Section
+from knowledge.small_file import read_small
 from knowledge.sources.names import native
 
 SIDECAR = ".parquetry.toml"
@@ -141,18 +140,10 @@ def _without_leftovers(access: Access) -> Access:
 def _read(file: Path, shown: str) -> Mapping[str, object] | None:
     """What a sidecar says; None if there is none."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return bounded_toml.loads(read_small(file, _MAX_BYTES, anything=False).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UnclearAccess(f"{shown} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UnclearAccess(f"{shown} is not a file")
-        content = stream.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise UnclearAccess(f"{shown} has more than {_MAX_BYTES} bytes")
-    try:
-        return bounded_toml.loads(content.decode("utf-8"))
     except ValueError as error:
         raise UnclearAccess(f"{shown} is not valid TOML: {error}") from error

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from knowledge import ids
 from knowledge.errors import SettingsError, TransientError
+from knowledge.home import check_place, expanded
 from knowledge.model import Access, Item, Unlisted
 from knowledge.settings_section import Section
 from knowledge.sources.base import Place
@@ -254,12 +255,13 @@ def is_local(uri: str) -> bool:
 
 
 def local_path(uri: str) -> Path:
-    """The path of a local folder or file given as a path or `file://` URL."""
-    return (
-        Path(unquote(urlsplit(uri).path, errors="surrogateescape"))
-        if uri.startswith("file://")
-        else Path(uri).expanduser()
-    )
+    """The path of a local folder or file given as a path or `file://` URL.
+
+    Raises:
+        SettingsError: it is the home of no user, or no URL.
+    """
+    check_place(uri)
+    return Path(unquote(urlsplit(uri).path, errors="surrogateescape")) if uri.startswith("file://") else expanded(uri)
 
 
 def _modified(status: os.stat_result) -> datetime:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from knowledge.errors import SettingsError
+from knowledge.home import check_place
 from knowledge.model import Access
 from knowledge.nearest import nearest
 from knowledge.settings import Settings, SourceSettings
@@ -76,6 +77,8 @@ def scopes_of(
             raise SettingsError(_nothing_configured(settings, namespace, content))
         return tuple(found.eligible)
     # A folder before those within it: they are refreshed with it.
+    for target in targets:
+        check_place(target)
     in_order = sorted(targets, key=lambda target: len(spot_of(target).parts))
     scopes = {target: found.scopes(target) for target in in_order}
     return _without_overlap([scope for target in targets for scope in scopes[target]])

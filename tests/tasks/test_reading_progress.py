@@ -120,7 +120,7 @@ def test_an_image_that_is_still_to_be_described_is_not_read_when_it_is_extracted
 
 def test_control_characters_of_a_name_do_not_reach_the_terminal_and_its_end_stays_when_it_is_cut(reading):
     extracting(reading, "\x1b[31mred\nname.pdf")
-    assert str(reading.slowest) == "reading ?[31mred?name.pdf (0 s)"
+    assert reading.slowest.line(80) == r"reading \u{1b}[31mred\u{a}name.pdf (0 s)"
     assert reading.slowest.line(23) == "reading …name.pdf (0 s)"
     assert reading.slowest.line(1) == "reading …f (0 s)"
 
