@@ -75,7 +75,7 @@ def _stdin(most: int) -> str:
         tell("Type or paste the text; Ctrl-D ends it.", err=True)
     content = sys.stdin.buffer.read(most + 1)
     if len(content) > most:
-        raise SettingsError(f"standard input has more than {most} bytes, which is extraction.max_bytes")
+        raise SettingsError(f"standard input is larger than extraction.max_bytes ({most})")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deployments.__main__ import _tell
+from deployments.command import complain
 from deployments.schedule_watch import LATE, Planned, troubles_of
 from deployments.server_log import QUIET_SECONDS, ServerLog
 from deployments.watch import Trouble, Watch
@@ -90,8 +90,8 @@ def test_watch_that_fails_says_so_once_and_goes_on(clock):
 
 
 def test_line_that_quotes_a_log_does_nothing_to_a_terminal(capsys):
-    _tell("ValueError: \x1b]0;owned\x07 and \x1b[2J")
-    assert capsys.readouterr().err == "parquetry: ValueError: ?]0;owned? and ?[2J\n"
+    complain("ValueError: \x1b]0;owned\x07 and \x1b[2J")
+    assert capsys.readouterr().err == "parquetry: ValueError: \\u{1b}]0;owned\\u{7} and \\u{1b}[2J\n"
 
 
 def test_service_that_fails_in_the_log_is_named_with_its_error_until_it_is_quiet(tmp_path, clock):

@@ -231,7 +231,7 @@ def test_endless_standard_input_is_refused(desk):
         done = started(PROGRAM, "add", "-", "--config", "small.toml", cwd=desk.folder, stdin=zeros)
     assert (done.returncode, done.stderr) == (
         2,
-        "parquetry: standard input has more than 1000 bytes, which is extraction.max_bytes\n",
+        "parquetry: standard input is larger than extraction.max_bytes (1000)\n",
     )
 
 
