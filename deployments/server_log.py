@@ -15,7 +15,7 @@ QUIET_SECONDS = 300
 _RECORD = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} \| (\w+) +\| ([\w.]+) - (.*)$")
 _SERVICES = ("docket", "prefect.server.services", "prefect.server.events")
 """loggers of what runs in the server besides its API; docket runs the services that repeat"""
-_CALLED = re.compile(r"(\w+)\(")
+_CALLED = re.compile(r"(?<!\w)(\w++)\(")
 _LONGEST = 300
 """characters of a reason"""
 

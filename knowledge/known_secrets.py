@@ -31,7 +31,7 @@ _NAME = re.compile(
     r"|passphrase|pass|auth|auth_string|authorization|credentials?|connection_string|sas|signature|sig|cookie)$"
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ASSIGNED = re.compile(r"([\w-]+)=([^;&]+)")
+_ASSIGNED = re.compile(r"(?<![\w-])([\w-]++)=([^;&]+)")
 _IN_URL = re.compile(r"://[^/@:]*:([^/]+)@")
 _lock = Lock()
 _announced: frozenset[str] = frozenset()

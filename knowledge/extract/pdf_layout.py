@@ -12,7 +12,7 @@ from statistics import median_low
 HYPHEN_MARK = "\ufffe"
 """what stands in the text where a word was divided at the end of a line"""
 
-_DIVIDED = re.compile(r"(-?)(\w*)\ufffe(\w*)(-?)")
+_DIVIDED = re.compile(r"(-?)(?<!\w)(\w*+)\ufffe(\w*+)(-?)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _NOT_WORD = re.compile(r"[\W_]+")
 _NUMBERING = re.compile(r"(?:chapter|section|part|appendix|kapitel|chapitre|[ivxlc]*)\d*[a-z]?")

@@ -31,7 +31,7 @@ _UNTELLING_ALT = re.compile(
     re.IGNORECASE,
 )
 _GENERATED_ALT = re.compile(
-    r"\s*(Description automatically generated|AI-generated content may be incorrect|Automatisch generierte).*",
+    r"(?<!\s)\s*+(Description automatically generated|AI-generated content may be incorrect|Automatisch generierte).*",
     re.DOTALL,
 )
 

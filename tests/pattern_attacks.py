@@ -1,0 +1,215 @@
+"""Every regular expression of the product, how it is used, and texts on which such a one may take very long."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import re
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from re import _constants as codes
+from re import _parser as parser
+from types import FrameType
+from typing import Any
+
+from tests.documentation import ROOT
+
+ROOMS = ("knowledge", "tasks", "storage", "serving", "flows", "deployments")
+_USES = {
+    **{name: name for name in ("match", "fullmatch", "search")},
+    **dict.fromkeys(("sub", "subn", "finditer", "findall", "split"), "finditer"),
+}
+_PROBES = "aA1 -_.<>\"'\n\t;:=#&|*"
+_REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+_MANY = 50
+"""a repeat that may match more often than this is taken for one without an end"""
+
+Text = Callable[[int], str]
+"""makes a text of a size"""
+
+
+def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
+    """`module.NAME` -> the pattern, and the methods by which it is used; all of them if that does not show."""
+    uses = _uses()
+    found = {}
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            if "re.compile" in file.read_text("utf-8"):
+                name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+                module = importlib.import_module(name)
+                for place, pattern in _held(vars(module)):
+                    known = uses.get((file.stem, place.partition("[")[0])) or set(_USES.values())
+                    found[f"{name}.{place}"] = (pattern, tuple(sorted(known)))
+    return found
+
+
+def _held(values: dict[str, Any]) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    for name, value in values.items():
+        if not name.startswith("__"):
+            yield from _within(name, value, 3)
+
+
+def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    if isinstance(value, re.Pattern):
+        yield place, value
+    elif depth and isinstance(value, dict):
+        for number, each in enumerate((*value.keys(), *value.values())):
+            yield from _within(f"{place}[{number}]", each, depth - 1)
+    elif depth and isinstance(value, tuple | list):
+        for number, each in enumerate(value):
+            yield from _within(f"{place}[{number}]", each, depth - 1)
+
+
+def _uses() -> dict[tuple[str, str], set[str]]:
+    """(module, name) -> methods that are called on it; other modules name it as an attribute of the first."""
+    found = defaultdict(set)
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Attribute) and node.attr in _USES:
+                    held = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+                    if isinstance(held, ast.Name):
+                        found[file.stem, held.id].add(_USES[node.attr])
+    return found
+
+
+# --- texts
+
+
+def attacks(pattern: re.Pattern[Any]) -> dict[str, Text]:
+    """Texts that repeat what each repeat of a pattern may match, after what comes before it, and then do not match."""
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    tree = parser.parse(source, pattern.flags & (re.I | re.S | re.M | re.X))
+    made: dict[str, Text] = {}
+
+    def add(text: Text) -> None:
+        if text(2):
+            made.setdefault(text(2), text)
+
+    for before, repeated in set(_repeats(tree, "")):
+        for end in ("", "\x00", "\n!"):
+            add(lambda n, b=before, r=repeated, e=end: b + r * n + e)  # type: ignore[misc]
+        add(lambda n, b=before, r=repeated: (b + r) * n)  # type: ignore[misc]
+        add(lambda n, b=before, r=repeated: (b + r + " ") * n)  # type: ignore[misc]
+        add(lambda n, b=before: b * n)  # type: ignore[misc]
+    whole = _sample(tree)
+    add(lambda n: whole * n)
+    add(lambda n: whole[:-1] * n)
+    return made
+
+
+def _repeats(tree: Any, before: str) -> Iterator[tuple[str, str]]:
+    for code, value in tree:
+        if code in _REPEATS:
+            if value[1] >= _MANY:
+                yield from ((before, each) for each in itertools.islice(filter(None, _choices(value[2])), 8))
+            yield from _repeats(value[2], before)
+        elif code is codes.SUBPATTERN:
+            yield from _repeats(value[3], before)
+        elif code is codes.BRANCH:
+            for branch in value[1]:
+                yield from _repeats(branch, before)
+        elif code is codes.ATOMIC_GROUP:
+            yield from _repeats(value, before)
+        elif code in (codes.ASSERT, codes.ASSERT_NOT):
+            yield from _repeats(value[1], before)
+        before += _one(code, value)
+
+
+def _choices(tree: Any) -> Iterator[str]:
+    yield _sample(tree)
+    for code, value in tree:
+        if code is codes.BRANCH:
+            yield from map(_sample, value[1])
+        elif code is codes.SUBPATTERN:
+            yield from _choices(value[3])
+        elif code is codes.IN:
+            yield from (_of_set([each]) for each in value if each[0] is not codes.NEGATE)
+
+
+def _sample(tree: Any) -> str:
+    return "".join(_one(code, value) for code, value in tree)
+
+
+def _one(code: Any, value: Any) -> str:
+    if code is codes.LITERAL:
+        return chr(value)
+    if code is codes.NOT_LITERAL:
+        return "b" if value == ord("a") else "a"
+    if code is codes.ANY:
+        return "a"
+    if code is codes.IN:
+        return _of_set(value)
+    if code is codes.BRANCH:
+        return _sample(value[1][0])
+    if code is codes.SUBPATTERN:
+        return _sample(value[3])
+    if code in _REPEATS:
+        return _sample(value[2]) * max(value[0], min(1, value[1]))
+    return _sample(value) if code is codes.ATOMIC_GROUP else ""
+
+
+def _of_set(items: Any) -> str:
+    negated = any(code is codes.NEGATE for code, _ in items)
+    for letter in (
+        *_PROBES,
+        *(chr(value if code is codes.LITERAL else value[0]) for code, value in items if _has(code)),
+    ):
+        if any(_holds(code, value, letter) for code, value in items) != negated:
+            return letter
+    return "\u4e00"
+
+
+def _has(code: Any) -> bool:
+    return code in (codes.LITERAL, codes.RANGE)
+
+
+def _holds(code: Any, value: Any, letter: str) -> bool:
+    if code is codes.LITERAL:
+        return ord(letter) == value
+    if code is codes.RANGE:
+        return bool(value[0] <= ord(letter) <= value[1])
+    if code is codes.CATEGORY:
+        name = str(value)
+        of = letter.isdigit() if "DIGIT" in name else letter.isspace() if "SPACE" in name else letter.isalnum()
+        return of != ("NOT" in name)
+    return False
+
+
+# --- time
+
+
+def seconds(pattern: re.Pattern[Any], text: str, methods: tuple[str, ...], most: float) -> float:
+    """Seconds of the processor that a use of a pattern takes; infinite if more than `most`."""
+    given = text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace")
+    started = time.process_time()
+    try:
+        with _at_most(most):
+            for method in methods:
+                found = getattr(pattern, method)(given)
+                if method == "finditer":
+                    for _ in found:
+                        pass
+    except TimeoutError:
+        return float("inf")
+    return time.process_time() - started
+
+
+@contextmanager
+def _at_most(limit: float) -> Iterator[None]:
+    """Raise when a time of the processor is over; matching looks for signals."""
+
+    def over(_: int, __: FrameType | None) -> None:
+        raise TimeoutError
+
+    previous = signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, previous)
