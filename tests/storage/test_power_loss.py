@@ -17,7 +17,7 @@ from storage.erasure import forget_user
 from storage.lake import Lake
 from storage.staging import make_checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 OAK, ELM, ASH, FIR = "The oak is dried.", "The elm is sawn.", "Ash bends.", "Fir is light."
 

@@ -23,7 +23,7 @@ MAX_OUT = 64
 
 @pytest.fixture(scope="module")
 def pool():
-    settings = ExtractionSettings(workers=1, timeout_seconds=20, memory_mb=1536, ocr=False)
+    settings = ExtractionSettings(workers=1, timeout_seconds=600, memory_mb=1536, ocr=False)
     made = WorkerPool(settings, ChunkingSettings(), None)
     yield made
     made.close()

@@ -57,7 +57,6 @@ def test_what_is_hostile_is_read_or_refused_and_gives_text_in_proportion(name: s
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", GROWN)
 def test_time_to_read_what_is_hostile_grows_with_its_size(name: str):
     small, filename = CLASSES[name](15_000)
