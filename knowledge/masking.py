@@ -107,8 +107,9 @@ def holds_credentials(uri: str) -> bool:
     """Whether a URL holds a password, a token in place of a user, or the signature of a request."""
     if "://" not in uri:
         return False
-    # One that is masked was there.
-    if _without_user(uri) != uri or f"{MASK}@" in uri:
+    # What is masked was there.
+    told = uri.replace(MASK, "x")
+    if _without_user(told) != told:
         return True
     parts = urlsplit(uri)
     if parts.scheme.lower() in _NO_PASSWORD:

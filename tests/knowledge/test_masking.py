@@ -32,6 +32,7 @@ WITHOUT = {
     "user-alone": "sftp://reader@files.example.org/notes",
     "mail-address-in-a-path": "https://example.org/a:b/someone@example.org",
     "page-about-signatures": "https://example.org/page?signature=round&topic=sig",
+    "asterisks": "https://example.org/a***@b",
     "no-url": "notes/a:b@c",
 }
 
@@ -39,6 +40,7 @@ WITHOUT = {
 @pytest.mark.parametrize("url", WITH.values(), ids=WITH)
 def test_url_with_credentials_is_found_and_masked(url):
     assert holds_credentials(url)
+    assert holds_credentials(masked(url))
     shown = masked(f"cannot read {url}: refused")
     assert SECRET not in shown
     assert "***" in shown
