@@ -12,6 +12,8 @@ import httpx
 from knowledge.errors import DocumentError, SkippedDocument, TransientError
 
 _MAX_DELAY_SECONDS = 30.0
+_MAX_BYTES = 500 * 1024
+"""of a file that are read; RFC 9309, 2.5 wants no less. Every page is compared with every rule."""
 
 
 class _Rules(Protocol):
@@ -67,5 +69,5 @@ class Robots:
         if status == 429 or status >= 500:
             raise TransientError("robots", f"{address} answered {status}; pages there wait until it can be read")
         # Any other answer but success means that there are no rules.
-        rules: _Rules = Protego.parse(content.decode("utf-8", "replace") if status == 200 else "")
+        rules: _Rules = Protego.parse(content[:_MAX_BYTES].decode("utf-8", "replace") if status == 200 else "")
         return rules

@@ -52,6 +52,13 @@ def test_longest_rule_wins_and_patterns_are_understood():
         assert refused(files, f"http://a.example{path}") == "robots"
 
 
+def test_rules_beyond_the_first_500_kib_are_not_read():
+    files = Files(host=(200, b"User-agent: *\nDisallow: /a\n" + b"Disallow: /none\n" * 32_000 + b"Disallow: /b\n"))
+    assert admit(files, "http://host.example/b") == [0.0]
+    with pytest.raises(SkippedDocument, match="does not allow"):
+        admit(files, "http://host.example/a")
+
+
 def test_each_host_and_port_and_scheme_is_asked_once():
     files = Files(a=(200, b""), b=(404, b"User-agent: *\nDisallow: /"))
     addresses = ("http://a.example/1", "http://a.example/2", "https://a.example/", "http://a.example:8080/")
