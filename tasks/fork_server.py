@@ -1,7 +1,8 @@
 """The environment of the processes that read strangers' documents: nothing in it that they have no need of.
 
 A process shows the environment that it was started with, in its memory and in `/proc`, whatever it removes from it
-later. So the server that the processes are forked from is started without the rest.
+later. So the server that the processes are forked from is started without the rest, and without the run's terminal:
+what its processes have to say comes back as a result.
 """
 
 from __future__ import annotations
@@ -58,7 +59,14 @@ def clear_environment() -> None:
 
 def _started(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
     """Start a process as `multiprocessing` does, which has no word for the environment."""
-    process = subprocess.Popen(list(args), executable=path, pass_fds=passfds, env=needed(dict(os.environ)))
+    process = subprocess.Popen(
+        list(args),
+        executable=path,
+        pass_fds=passfds,
+        env=needed(dict(os.environ)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     # It is multiprocessing that waits for it.
     process.returncode = 0
     return process.pid

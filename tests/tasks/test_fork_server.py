@@ -47,6 +47,28 @@ def test_no_process_that_reads_documents_was_started_with_a_secret(tmp_path):
     assert all("LANG=C.UTF-8" in each and "planted" not in each for each in environments)
 
 
+START = """
+import multiprocessing, sys
+from tasks.fork_server import start_fork_server
+
+if __name__ == "__main__":
+    start_fork_server()
+    process = multiprocessing.get_context("forkserver").Process(target=sys.exit, args=("a traceback",))
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+
+
+def test_what_goes_wrong_while_a_process_starts_is_not_written_on_the_terminal(tmp_path):
+    """A pool that is closed takes its semaphores from a process that is just starting, which says so in a traceback."""
+    file = tmp_path / "program.py"
+    file.write_text(START)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=environment, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "1\n", "")
+
+
 def test_what_is_needed_is_kept_unless_its_name_is_that_of_a_secret():
     told = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "2", "PYTHON_KEYRING_PASSWORD": "x", "AWS_PROFILE": "y"}
     assert needed(told) == {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "2"}
