@@ -13,6 +13,7 @@ from typing import Any
 from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.extract import sheet_formulas, sheet_sizes
 from knowledge.extract.builder import TextBuilder
+from knowledge.extract.compound_file import check_chains
 from knowledge.extract.grid import Row, add_grid, is_caption
 from knowledge.extract.package import Package, is_encrypted_container
 from knowledge.extract.properties import core_properties, odf_properties
@@ -100,6 +101,7 @@ def _properties(
     Checks the archive on the way, since calamine unpacks without a cap.
     """
     if media_type == _XLS and not content.startswith(b"PK"):
+        check_chains(content)
         return None, {}, None, set()
     package = Package(content, settings.max_unpacked_bytes)
     package.check()

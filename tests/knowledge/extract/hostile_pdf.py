@@ -96,6 +96,13 @@ def png(width: int, height: int, *, color: int = 0) -> File:
     return b"\x89PNG\r\n\x1a\n" + parts, "a.png"
 
 
+def gif(width: int, height: int) -> File:
+    """A picture of one pixel with a first frame that reaches far beyond it, and is to be cleared when it was shown."""
+    screen = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    frame = b"\x21\xf9\x04\x08\0\0\0\0" + b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0)
+    return screen + frame + b"\x02\x02\x44\x01\0\x3b", "a.gif"
+
+
 CLASSES: dict[str, Hostile] = {
     "pdf-one-page-again": _one_page_again,
     "pdf-pages-that-are-not-there": lambda _: pages(stream(shown(3)), count=100_000_000),

@@ -29,10 +29,11 @@ def read(file: tuple[bytes, str]) -> Extraction:
         (hostile_office.odt_lists(2000), "too-deep"),
         (hostile_pdf.png(50_000, 50_000), "too-many-pixels"),
         (hostile_pdf.png(8, 300_000), "too-many-pixels"),
+        (hostile_pdf.gif(60_000, 60_000), "too-many-pixels"),
     ],
     ids=[
         "far-corner", "far-corner-untold", "all-cells-repeated", "many-cells-repeated", "shared-string", "open-tags",
-        "tables", "groups", "lists", "pixels", "long-picture",
+        "tables", "groups", "lists", "pixels", "long-picture", "frame",
     ],
 )  # fmt: skip
 def test_what_unfolds_without_end_is_refused_with_its_reason(file, reason):
