@@ -29,7 +29,7 @@ MAKEFLAGS += --jobs=2
 # Tests start hundreds of processes; each would compile the whole product again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all lint types imports fast all azurite constraints schedules licences audit clean
+.PHONY: demo test test-all lint types imports fast slow fuzz azurite constraints schedules licences audit clean
 
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
@@ -46,8 +46,8 @@ $(STAMP): pyproject.toml constraints.txt
 # What one wants to know before a commit: checks, and the tests of every room that take no server and no long series.
 test: lint types imports fast
 
-# Everything: servers, kills, faults, long series, every page of the docs.
-test-all: lint types imports all
+# Everything: servers, kills, faults, long series, inputs made at random, every page of the docs.
+test-all: test slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -62,8 +62,18 @@ imports: $(STAMP)
 fast: $(STAMP)
 	$(BIN)/pytest -n 4 -m "not slow"
 
-all: $(STAMP) $(NODE)
-	$(BIN)/pytest -n 4 --dist loadgroup
+# After the other tests, not beside them.
+slow: $(STAMP) $(NODE) | fast
+	$(BIN)/pytest -n 4 --dist loadgroup -m slow
+
+# Inputs made at random, others each time: `make fuzz SECONDS=36000 FILES=~/Documents` tries changed copies of one's own
+# files, too, all night. What is found is kept in .fuzz; `SEED=n` tries the same once more.
+SECONDS ?= 3600
+SEED ?= $(shell date +%s)
+fuzz: $(STAMP)
+	@echo "seed $(SEED), $(SECONDS) seconds of processor time or so; what is found goes to .fuzz"
+	@PARQUETRY_FUZZ_SECONDS=$(SECONDS) PARQUETRY_FUZZ_SEED=$(SEED) PARQUETRY_FUZZ_FILES=$(abspath $(FILES)) \
+		$(BIN)/pytest -n 2 -m slow -rP tests/fuzz
 
 azurite: $(NODE)
 
@@ -97,4 +107,4 @@ audit: $(STAMP)
 	@$(BIN)/python docs/audit.py .audit/bin/pip-audit
 
 clean:
-	rm -rf $(VENV) .audit .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .audit .fuzz .node .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -65,8 +65,9 @@ class ChunkingSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _apply_preset(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("preset") in CHUNKING_PRESETS:
-            return {**CHUNKING_PRESETS[values["preset"]], **values}
+        preset = values.get("preset") if isinstance(values, dict) else None
+        if isinstance(preset, str) and preset in CHUNKING_PRESETS:
+            return {**CHUNKING_PRESETS[preset], **values}
         return values
 
     @model_validator(mode="after")

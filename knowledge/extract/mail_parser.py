@@ -12,6 +12,7 @@ from email.feedparser import BytesFeedParser
 from email.header import decode_header
 from email.message import Message
 from email.policy import Compat32
+from typing import Any
 
 from knowledge.errors import BrokenDocument
 
@@ -33,11 +34,22 @@ def parse(content: bytes) -> Message:
     Raises:
         BrokenDocument: `too-deep` or `too-many-parts`.
     """
-    # The older parser policy never raises on malformed headers; the newer one does in many ways.
-    parser = _Parser(policy=_Policy())
+    # The older parser policy hardly raises on malformed headers; the newer one does in many ways.
+    parser = _Parser(TolerantMessage, policy=_Policy())
     for start in range(0, len(content), _BLOCK):
         parser.feed(content[start : start + _BLOCK])
     return parser.close()
+
+
+class TolerantMessage(Message):
+    """A message of which a header about content may have any parameters."""
+
+    def get_param(self, *arguments: Any, **options: Any) -> Any:
+        """See `Message.get_param`; of `name*0*=a; name*`, where one piece of a value has no number, none is read."""
+        try:
+            return super().get_param(*arguments, **options)
+        except TypeError:
+            return options.get("failobj", arguments[1] if len(arguments) > 1 else None)
 
 
 class _Policy(Compat32):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from datetime import UTC, datetime, timedelta
-from email.message import Message
 
 import httpx
 
 from knowledge.errors import BrokenDocument
 from knowledge.extract.detect import detect
 from knowledge.extract.encoding import decode
+from knowledge.extract.mail_parser import TolerantMessage
 from knowledge.extract.media_types import CSV, HTML, MARKDOWN, PLAIN, XML, is_text
 
 _ETAG, _MODIFIED, _LISTED, _REFUSED, _CONTENT = "etag:", "modified:", "lastmod:", "refused:", "content:"
@@ -72,7 +72,7 @@ def as_declared(content: bytes, content_type: str | None, filename: str) -> byte
         The text in UTF-8 with its mark if the server says that it is in another encoding; with a doctype before it if
         the server says that it is a page and it does not look like one. All other content as it is.
     """
-    message = Message()
+    message = TolerantMessage()
     message["Content-Type"] = content_type or ""
     declared = message.get_content_type()
     found = detect(content, filename)

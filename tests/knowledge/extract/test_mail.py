@@ -212,3 +212,9 @@ def test_malformed_mail_is_read_as_far_as_it_goes(content):
     extraction = extract(content)
     assert "planted" in (extraction.title or "")
     assert "planted" in extraction.text
+
+
+def test_a_parameter_in_pieces_of_which_one_has_no_number_is_not_read():
+    """Python's own reader of parameters sorts the numbers and cannot."""
+    mail = b"Subject: Bolts\nContent-Type: text/plain; name*0*=%41; name*; charset=utf-8\n\nGr\xc3\xbc\xc3\x9fe.\n"
+    assert "Grüße." in extract(mail).text
