@@ -42,9 +42,9 @@ class PptxExtractor:
         slides = 0
         first_title = None
         drawn: set[str] = set()
-        for number, slide in _slides(_open(package, document.content), warnings):
+        for number, slide in _slides(package, document.content, warnings):
             slide_title = _add_slide(builder, slide, number, warnings, drawn)
-            _add_remarks(builder, slide)
+            _add_remarks(builder, slide, number, warnings)
             if slide._element.get("show") == "0":
                 warnings.append(f"slide {number} is hidden; its text is indexed")
             first_title = first_title or slide_title
@@ -59,10 +59,9 @@ class PptxExtractor:
         )
 
 
-def _open(package: Package, content: bytes) -> Any:
+def _slides(package: Package, content: bytes, warnings: list[str]) -> list[tuple[int, Any]]:
+    """1-based numbers and slides in the order of the show."""
     from lxml import etree
-    from pptx import Presentation
-    from pptx.exc import PythonPptxError
 
     types = package.read(_CONTENT_TYPES)
     if any(kind in types for kind in _OTHER_KINDS):
@@ -70,16 +69,24 @@ def _open(package: Package, content: bytes) -> Any:
             types = types.replace(kind, _PRESENTATION)
         content = package.repack({_CONTENT_TYPES: types})
     try:
-        return Presentation(io.BytesIO(content))
-    # python-pptx looks parts up by plain indexing and attribute access: a missing one shows as any of these.
+        return list(_listed(content, warnings))
     except etree.XMLSyntaxError as error:
         raise not_well_formed("a part of the presentation", error) from error
-    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError) as error:
+    except _malformed() as error:
         raise BrokenDocument("damaged", f"the presentation cannot be opened: {error!r}") from error
 
 
-def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]:
-    """1-based numbers and slides in the order of the show."""
+def _malformed() -> tuple[type[Exception], ...]:
+    """What python-pptx raises where something is not what the format asks for: it indexes and looks up as it comes."""
+    from pptx.exc import PythonPptxError
+
+    return PythonPptxError, KeyError, ValueError, AttributeError, IndexError, TypeError
+
+
+def _listed(content: bytes, warnings: list[str]) -> Iterator[tuple[int, Any]]:
+    from pptx import Presentation
+
+    presentation: Any = Presentation(io.BytesIO(content))
     # presentation.slides fails as a whole if one slide's part is missing.
     listed = presentation._element.sldIdLst
     seen: set[str] = set()
@@ -101,14 +108,11 @@ def _slides(presentation: Any, warnings: list[str]) -> Iterator[tuple[int, Any]]
 
 def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str], drawn: set[str]) -> str | None:
     """Add what a slide shows; returns its title."""
-    from pptx.exc import PythonPptxError
-
     try:
         writer = SlideWriter(builder, slide, drawn)
         builder.part("slide", number, writer.title)
         writer.write()
-    # As in _open: a shape with a value or a relation that is not what the format asks for.
-    except (PythonPptxError, KeyError, ValueError, AttributeError, IndexError) as error:
+    except _malformed() as error:
         warnings.append(f"slide {number} is malformed, its words are indexed without their order: {error!r}")
         builder.part("slide", number)
         builder.text("\n".join(paragraph_lines(slide._element, is_list=False)))
@@ -117,21 +121,25 @@ def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str
     return writer.title
 
 
-def _add_remarks(builder: TextBuilder, slide: Any) -> None:
+def _add_remarks(builder: TextBuilder, slide: Any, number: int, warnings: list[str]) -> None:
     """Speaker notes and reviewers' comments, which hang on a slide but are not shown on it."""
+    notes: list[str] = []
     comments: list[str] = []
     for relation in slide.part.rels.values():
         if relation.is_external:
             continue
         kind = relation.reltype.rpartition("/")[2]
-        if kind == "notesSlide":
-            notes = _notes_text(relation.target_part.notes_slide)
-            if notes:
-                builder.text(f"Notes:\n{notes}")
-        elif kind == "comments":
-            root = parse_xml(relation.target_part.blob, str(relation.target_part.partname))
-            texts = root.xpath("//*[local-name()='cm']/*[local-name()='text'] | //*[local-name()='txBody']")
-            comments.extend(" ".join("".join(text.itertext()).split()) for text in texts)
+        try:
+            if kind == "notesSlide":
+                notes.append(_notes_text(relation.target_part.notes_slide))
+            elif kind == "comments":
+                root = parse_xml(relation.target_part.blob, str(relation.target_part.partname))
+                texts = root.xpath("//*[local-name()='cm']/*[local-name()='text'] | //*[local-name()='txBody']")
+                comments.extend(" ".join("".join(text.itertext()).split()) for text in texts)
+        except _malformed() as error:
+            warnings.append(f"slide {number} has notes or comments that are malformed and left out: {error!r}")
+    for text in filter(None, notes):
+        builder.text(f"Notes:\n{text}")
     if any(comments):
         builder.text("Comments:\n" + "\n".join(f"- {comment}" for comment in comments if comment))
 

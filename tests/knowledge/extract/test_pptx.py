@@ -170,6 +170,16 @@ def test_slide_with_a_malformed_shape_keeps_its_words(deck):
     assert extraction.warnings[0].startswith("slide 1 is malformed")
 
 
+def test_notes_that_are_no_notes_are_left_out_and_told(deck):
+    slide = add_slide(deck, TITLE_ONLY, "Planted")
+    slide.notes_slide.notes_text_frame.text = "a note"
+    package = Package(saved(deck), 1 << 30)
+    types = package.read("[Content_Types].xml").replace(b"presentationml.notesSlide+xml", b"presentationml.other+xml")
+    extraction = extract(package.repack({"[Content_Types].xml": types}))
+    assert extraction.text == "# Planted"
+    assert extraction.warnings[0].startswith("slide 1 has notes or comments that are malformed and left out")
+
+
 def test_core_properties_become_title_and_metadata(deck):
     add_slide(deck, TITLE_ONLY, "T")
     deck.core_properties.title, deck.core_properties.author = "Quarterly", "Ada"
