@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import BytesIO
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from knowledge.errors import BrokenDocument
 from knowledge.web.inflate import GZIP_MAGIC, inflate
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from knowledge.web.xml_records import Record, records, root_of
 
 Kind = Literal["page", "sitemap", "feed", "list"]
 
@@ -23,7 +21,9 @@ _ROOTS: dict[str, Kind] = {
     "feed": "feed",
     "RDF": "feed",
 }
+_FIELDS = frozenset({"loc", "lastmod", "link", "guid", "updated"})
 _MAX_LIST_LINE = 8192
+_LINE = re.compile(rb"[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +53,25 @@ def kind_of(content: bytes) -> Kind:
     """What a document is, by its content; anything that lists nothing is a page."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"<"):
-        return _ROOTS.get(_root(content), "page")
+        return _ROOTS.get(root_of(content), "page")
     return "list" if start.startswith((b"http://", b"https://", b"#")) and _is_list(start) else "page"
 
 
-def _root(content: bytes) -> str:
-    import defusedxml.ElementTree as ElementTree
-    from defusedxml import DefusedXmlException
-
-    try:
-        for _, element in ElementTree.iterparse(BytesIO(content), events=("start",)):
-            return _name(element)
-    except (ElementTree.ParseError, DefusedXmlException, ValueError, LookupError):
-        return ""
-    return ""
-
-
 def _is_list(content: bytes) -> bool:
-    lines = [line.strip() for line in content.splitlines()]
-    wanted = [line for line in lines if line and not line.startswith(b"#")]
-    return bool(wanted) and all(
-        line.startswith((b"http://", b"https://")) and len(line.split()) == 1 and len(line) <= _MAX_LIST_LINE
-        for line in wanted
-    )
+    found = False
+    for line in _lines(content):
+        found = True
+        if not line.startswith((b"http://", b"https://")) or len(line.split()) != 1 or len(line) > _MAX_LIST_LINE:
+            return False
+    return found
+
+
+def _lines(content: bytes) -> Iterator[bytes]:
+    """Lines of a list that are neither empty nor a remark."""
+    for match in _LINE.finditer(content):
+        line = match.group().strip()
+        if line and not line.startswith(b"#"):
+            yield line
 
 
 def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
@@ -87,62 +83,43 @@ def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
         what: its URL, for messages.
 
     Raises:
-        BrokenDocument: `damaged`; what was named before is good.
+        BrokenDocument: `damaged`, `too-deep` or `too-many-parts`; what was named before is good.
     """
     if kind == "list":
-        for line in content.decode("utf-8-sig", "replace").splitlines():
-            if line.strip() and not line.strip().startswith("#"):
-                yield Entry(line.strip(), None)
+        for line in _lines(content.removeprefix(BOM_UTF8)):
+            yield Entry(line.decode("utf-8", "replace"), None)
         return
-    import defusedxml.ElementTree as ElementTree
-    from defusedxml import DefusedXmlException
-
-    try:
-        for _, element in ElementTree.iterparse(BytesIO(content), events=("end",)):
-            name = _name(element)
-            if name in ("url", "sitemap") and kind == "sitemap":
-                yield from _of_sitemap(element, listing=name == "sitemap")
-                element.clear()
-            elif name in ("item", "entry") and kind == "feed":
-                yield from _of_feed(element)
-                element.clear()
-    except (ElementTree.ParseError, DefusedXmlException, ValueError, LookupError) as error:
-        raise BrokenDocument(
-            "damaged", f"{what} is not a whole {kind}: {str(error) or type(error).__name__}"
-        ) from error
+    names = ("url", "sitemap") if kind == "sitemap" else ("item", "entry")
+    for record in records(content, names, _FIELDS, f"{what} is not a whole {kind}"):
+        entry = _of_sitemap(record) if kind == "sitemap" else _of_feed(record)
+        if entry is not None:
+            yield entry
 
 
-def _of_sitemap(element: Element, *, listing: bool) -> Iterator[Entry]:
-    address = _text(element, "loc")
-    if address:
-        modified, whole_day = _moment(_text(element, "lastmod"))
-        yield Entry(address, modified, whole_day, listing)
+def _of_sitemap(record: Record) -> Entry | None:
+    address = record.text("loc")
+    if not address:
+        return None
+    modified, whole_day = _moment(record.text("lastmod"))
+    return Entry(address, modified, whole_day, record.name == "sitemap")
 
 
-def _of_feed(element: Element) -> Iterator[Entry]:
+def _of_feed(record: Record) -> Entry | None:
     address = ""
-    for child in element:
-        if _name(child) != "link" or child.get("rel", "alternate") != "alternate":
-            continue
-        address = (child.get("href") or child.text or "").strip()
-        if address:
-            break
+    for field in record.fields:
+        if field.name == "link" and field.attributes.get("rel", "alternate") == "alternate":
+            address = field.attributes.get("href", "").strip() or field.text
+            if address:
+                break
     else:
-        guid = next((child for child in element if _name(child) == "guid"), None)
-        if guid is not None and guid.get("isPermaLink", "true") == "true":
-            address = (guid.text or "").strip()
-    if address:
-        # The date of an RSS item is that of its publication; only Atom tells when an entry changed.
-        modified, whole_day = _moment(_text(element, "updated"))
-        yield Entry(address, modified, whole_day)
-
-
-def _text(element: Element, name: str) -> str:
-    return next(((child.text or "").strip() for child in element if _name(child) == name), "")
-
-
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+        guid = next((field for field in record.fields if field.name == "guid"), None)
+        if guid is not None and guid.attributes.get("isPermaLink", "true") == "true":
+            address = guid.text
+    if not address:
+        return None
+    # The date of an RSS item is that of its publication; only Atom tells when an entry changed.
+    modified, whole_day = _moment(record.text("updated"))
+    return Entry(address, modified, whole_day)
 
 
 def _moment(text: str) -> tuple[datetime | None, bool]:

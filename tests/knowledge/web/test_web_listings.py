@@ -1,11 +1,13 @@
 """Documents that list others: told by their content, read in bounded memory, refused when they are traps."""
 
 import gzip
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
 
 from knowledge.errors import BrokenDocument, SkippedDocument
+from knowledge.web import xml_records
 from knowledge.web.listings import Entry, entries_of, kind_of, unpacked
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -101,3 +103,58 @@ def test_packed_listing_is_unpacked_within_a_limit():
     assert unpacked(b"<urlset/>", 5, "it") == b"<urlset/>"
     with pytest.raises(SkippedDocument):
         unpacked(gzip.compress(bytes(100)), 99, "it")
+
+
+MANY = 300_000
+TRAPS = {
+    "elements": ("<urlset>" + "<a/>" * MANY + "</urlset>", "too-many-parts: it is not a whole sitemap"),
+    "addresses": ("<urlset><url>" + "<loc>x</loc>" * MANY + "</url></urlset>", "too-many-parts: it is"),
+    "nested": ("<urlset>" + "<a>" * MANY + "</a>" * MANY + "</urlset>", "too-deep: its elements"),
+    "attributes": (
+        "<urlset><a " + " ".join(f'a{n}=""' for n in range(MANY)) + "/></urlset>",
+        "damaged: it is .* a tag",
+    ),
+    "comment": (
+        "<urlset><!--" + "x" * 3_000_000 + "--></urlset>",
+        "damaged: it is not a whole sitemap: a tag or comment",
+    ),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_listing_takes_little_memory_whatever_is_in_it(monkeypatch, trap):
+    content, refusal = TRAPS[trap]
+    monkeypatch.setattr(xml_records, "MAX_EVENTS", MANY // 2)
+    content = content.encode()
+    tracemalloc.start()
+    try:
+        with pytest.raises(BrokenDocument, match=refusal):
+            for _ in entries_of(content, "sitemap", "it"):
+                pass
+        # Of what it has found so far, and the library that was imported.
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_list_of_many_pages_is_read_line_by_line():
+    content = b"http://a/b\r\n# remark\n\n" * 100_000
+    tracemalloc.start()
+    try:
+        assert kind_of(content) == "list"
+        assert sum(entry.address == "http://a/b" for entry in entries_of(content, "list", "it")) == 100_000
+        assert tracemalloc.get_traced_memory()[1] < 3_500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_pages_named_before_a_limit_are_good():
+    listing = b"<urlset><url><loc>a</loc></url>" + b"<b>" * 200
+    found = entries_of(listing, "sitemap", "it")
+    assert next(found).address == "a"
+    with pytest.raises(BrokenDocument, match="too-deep"):
+        next(found)
+
+
+def test_text_of_an_address_ends_where_an_element_begins_in_it():
+    assert [entry.address for entry in entries("<urlset><url><loc> a<b/>c</loc></url></urlset>", "sitemap")] == ["a"]
