@@ -352,6 +352,19 @@ def test_statement_that_would_take_all_memory_is_stopped(session, statement, tmp
     assert not list(Path.cwd().glob(".tmp/duckdb_temp*"))
 
 
+@pytest.mark.parametrize("session", [read_only, of_caller], ids=["whole corpus", "of a caller"])
+def test_duckdb_itself_is_bounded_for_a_statement(session, tmp_path, monkeypatch):
+    """It stops before the process has no memory left for the answer."""
+    monkeypatch.setattr(locked, "WORKING_MEMORY", 100 << 20)
+    shelf = Shelf(tmp_path / "corpus")
+    shelf.publish({"a.md": ["one oak", "two"]})
+    with session(shelf) as connection:
+        ((limit,),) = query(connection, "SELECT current_setting('memory_limit')")[1]
+    size, unit = limit.split()
+    assert unit == "MiB"
+    assert 100 <= float(size) < 500
+
+
 def test_what_a_caller_may_see_and_does_not_fit_in_memory_is_told(tmp_path, monkeypatch):
     """It is not put on the disk: statements could read and write beside it."""
 

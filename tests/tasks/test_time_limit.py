@@ -49,3 +49,16 @@ def test_the_message_says_which_limit_it_was():
         pool.close()
     detail = "took longer than 1 s (the share of extraction.timeout_seconds for 12.0 kB)"
     assert (raised.value.reason, raised.value.detail) == ("timeout", detail)
+
+
+def test_everything_that_is_read_has_the_limit_of_its_size():
+    settings = ExtractionSettings(workers=1)
+    pool = WorkerPool(settings, ChunkingSettings(), None)
+    document = RawDocument(b"x" * 10_000, "a.md")
+    try:
+        given = [pool.prepare(document), pool.sessions(document), pool.chunk("x" * 10_000, (), ())]
+        limits = [pool._limits[future] for future in given]
+    finally:
+        pool.close()
+    assert limits == [time_limit(10_000, settings)] * 3
+    assert limits[0].seconds < settings.timeout_seconds
