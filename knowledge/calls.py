@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
 import random
@@ -18,6 +16,7 @@ from pydantic import SecretStr
 from knowledge.errors import BrokenDocument, ParquetryError, ServiceRefused, SettingsError, TransientError
 from knowledge.known_secrets import announce
 from knowledge.masking import excerpt
+from knowledge.service_connections import connections
 
 if TYPE_CHECKING:
     import openai
@@ -103,18 +102,8 @@ def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
         api_key=where.key,
         timeout=timeout_seconds,
         max_retries=0,
-        http_client=_connections(),
+        http_client=connections(),
     )
-
-
-@functools.cache
-def _connections() -> openai.DefaultHttpxClient:
-    """One pool of connections for all clients: setting one up takes longer than most calls."""
-    import openai
-
-    connections = openai.DefaultHttpxClient()
-    atexit.register(connections.close)
-    return connections
 
 
 def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
@@ -175,6 +164,8 @@ def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryErr
 
     if isinstance(error, openai.APITimeoutError):
         return TransientError("timeout", f"{where.url} did not answer in time")
+    if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, ParquetryError):
+        return error.__cause__
     if isinstance(error, openai.APIConnectionError):
         return TransientError("unreachable", f"{where.url} cannot be reached: {error.__cause__ or error}")
     if not isinstance(error, openai.APIStatusError):

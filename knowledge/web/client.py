@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import httpcore
 import httpx
 
+from knowledge.budget import Budget, BudgetedStream
 from knowledge.errors import BrokenDocument, SkippedDocument, TransientError, first_line
 from knowledge.masking import holds_credentials
 from knowledge.web.addresses import Address, Allowed, literal, refusal
@@ -134,7 +134,8 @@ class GuardedClient:
             TransientError: `unreachable`, `timeout`, `connection`, `tls`, `truncated`.
         """
         url = readable_url(address)
-        budget = _Budget(self._seconds, self._max_bytes + _HEADER_BYTES, str(url))
+        what, most = str(url), self._max_bytes
+        budget = Budget(self._seconds, most + _HEADER_BYTES, what, lambda: _too_large(what, most))
         for _ in range(_MAX_REDIRECTS + 1):
             if self._before is not None:
                 with budget.paused():
@@ -173,7 +174,7 @@ class GuardedClient:
         return target
 
     @contextmanager
-    def _exchange(self, url: httpx.URL, headers: Mapping[str, str], budget: _Budget) -> Iterator[httpcore.Response]:
+    def _exchange(self, url: httpx.URL, headers: Mapping[str, str], budget: Budget) -> Iterator[httpcore.Response]:
         sent = {
             "Host": url.netloc.decode("ascii"),
             "User-Agent": self._user_agent,
@@ -245,36 +246,10 @@ def joined(base: str, reference: str) -> httpx.URL:
     return readable_url(absolute)
 
 
-class _Budget:
-    """Time and bytes of one exchange."""
-
-    def __init__(self, seconds: float, wire_bytes: int, what: str) -> None:
-        self._seconds, self._what = seconds, what
-        self._deadline = time.monotonic() + seconds
-        self._wire_bytes, self._bytes_left = wire_bytes, wire_bytes
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        started = time.monotonic()
-        yield
-        self._deadline += time.monotonic() - started
-
-    def seconds(self, most: float | None) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TransientError("timeout", f"{self._what} took longer than {self._seconds:g} s (timeout_seconds)")
-        return left if most is None else min(left, most)
-
-    def spend(self, count: int) -> None:
-        self._bytes_left -= count
-        if self._bytes_left < 0:
-            raise _too_large(self._what, self._wire_bytes - _HEADER_BYTES)
-
-
 class _GuardedBackend(httpcore.NetworkBackend):
     """Connects to addresses that were checked, and to nothing else."""
 
-    def __init__(self, addresses: Callable[[str, int], Sequence[Address]], dial: Dial, budget: _Budget) -> None:
+    def __init__(self, addresses: Callable[[str, int], Sequence[Address]], dial: Dial, budget: Budget) -> None:
         self._addresses, self._dial, self._budget = addresses, dial, budget
 
     def connect_tcp(
@@ -288,41 +263,15 @@ class _GuardedBackend(httpcore.NetworkBackend):
         failed: Exception | None = None
         for address in self._addresses(host, port)[:_MAX_ADDRESSES_TRIED]:
             try:
-                return _BudgetedStream(self._dial(address, port, self._budget.seconds(timeout)), self._budget)
+                stream = self._dial(address, port, self._budget.seconds(timeout))
+                return cast(httpcore.NetworkStream, BudgetedStream(stream, lambda: self._budget))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failed = error
         raise failed or httpcore.ConnectError(f"host {host} has no address")
 
 
-class _BudgetedStream(httpcore.NetworkStream):
-    """A connection on which nothing lasts longer, and nothing more arrives, than the budget allows."""
-
-    def __init__(self, stream: httpcore.NetworkStream, budget: _Budget) -> None:
-        self._stream, self._budget = stream, budget
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        received = self._stream.read(max_bytes, self._budget.seconds(timeout))
-        self._budget.spend(len(received))
-        return received
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._budget.seconds(timeout))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        secured = self._stream.start_tls(ssl_context, server_hostname, self._budget.seconds(timeout))
-        return _BudgetedStream(secured, self._budget)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
 @contextmanager
-def _in_own_words(url: httpx.URL, budget: _Budget) -> Iterator[None]:
+def _in_own_words(url: httpx.URL, budget: Budget) -> Iterator[None]:
     """Errors of the HTTP library as errors of the project."""
     try:
         yield
