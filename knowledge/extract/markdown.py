@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from knowledge.errors import SkippedDocument
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 _COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
 _TAG = re.compile(r"</?\w[^<>]*>")
+_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
+_MAX_QUOTES = 3
+"""quotations within each other that are told apart: a parser looks at what follows one once more for each around it"""
+_CONTAINERS = re.compile(r"^(?:[ \t]*+(?:>|[-+*](?=[ \t])|\d{1,9}+[.)](?=[ \t])))++", re.MULTILINE)
+"""what opens quotations and lists at the beginning of a line"""
+_QUOTE = re.compile(r"[ \t]*+>")
 
 
 class MarkdownExtractor:
@@ -74,39 +80,56 @@ def add_markdown(builder: TextBuilder, text: str) -> str | None:
     start -= len(text) - len(text.lstrip())
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
     first: str | None = None
-    tokens = _parser().parse(text)
-    for token, inline in pairwise(tokens):
-        # Headings within quotations and lists are quoted, and head nothing.
-        if token.type != "heading_open" or token.level > 0 or token.map is None:
-            continue
-        title = _plain(inline)
+    headings = _Headings()
+    _parser().block.parse(_CONTAINERS.sub(_without_deep_quotes, text), _parser(), {}, headings)
+    for line, depth, content in headings.found:
+        title = _plain(content)
         if not title:
             continue
-        depth = int(token.tag[1])
-        builder.mark_heading(start + lines[token.map[0]], depth, title)
+        builder.mark_heading(start + lines[line], depth, title)
         if depth == 1 and first is None:
             first = title
     return first
+
+
+class _Headings(list["Token"]):
+    """Takes what a parser finds, and keeps the headings: all tokens of a text are 300 times as large as it is."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, int, str]] = []
+        """0-based line, level and content of each heading"""
+        self._heading: list[Token] = []
+
+    def append(self, token: Token) -> None:
+        if self._heading or (token.type == "heading_open" and token.level == 0):
+            # Headings within quotations and lists are quoted, and head nothing.
+            self._heading.append(token)
+        if token.type == "heading_close" and self._heading:
+            opening, inline, _ = self._heading
+            self.found.append((opening.map[0] if opening.map else 0, int(opening.tag[1]), inline.content))
+            self._heading = []
+
+
+def _without_deep_quotes(opening: re.Match[str]) -> str:
+    """What opens quotations on a line, without those that are too deep to be told apart; no heading stands in any."""
+    pieces = opening[0].split(">", _MAX_QUOTES)
+    pieces[-1] = _QUOTE.sub("", pieces[-1])
+    return ">".join(pieces)
 
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # Inline markup is parsed for headings only.
-    return MarkdownIt("commonmark").disable("inline")
-
-
-@lru_cache(maxsize=1)
-def _inline_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
     return MarkdownIt("commonmark")
 
 
-def _plain(inline: Token) -> str:
+def _plain(content: str) -> str:
     """The text of a heading without its markup."""
-    parsed = _inline_parser().parseInline(inline.content[: 2 * MAX_TITLE_CHARACTERS])
+    content = content[: 2 * MAX_TITLE_CHARACTERS]
+    if not _MARKUP.search(content):
+        return " ".join(content.split())
+    parsed = _parser().parseInline(content)
     pieces = []
     for child in parsed[0].children or []:
         if child.type in ("text", "code_inline", "image"):

@@ -12,6 +12,9 @@ from knowledge.settings import ExtractionSettings
 
 _ROW = 12.0
 """points from one row of a printed page to the next"""
+_FREE_PAGES = 10_000
+_LEAST_ON_PAGE = 100
+"""characters; form feeds that follow each other more closely, more often than so, divide no printed pages"""
 
 
 class PlainTextExtractor:
@@ -43,7 +46,8 @@ class PlainTextExtractor:
 
 def _without_running_heads(text: str) -> str:
     """The text without what its pages, which end with form feeds, repeat at their edges."""
-    if "\f" not in text:
+    breaks = text.count("\f")
+    if not breaks or breaks > _FREE_PAGES + len(text) // _LEAST_ON_PAGE:
         return text
     pages = [page.split("\n") for page in text.replace("\r\n", "\n").rstrip("\f\n ").split("\f")]
     # Every row is one unit high, so that an empty one is a gap.

@@ -15,6 +15,8 @@ MAX_SPAN = 1000
 """columns that a cell spans at most, as HTML says"""
 _CELLS_SQUARED = 1000
 """a row of so many cells weighs twice as much as they do: the content finder counts them again for each"""
+_ROWS_SPANNED = 100
+"""rows that a cell stands in for the content finder at most, even if the table has fewer"""
 
 
 def span(cell: LexborNode, name: str) -> int:
@@ -50,7 +52,10 @@ class Shape:
         if tag == "table":
             self._tables.append(_Table())
         elif self._tables and tag in ("tr", "td", "th"):
-            self._tables[-1].add(0 if tag == "tr" else span(node, "colspan"))
+            if tag == "tr":
+                self._tables[-1].start_row()
+            else:
+                self._tables[-1].add(span(node, "colspan"), span(node, "rowspan"))
         return True
 
     def _leave(self, node: LexborNode) -> None:
@@ -65,22 +70,23 @@ class _Table:
     columns: int = 0
     widest: int = 0
     squared: int = 0
+    spanned: int = 0
 
-    def add(self, columns: int) -> None:
-        """Take a cell that spans so many columns, or, with none, the start of a row."""
-        if not columns:
-            self.rows += 1
-            self._end_row()
-        self.columns += columns
-        self.widest = max(self.widest, self.columns)
-
-    def _end_row(self) -> None:
+    def start_row(self) -> None:
+        self.rows += 1
         self.squared += self.columns**2 // _CELLS_SQUARED
         self.columns = 0
 
+    def add(self, columns: int, rows: int) -> None:
+        """Take a cell that spans so many columns and rows."""
+        self.columns += columns
+        self.widest = max(self.widest, self.columns)
+        self.spanned += columns * min(rows, _ROWS_SPANNED)
+
     @property
     def weight(self) -> int:
-        return self.rows * self.widest + self.squared + self.columns**2 // _CELLS_SQUARED
+        places = max(self.rows * self.widest, self.spanned)
+        return places + self.squared + self.columns**2 // _CELLS_SQUARED
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,5 @@ def _join_signs(rows: Rows) -> Rows:
 
 
 def _without_empty_columns(rows: Rows) -> Rows:
-    filled = {place for row in rows for place, cell in enumerate(row) if cell}
-    kept = sorted(filled)
-    return [[row[place] for place in kept if place < len(row)] for row in rows]
+    kept = sorted({place for row in rows for place, cell in enumerate(row) if cell})
+    return [[row[place] for place in kept[: bisect_left(kept, len(row))]] for row in rows]

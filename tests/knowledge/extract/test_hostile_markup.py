@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import tracemalloc
 
 import pytest
 
@@ -22,7 +24,7 @@ GROWN = (
     "html: nested definitions", "html: nested lists in quotes", "html: nested tables", "html: nested tables, two cells",
     "html: nested tables, open", "html: nested tables, rows", "html: formulas, open", "html: nested captions",
     "html: items of cards", "html: quotes of lines", "html: lists of lines", "html: empty cells",
-    "html: attributes", "html: backticks in pre", "html: <?xml encoding",
+    "html: attributes", "html: backticks in pre", "html: <?xml encoding", "html: wide row, narrow rows",
     "xhtml: <![CDATA[", "markdown: heading of \\<!--", "markdown: almost delimiter, spaces",
     "rst: grid table, wide", "rst: simple table, wide", "rst: enumerated to roman",
     "epub: <script", "epub: <!--", "epub: <", "epub: <h1>", "epub: one page again and again", "notebook: backticks",
@@ -108,6 +110,60 @@ def test_text_nested_too_deep_for_its_parser_is_kept_without_headings():
     extraction = extract(RawDocument(content.encode(), "a.rst"), ExtractionSettings())
     assert "word" in extraction.text
     assert extraction.warnings == ("too-deep: the text is nested too deep: its headings were not read",)
+
+
+def steps(content: bytes, name: str) -> int:
+    """Calls of functions to read a document."""
+    count = 0
+
+    def take(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    read(content, name)
+    sys.setprofile(take)
+    try:
+        read(content, name)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_lines_that_follow_a_quotation_are_not_looked_at_again_for_each_one_around_it():
+    lines = b"word\n" * 1000
+    assert steps(b"> " * 1000 + lines, "a.md") < 2 * steps(b"> " * 3 + lines, "a.md")
+
+
+@pytest.mark.parametrize("quotes", [1, 3, 4, 9])
+def test_lines_that_follow_a_quotation_belong_to_it_however_deep_it_is(quotes: int):
+    text = "> " * quotes + "quoted\ncontinued\n===\n\n# Title\n\n" + "> " * quotes + "# Quoted\n\nNext\n---\n"
+    extraction = read(text.encode(), "a.md")
+    assert extraction is not None
+    assert [heading.title for heading in extraction.headings] == ["Title", "Next"]
+
+
+def test_headings_of_a_text_are_found_without_keeping_all_that_a_parser_finds_in_it():
+    content = b"# x\n" * 20_000
+    read(content[:100], "a.md")
+    tracemalloc.start()
+    extract(RawDocument(content, "a.md"), ExtractionSettings())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 150 * len(content)
+
+
+def test_spanned_rows_count_for_what_the_content_finder_makes_of_them():
+    rows = "<tr><td rowspan=1000>a<td>b" * 4000
+    extraction = read(f"<p>{'Text of the page. ' * 40}</p><table>{rows}</table>".encode(), "a.html")
+    assert extraction is not None
+    assert extraction.warnings == ("the page is too large to find the main content: kept the whole page",)
+
+
+def test_running_heads_are_not_looked_for_on_pages_that_say_next_to_nothing():
+    pages = "\f".join(f"Report\n\n\n\ntext {n}" for n in range(14_000))
+    extraction = read(pages.encode(), "a.txt")
+    assert extraction is not None
+    assert extraction.text.count("Report") == 14_000
 
 
 def test_marks_without_end_are_normalised_as_the_standard_says():
