@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+from knowledge.grammars import GRAMMARS, grammar, parsed
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from tree_sitter import Parser
 
 Span = tuple[int, int]
 """0-based start, one past the end"""
@@ -34,18 +35,6 @@ _LINES_AT_ONCE = 4096
 _NOT_SPACE = re.compile(r"\S")
 _WORD_START = re.compile(r"\s+")
 
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "rust": ("tree_sitter_rust", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "bash": ("tree_sitter_bash", "language"),
-}
 _ALIASES = {
     "py": "python", "python3": "python", "pycon": "python", "js": "javascript", "jsx": "javascript", "ts": "typescript",
     "mjs": "javascript", "node": "javascript", "rs": "rust", "golang": "go", "h": "c", "c++": "cpp", "cc": "cpp",
@@ -175,7 +164,7 @@ class Cutter:
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
         """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
         name = _ALIASES.get((language or "").lower(), (language or "").lower())
-        if name not in _GRAMMARS or (first is not None and first < self._size) or self._is_deep(start, end, name):
+        if name not in GRAMMARS or (first is not None and first < self._size) or self._is_costly(start, end, name):
             return self.text(start, end, first)
         size, overlap = self._size, self._overlap
         if not self._ruler.in_characters:
@@ -183,7 +172,7 @@ class Cutter:
             size, overlap = max(16, int(size * scale)), int(overlap * scale * 0.8)
         from semantic_text_splitter import CodeSplitter
 
-        splitter = CodeSplitter(_grammar(name), size, min(overlap, size - 1))
+        splitter = CodeSplitter(grammar(name), size, min(overlap, size - 1))
         pieces = self._apply(splitter, start, end, _CODE_WINDOW_CHARACTERS)
         joined = pieces[:1]
         for piece in pieces[1:]:
@@ -195,11 +184,14 @@ class Cutter:
                 joined.append(piece)
         return joined
 
-    def _is_deep(self, start: int, end: int, grammar: str) -> bool:
-        """Whether code is nested so deep that cutting it at statements takes too long."""
+    def _is_costly(self, start: int, end: int, language: str) -> bool:
+        """Whether code cannot be parsed, or is nested so deep that cutting it at statements takes too long."""
         if end - start <= _MAX_CODE_DEPTH:
             return False
-        cursor = _parser(grammar).parse(self._text[start:end].encode()).walk()
+        tree = parsed(self._text[start:end].encode(), language)
+        if tree is None:
+            return True
+        cursor = tree.walk()
         while True:
             if cursor.goto_first_child():
                 if cursor.depth > _MAX_CODE_DEPTH:
@@ -316,19 +308,3 @@ def _text_splitter(size: int, overlap: int) -> _Splitter:
     from semantic_text_splitter import TextSplitter
 
     return TextSplitter(size, overlap)
-
-
-@lru_cache(maxsize=16)
-def _grammar(name: str) -> object:
-    from importlib import import_module
-
-    module, function = _GRAMMARS[name]
-    language: Callable[[], object] = getattr(import_module(module), function)
-    return language()
-
-
-@lru_cache(maxsize=16)
-def _parser(name: str) -> Parser:
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(_grammar(name)))

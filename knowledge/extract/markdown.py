@@ -17,6 +17,7 @@ from knowledge.settings import ExtractionSettings
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 _COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
@@ -26,6 +27,8 @@ _MAX_QUOTES = 3
 """quotations within each other that are told apart: a parser looks at what follows one once more for each around it"""
 _CONTAINERS = re.compile(r"^(?:[ \t]*+(?:>|[-+*](?=[ \t])|\d{1,9}+[.)](?=[ \t])))++", re.MULTILINE)
 """what opens quotations and lists at the beginning of a line"""
+_MAX_DEFINITION = 1000
+"""lines"""
 _QUOTE = re.compile(r"[ \t]*+>")
 
 
@@ -121,7 +124,21 @@ def _without_deep_quotes(opening: re.Match[str]) -> str:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark")
+    parser = MarkdownIt("commonmark")
+    parser.block.ruler.at("reference", _reference)
+    return parser
+
+
+def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read the definition of a link, of a bounded number of lines: with each one the parser copies those before."""
+    from markdown_it.rules_block import reference
+
+    last = state.lineMax
+    state.lineMax = min(last, start + _MAX_DEFINITION)
+    try:
+        return reference(state, start, end, silent)
+    finally:
+        state.lineMax = last
 
 
 def _plain(content: str) -> str:

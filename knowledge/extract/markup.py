@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, ParseError
 
+from knowledge.bounded_xml import MOST_DEFAULTS, BoundedXml
 from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
 from knowledge.extract.encoding import decode, replaced
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 200
 """Levels below the root whose elements are told apart; documents have tens."""
+_NO_DEFAULTS = f"attributes that only its type declares, with more than {MOST_DEFAULTS} characters, were left out"
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]*\?>")
 _DECLARED = re.compile(rb"""\A[^<]{0,8}<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _TITLES = frozenset({"title", "head", "heading", "caption"})
@@ -41,7 +43,8 @@ class MarkupExtractor:
         text, encoding = decode(document.content, declared[1].decode("ascii") if declared else None)
         warnings = list(replaced(document.content, text, encoding))
         builder = TextBuilder()
-        root = parse_xml(text)
+        root, left_out = _parsed(text)
+        warnings += left_out
         title: str | None = None
         if name(root) == "html":
             page = read_page(builder, text, main_only=settings.main_content_only)
@@ -64,25 +67,26 @@ class MarkupExtractor:
         return extraction
 
 
-def parse_xml(text: str) -> Element:
-    """The root element of an XML text.
+def _parsed(text: str) -> tuple[Element, list[str]]:
+    """The root element of an XML text, and warnings.
 
     Raises:
         BrokenDocument: `unsafe-xml` if it declares entities or refers to other files; `damaged` if it is not XML.
     """
     from defusedxml.common import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
 
+    bounded = BoundedXml()
     try:
         # The text is decoded already: what it says about its encoding no longer holds.
-        root: Element = fromstring(_DECLARATION.sub("", text, count=1).strip(), forbid_dtd=False)
+        bounded.parser.feed(_DECLARATION.sub("", text, count=1).strip())
+        root: Element = bounded.parser.close()
     except DefusedXmlException as error:
         raise BrokenDocument(
             "unsafe-xml", f"declares entities or refers to other files: {type(error).__name__}"
         ) from error
     except ParseError as error:
         raise BrokenDocument("damaged", f"not XML: {error}") from error
-    return root
+    return root, [_NO_DEFAULTS] if bounded.leaves_out_defaults else []
 
 
 def name(element: Element) -> str:

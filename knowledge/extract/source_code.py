@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from knowledge.errors import SkippedDocument
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.encoding import decode, replaced
+from knowledge.grammars import GRAMMARS, parsed
 from knowledge.model import Extraction, RawDocument
 from knowledge.settings import ExtractionSettings
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 LANGUAGES = {
     "text/x-python": "python",
@@ -34,18 +34,6 @@ LANGUAGES = {
 }
 """Media type -> name of the grammar or of the language."""
 
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "rust": ("tree_sitter_rust", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "bash": ("tree_sitter_bash", "language"),
-}
 _FUNCTIONS = frozenset({
     "function_definition", "function_declaration", "generator_function_declaration", "method_definition",
     "method_declaration", "constructor_declaration", "function_item", "abstract_method_signature",
@@ -103,22 +91,28 @@ class SourceCodeExtractor:
         if builder.text(text, keep_layout=True) is None:
             raise SkippedDocument("no-text", "the file holds only white space")
         offsets = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
-        for definition in _definitions(text, language):
+        definitions = _definitions(text, language)
+        for definition in definitions or ():
             builder.mark_heading(offsets[definition.row], definition.level, definition.title)
         return builder.build(
             title=document.filename,
             metadata={"language": language} if language else {},
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
-            warnings=replaced(document.content, text, encoding),
+            warnings=[
+                *replaced(document.content, text, encoding),
+                *([f"it cannot be parsed as {language}: its definitions were not read"] if definitions is None else []),
+            ],
         )
 
 
-def _definitions(text: str, language: str | None) -> list[_Definition]:
-    """What a file defines, in order, at most one per line."""
-    if language not in _GRAMMARS or len(text) > _MAX_PARSED:
+def _definitions(text: str, language: str | None) -> list[_Definition] | None:
+    """What a file defines, in order, at most one per line; None if it cannot be parsed."""
+    if language not in GRAMMARS or len(text) > _MAX_PARSED:
         return []
-    tree = _parser(language).parse(text.encode())
+    tree = parsed(text.encode(), language)
+    if tree is None:
+        return None
     found: list[_Definition] = []
     _collect(tree.root_node, 1, found)
     distinct: list[_Definition] = []
@@ -126,16 +120,6 @@ def _definitions(text: str, language: str | None) -> list[_Definition]:
         if not distinct or definition.row > distinct[-1].row:
             distinct.append(definition)
     return distinct
-
-
-@lru_cache(maxsize=16)
-def _parser(language: str) -> Parser:
-    from importlib import import_module
-
-    from tree_sitter import Language, Parser
-
-    module, function = _GRAMMARS[language]
-    return Parser(Language(getattr(import_module(module), function)()))
 
 
 def _collect(node: Node, level: int, found: list[_Definition], depth: int = 0) -> None:

@@ -166,6 +166,23 @@ def test_running_heads_are_not_looked_for_on_pages_that_say_next_to_nothing():
     assert extraction.text.count("Report") == 14_000
 
 
+@pytest.mark.parametrize("name", ["sh: pipes", "cpp: angles", "js: quotes", "rs: quotes", "go: quotes"])
+def test_code_that_is_ambiguous_or_broken_throughout_is_cut_at_lines(name: str):
+    content, filename = CLASSES[name](30_000)
+    extraction = read(content, filename)
+    assert extraction is not None
+    assert extraction.warnings[0].endswith(": its definitions were not read")
+    assert extraction.text == content.decode().strip("\n")
+
+
+def test_definition_of_a_link_ends_after_so_many_lines():
+    for lines, titles in ((500, ["Title"]), (1500, ["[a]: b 'word", "Title"])):
+        text = "[a]: b '" + "word\n" * lines + "'\n===\n\n# Title\n"
+        extraction = read(text.encode(), "a.md")
+        assert extraction is not None
+        assert [heading.title[:12] for heading in extraction.headings] == titles
+
+
 def test_marks_without_end_are_normalised_as_the_standard_says():
     text = "a" + "\u0301\u0327\u0323" * 40 + "e\u0301"
     import unicodedata

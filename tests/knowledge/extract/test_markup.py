@@ -121,6 +121,19 @@ def test_an_atom_feed_is_read() -> None:
     assert extraction.text == "# Log\n\n## E\n\nAuthor: Jo\nLink: https://e.com\n\nIn x"
 
 
+def test_attributes_that_only_a_document_type_tells_are_read_as_long_as_they_are_few() -> None:
+    def told(declared: str) -> Extraction:
+        return read(f"<!DOCTYPE a [<!ATTLIST b {declared}>]><a><b>x</b>{'<b/>' * 5000}<b c='z'/></a>")
+
+    assert told("c CDATA 'y'").text.startswith("a\nb (c=y): x\nb (c=y)\n")
+    for declared in (f"c CDATA '{'y' * 3000}'", " ".join(f"c{n} CDATA 'y'" for n in range(1000))):
+        extraction = told(declared)
+        assert extraction.text == "a\nb: x\nb (c=z)"
+        assert extraction.warnings == (
+            "attributes that only its type declares, with more than 2000 characters, were left out",
+        )
+
+
 def test_elements_without_text_are_skipped() -> None:
     with pytest.raises(SkippedDocument) as caught:
         read("<a><b/><c></c></a>")
