@@ -82,8 +82,9 @@ def measure(build: Hostile, sizes: Sequence[int], seconds: float) -> list[dict[s
         seconds: CPU time after which a process is killed.
 
     Returns:
-        For each size the bytes, CPU seconds to detect, extract and chunk, characters, chunks, and the outcome:
-        `indexed`, the reason of a refusal, the name of an error, `timeout` or `died`.
+        For each size, which is that of what is unpacked, the bytes of the file, CPU seconds to detect, extract and
+        chunk, characters, chunks, and the outcome: `indexed`, the reason of a refusal, the name of an error, `timeout`
+        or `died`.
     """
     rows = []
     for size in sizes:
@@ -96,7 +97,7 @@ def measure(build: Hostile, sizes: Sequence[int], seconds: float) -> list[dict[s
 def growth(rows: Sequence[dict[str, Any]]) -> float:
     """The largest factor from one size to the next, for 10 times the bytes; 0 where all is too fast to compare."""
     factors = [
-        after["seconds"] / before["seconds"] / (after["bytes"] / before["bytes"]) * 10
+        after["seconds"] / before["seconds"] / (after["size"] / before["size"]) * 10
         for before, after in pairwise(rows)
         if before["seconds"] >= LEAST_SECONDS
     ]
@@ -121,7 +122,7 @@ def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
     process.join()
     used = round(time.monotonic() - started, 3)
     outcome = "timeout" if used >= seconds else "died"
-    return row or {"bytes": size, "seconds": used, "characters": 0, "chunks": 0, "outcome": outcome}
+    return row or {"size": size, "bytes": size, "seconds": used, "characters": 0, "chunks": 0, "outcome": outcome}
 
 
 def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None:
@@ -134,7 +135,7 @@ def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None
     cpu = int(time.process_time() + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
     content, name = build(size)
-    row: dict[str, Any] = {"bytes": len(content), "characters": 0, "chunks": 0}
+    row: dict[str, Any] = {"size": size, "bytes": len(content), "characters": 0, "chunks": 0}
     start = time.process_time()
     row["media_type"] = detect(content, name)
     detected = extracted = time.process_time()

@@ -207,18 +207,24 @@ class Simplifier:
     def _join_runs(self) -> None:
         """Word starts a new run at every edit; without formatting neighbours are one."""
         run_tag, text_tag = f"{self._w}r", f"{self._w}t"
+        growing: Any = None
+        pieces: list[str] = []
         for run in list(self._root.iter(run_tag)):
             run.attrib.clear()
             before = run.getprevious()
             if before is None or before.tag != run_tag:
                 continue
             for child in list(run):
-                last = before[-1] if len(before) else None
-                if last is not None and last.tag == child.tag == text_tag:
-                    last.text = (last.text or "") + (child.text or "")
-                else:
+                last = next(before.iterchildren(reversed=True), None)
+                if last is None or not last.tag == child.tag == text_tag:
                     before.append(child)
+                    continue
+                if last is not growing:
+                    _set_text(growing, pieces)
+                    growing, pieces = last, [last.text or ""]
+                pieces.append(child.text or "")
             run.getparent().remove(run)
+        _set_text(growing, pieces)
         for paragraph in self._root.iter(f"{self._w}p"):
             paragraph.attrib.clear()
 
@@ -267,6 +273,11 @@ class Simplifier:
 
 def _inside(element: Any, tag: str) -> bool:
     return next(element.iterancestors(tag), None) is not None
+
+
+def _set_text(element: Any, pieces: list[str]) -> None:
+    if element is not None:
+        element.text = "".join(pieces)
 
 
 def _replace(element: Any, *others: Any) -> None:

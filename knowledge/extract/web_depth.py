@@ -79,11 +79,10 @@ def without_depth(html: str) -> tuple[str, int]:
             place = end
             continue
         replaced = nesting.close(name) if closing else nesting.open(name, tag)
-        if replaced:
-            # A void element instead: what stands in the tag besides its name stays as it is.
+        if replaced is not None:
             pieces += [html[place:start], replaced]
-            place = end
-        if len(tag) > _MANY_CHARACTERS and (kept := _length_of_attributes(tag, end - start)) < len(tag):
+            place = start + len(tag)
+        elif len(tag) > _MANY_CHARACTERS and (kept := _length_of_attributes(tag, end - start)) < len(tag):
             pieces += [html[place : start + kept], "/>" if tag.endswith("/>") else ">"]
             place = start + len(tag)
     return "".join([*pieces, html[place:]]) if pieces else html, nesting.taken_out
@@ -154,7 +153,7 @@ class _Nesting:
         return bool(self._count["svg"] or self._count["math"])
 
     def open(self, name: str, tag: str) -> str | None:
-        """Take a start tag; returns what to replace `<name` with, if the element is to be taken out."""
+        """Take a start tag; returns what to replace it with, if the element is to be taken out."""
         if name in _VOID or name in _OUTERMOST or (tag.endswith("/>") and self.in_foreign):
             return None
         if name in _CLOSES_PARAGRAPH and self._count["p"]:
@@ -170,16 +169,16 @@ class _Nesting:
         if len(self._open) >= MAX_DEPTH or (name in _FORMATTING and not self._may_format(name, tag)):
             self._dropped[name] += 1
             self.taken_out += 1
-            return "<br" if name in _SPECIAL else "<link"
+            return "<br>" if name in _SPECIAL else ""
         self._open.append(name)
         self._count[name] += 1
         return None
 
     def close(self, name: str) -> str | None:
-        """Take an end tag; returns what to replace `</name` with, if its start tag was taken out."""
+        """Take an end tag; returns what to replace it with, if its start tag was taken out."""
         if self._dropped[name]:
             self._dropped[name] -= 1
-            return "</link"
+            return ""
         if name in _FORMATTING:
             self._unformat(name)
         if not self._count[name]:

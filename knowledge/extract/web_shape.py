@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from knowledge.extract.web_nodes import walk
+from knowledge.extract.web_nodes import BLOCKS, walk
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -15,6 +16,10 @@ MAX_SPAN = 1000
 """columns that a cell spans at most, as HTML says"""
 _CELLS_SQUARED = 1000
 """a row of so many cells weighs twice as much as they do: the content finder counts them again for each"""
+_COPIED = 400
+"""characters that weigh as much as an element. Of what the content finder takes out, it moves the text that follows to
+what stands before, one piece after the other; of 650 pages none has it move more than 210,000 so."""
+_STAYING = frozenset({"br", "hr", "img"})
 _ROWS_SPANNED = 100
 """rows that a cell stands in for the content finder at most, even if the table has fewer"""
 
@@ -35,16 +40,26 @@ class Shape:
     """elements, and places in tables, filled or not"""
     _level: int = 2
     _tables: list[_Table] = field(default_factory=list)
+    _texts: list[int] = field(default_factory=lambda: [0])
+    """characters behind the last element that stays, at each level"""
+    _copied: int = 0
 
     @classmethod
     def of(cls, body: LexborNode) -> Shape:
         shape = cls()
         walk(body, shape._enter, shape._leave)
+        shape.weight += shape._copied // _COPIED
         return shape
 
     def _enter(self, node: LexborNode) -> bool:
         if node.is_text_node:
+            self._texts[-1] += len(node.text_content or "")
             return False
+        if _may_be_taken_out(node):
+            self._copied += self._texts[-1]
+        else:
+            self._texts[-1] = 0
+        self._texts.append(0)
         self._level += 1
         self.depth = max(self.depth, self._level)
         self.weight += 1
@@ -60,8 +75,26 @@ class Shape:
 
     def _leave(self, node: LexborNode) -> None:
         self._level -= 1
+        self._texts.pop()
         if node.tag == "table":
             self.weight += self._tables.pop().weight
+
+
+def _may_be_taken_out(node: LexborNode) -> bool:
+    """Whether the content finder may take an element for boilerplate: by its name, as a named block, or as empty."""
+    tag = node.tag
+    if tag in _STAYING:
+        return False
+    if node.child is None or tag in _cleaned():
+        return True
+    return tag in BLOCKS and not node.attributes.keys().isdisjoint(("class", "id"))
+
+
+@lru_cache(maxsize=1)
+def _cleaned() -> frozenset[str]:
+    from trafilatura.settings import MANUALLY_CLEANED
+
+    return frozenset(MANUALLY_CLEANED)
 
 
 @dataclass(slots=True)

@@ -159,6 +159,18 @@ def test_spanned_rows_count_for_what_the_content_finder_makes_of_them():
     assert extraction.warnings == ("the page is too large to find the main content: kept the whole page",)
 
 
+@pytest.mark.parametrize("piece", ["<link>", "<script></script>", "<span></span>", "<p class=sidebar>y</p>"])
+def test_text_behind_elements_that_the_content_finder_takes_out_counts_for_each_of_them(piece: str):
+    extraction = read(f"<body>{(piece + 'word ' * 100) * 6000}".encode(), "a.html")
+    assert extraction is not None
+    assert extraction.warnings == ("the page is too large to find the main content: kept the whole page",)
+
+
+def test_elements_that_are_too_deep_leave_nothing_behind_but_their_text():
+    page = "<div>" * MAX_DEPTH + "<font size=1>one</font> <span hidden>two</span><p align=left>three</p>"
+    assert without_depth(page)[0].endswith("<div>one two<br>three")
+
+
 def test_running_heads_are_not_looked_for_on_pages_that_say_next_to_nothing():
     pages = "\f".join(f"Report\n\n\n\ntext {n}" for n in range(14_000))
     extraction = read(pages.encode(), "a.txt")

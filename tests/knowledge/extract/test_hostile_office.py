@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import time
+from contextlib import suppress
+
 import pytest
 
 from knowledge.errors import DocumentError
@@ -76,6 +80,24 @@ def test_categories_far_apart_are_found_without_counting_up_to_them():
 @pytest.mark.parametrize(("kind", "start"), [("lowerLetter", 999_999), ("upperRoman", 999_999)])
 def test_numbers_that_no_program_writes_in_letters_are_written_in_digits(kind, start):
     assert read(hostile_office.docx_numbers(start, kind, 1)).text == "# 999999. x"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["docx-tabs", "docx-runs"])
+def test_time_to_join_what_an_editor_has_divided_grows_with_its_size(name):
+    def seconds(size):
+        file = hostile_office.CLASSES[name](size)
+        gc.disable()
+        start = time.process_time()
+        with suppress(DocumentError):
+            read(file)
+        used = time.process_time() - start
+        gc.enable()
+        return used
+
+    seconds(1000)
+    least = min(seconds(100_000) for _ in range(3))
+    assert min(seconds(2_000_000) for _ in range(2)) <= 45 * max(least, 0.02)
 
 
 def test_a_footnote_that_is_referred_to_again_is_written_once():
