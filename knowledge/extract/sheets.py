@@ -145,7 +145,7 @@ def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, C
         grid = {}
         # iter_rows starts at the first row of the sheet but at the first used column.
         for number, row in enumerate(sheet.iter_rows()):
-            if row.count("") < len(row) and any(cells := [shown(cell) for cell in row]):
+            if row.count("") < len(row) and any(cells := [shown(cell) if cell != "" else "" for cell in row]):
                 grid[number] = cells
         left = sheet.start[1] if sheet.start else 0
         merged = [
