@@ -156,7 +156,11 @@ class Cutter:
             return start, end
         # What cannot be in the first piece would only cost time.
         capacity = max(1, far - start)
-        return self._apply(_text_splitter(capacity, 0), start, min(end, start + 2 * capacity + 64))[0]
+        pieces = self._apply(_text_splitter(capacity, 0), start, min(end, start + 2 * capacity + 64))
+        if pieces:
+            return pieces[0]
+        written = _NOT_SPACE.search(self._text, start, end)
+        return self._first(written.start(), end, size) if written else (start, end)
 
     def _text_left(self, start: int, end: int) -> bool:
         return _NOT_SPACE.search(self._text, start, end) is not None

@@ -104,7 +104,8 @@ def estimate(
             unbounded += 1
             most.add(change.namespace, *expected)
         elif bytes_:
-            most.add(change.namespace, *_at_most(bytes_, chunking, embedding, worst(change.namespace)))
+            parts = change.base.pages + 1 if change.effort == "rechunk" and change.base is not None else 1
+            most.add(change.namespace, *_at_most(bytes_, parts, chunking, embedding, worst(change.namespace)))
     cost, likely_cost = most.cost(price), likely.cost(price)
     return Estimate(
         most.chunks,
@@ -176,12 +177,14 @@ def _bytes_at_most(change: Change, embedding: EmbeddingSettings) -> int | None:
     return change.item.size * UTF8_PER_BYTE
 
 
-def _at_most(text: int, chunking: ChunkingSettings, embedding: EmbeddingSettings, worst: Worst) -> tuple[int, float]:
-    """Chunks and tokens of a text of so many bytes, whatever stands in it."""
+def _at_most(
+    text: int, parts: int, chunking: ChunkingSettings, embedding: EmbeddingSettings, worst: Worst
+) -> tuple[int, float]:
+    """Chunks and tokens of a text of so many bytes and parts, whatever stands in it."""
     step = max(1, chunking.size - chunking.overlap)
     # A unit is a byte at least, but for tokens, of which one byte may make several.
     units = text * (worst.tokens_per_byte if chunking.unit == "tokens" else 1)
-    chunks = min(text, 1 + math.ceil(CHUNKS_PER_STEP * units / step))
+    chunks = min(text, parts + math.ceil(CHUNKS_PER_STEP * units / step))
     repeated = min((chunks - 1) * text, math.ceil(CHUNKS_PER_STEP * text * chunking.overlap / step))
     around = len((embedding.document_prefix + embedding.template.replace("{text}", "")).encode())
     return chunks, (text + repeated + chunks * around) * worst.tokens_per_byte + chunks * worst.tokens_per_text

@@ -10,6 +10,7 @@ from itertools import groupby
 from knowledge.extract import allowance
 from knowledge.extract.scanning import longest_run
 from knowledge.model import Extraction, Heading, Part, PartKind, Scalar, TextFormat
+from knowledge.plural import counted
 
 TABLE_BLOCK_CHARACTERS = 900
 """A longer table is stored as several, each with the header row, so that any chunk of it has its column names. Below
@@ -118,6 +119,9 @@ class TextBuilder:
         self._language = language
         self._allowance = allowance.current()
         self._cut = 0
+        self._joins = False
+        """whether what is added next should stand in a part of its own, and may not"""
+        self._joined = 0
 
     @property
     def length(self) -> int:
@@ -125,7 +129,11 @@ class TextBuilder:
         return self._length
 
     def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
-        """Start a page, sheet, slide or chapter; it lasts until the next one starts."""
+        """Start a page, sheet, slide or chapter; it lasts until the next one starts, or on if there are too many."""
+        open_parts = len(self._parts) + (0 <= self._open[0] < self._length)
+        self._joins = self._allowance is not None and 0 < open_parts >= self._allowance.parts(self._length)
+        if self._joins:
+            return
         self._close_part()
         self._open = (-1, kind, number, name, format)
 
@@ -186,6 +194,9 @@ class TextBuilder:
         if self._cut and self._allowance is not None:
             total = self._length + self._cut
             warnings = [*warnings, f"cut: {self._cut} of {total} characters, {self._allowance.why}"]
+        if self._joined and self._allowance is not None:
+            joined = counted(self._joined, "part is", "parts are")
+            warnings = [*warnings, f"{joined} joined to the one before, {self._allowance.why_joined}"]
         return Extraction(
             text="".join(self._pieces),
             parts=tuple(self._parts),
@@ -211,6 +222,8 @@ class TextBuilder:
         start = self._length + gap
         if self._open[0] < 0:
             self._open = (start, *self._open[1:])
+        self._joined += self._joins
+        self._joins = False
         self._pieces.append(piece)
         self._length = start + len(piece)
         return start

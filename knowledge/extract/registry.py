@@ -114,7 +114,8 @@ def _extracted(document: RawDocument, media_type: str, settings: ExtractionSetti
 def _read(
     extractor: Extractor, document: RawDocument, media_type: str, settings: ExtractionSettings, most: int | None = None
 ) -> Extraction:
-    with reading(len(document.content), most):
+    # A plan counts one part for what is text by its name.
+    with reading(len(document.content), most, 1 if kinds.keeps_its_size(document.filename) else None):
         try:
             return extractor.extract(document, media_type, settings)
         except RecursionError as error:

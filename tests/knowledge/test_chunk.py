@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from itertools import pairwise
 
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from knowledge.chunk import Chunker, fingerprint
+from knowledge.chunk_split import Ruler, load_tokenizer
 from knowledge.errors import SettingsError
+from knowledge.estimate import CHUNKS_PER_STEP
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.source_code import SourceCodeExtractor
-from knowledge.model import Chunk, Extraction, Part, RawDocument
+from knowledge.model import Chunk, Extraction, Heading, Part, RawDocument, TextFormat
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 
 
@@ -117,6 +120,57 @@ def test_any_text_in_tokens_keeps_the_laws_of_chunks(
     chunking = ChunkingSettings(size=size, overlap=int(size * share), unit="tokens", across_pages=across)
     chunks = Chunker(chunking, tokenizer).split(made.text, made.parts, made.headings)
     holds_the_laws(made, chunks, chunking, tokenizer)
+
+
+ADVERSARIAL = st.lists(
+    st.tuples(
+        st.sampled_from([
+            "x", "x ", "\n", "\n\n", "# a\n", "## b\n\n", "| a | b |\n", "| - | - |\n", "a|b\n-|-\n", "```\n", "~~~\n",
+            "é", "     ", "x" * 17, "x" * 40, "word. ", "A. B. ", "- a\n", "def f():\n    pass\n", "x\n\n", "日本",
+        ]),
+        st.integers(1, 30),
+    ),
+    min_size=1, max_size=25,
+).map(lambda pieces: "".join(piece * count for piece, count in pieces).strip() or "x")  # fmt: skip
+PLACES = st.lists(st.floats(0, 0.999), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    text=ADVERSARIAL,
+    headed=PLACES,
+    parted=PLACES,
+    size=st.integers(16, 60),
+    share=st.floats(0, 0.99),
+    kind=st.sampled_from(["text", "markdown", "table", "code"]),
+    tokenizer=st.sampled_from([None, WORDS, character_tokenizer()]),
+)
+def test_no_text_gives_more_chunks_than_its_parts_and_four_for_each_step(
+    text: str,
+    headed: list[float],
+    parted: list[float],
+    size: int,
+    share: float,
+    kind: TextFormat,
+    tokenizer: str | None,
+) -> None:
+    unit = "characters" if tokenizer is None else "tokens"
+    chunking = ChunkingSettings(size=size, overlap=int(size * share), unit=unit)
+    places = sorted({0, len(text), *(int(place * len(text)) for place in parted)})
+    parts = [
+        Part(start, end, "page", number, None, kind, "python" if kind == "code" else None)
+        for number, (start, end) in enumerate(pairwise(places), start=1)
+    ]
+    headings = [Heading(place, 1 + place % 6, "h") for place in sorted({int(place * len(text)) for place in headed})]
+    chunks = Chunker(chunking, tokenizer).split(text, parts, headings)
+    units = Ruler(text, load_tokenizer(tokenizer) if tokenizer else None).size(0, len(text))
+    assert len(chunks) <= len(parts) + math.ceil(CHUNKS_PER_STEP * units / (chunking.size - chunking.overlap))
+
+
+def test_spaces_without_end_between_words_are_no_chunk() -> None:
+    text = "a" + " " * 500 + "b"
+    chunks = Chunker(ChunkingSettings(size=16, overlap=0, unit="tokens"), character_tokenizer()).split(text, (), ())
+    assert [text[one.start : one.end] for one in chunks] == ["a", "b"]
 
 
 def test_a_piece_that_is_cut_again_keeps_the_order() -> None:

@@ -106,6 +106,11 @@ def test_stored_text_is_counted_by_its_characters_and_bounded_whatever_the_forma
     assert found.tokens >= 1600
 
 
+def test_each_page_of_a_stored_text_may_be_a_chunk_of_its_own():
+    found = of([change("a.pdf", 10**9, "rechunk", known=row("a.pdf", characters=4000, pages=300))])
+    assert found.chunks >= 300
+
+
 def test_formats_that_are_mostly_not_text_count_less():
     assert of([change("a.pdf", 80_000)]).likely.chunks < of([change("a.md", 80_000)]).likely.chunks
     assert of([change("a.PNG", 80_000)]).likely.chunks == 0

@@ -7,12 +7,20 @@ import zipfile
 
 import pytest
 
+from knowledge.chunk import Chunker
 from knowledge.extract import registry
-from knowledge.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE, count_unpacked, reading
+from knowledge.extract.allowance import (
+    CHARACTERS_FREE,
+    CHARACTERS_PER_BYTE,
+    CHARACTERS_PER_PART,
+    PARTS_FREE,
+    count_unpacked,
+    reading,
+)
 from knowledge.extract.builder import FREE_FILLING, MAX_TITLE_CHARACTERS, MOST_NAMES, TextBuilder
 from knowledge.extract.registry import extract
 from knowledge.model import Extraction, RawDocument
-from knowledge.settings import ExtractionSettings
+from knowledge.settings import ChunkingSettings, ExtractionSettings
 
 
 def built(builder: TextBuilder) -> Extraction:
@@ -35,6 +43,37 @@ def test_what_a_document_gives_beyond_its_allowance_is_cut_and_counted():
     assert kept_and_cut - int(note.split()[1]) == len(extraction.text)
     assert all(heading.start < len(extraction.text) for heading in extraction.headings)
     assert extraction.parts[0].end == len(extraction.text)
+
+
+def test_parts_that_say_next_to_nothing_are_joined_and_counted_once_there_are_too_many():
+    with reading(10_000_000):
+        builder = TextBuilder()
+        for number in range(1, 12_001):
+            builder.part("page", number)
+            if number % 2 or number < 100:
+                builder.text(f"{number}")
+        for number in range(12_001, 22_001):
+            builder.part("page", number)
+            builder.text(f"{number}")
+        extraction = built(builder)
+    most = PARTS_FREE + len(extraction.text) // CHARACTERS_PER_PART
+    assert most - 1 <= len(extraction.parts) <= most
+    assert extraction.parts[-1].end == len(extraction.text)
+    kept = 6049 + 10_000 - len(extraction.parts)
+    note = f"{kept} parts are joined to the one before, more than 10000 and one for each 64 characters"
+    assert extraction.warnings == (note,)
+    assert len(Chunker(ChunkingSettings(), None).split(extraction.text, extraction.parts, ())) <= most + 100
+
+
+def test_parts_that_say_something_are_not_joined():
+    with reading(10_000_000):
+        builder = TextBuilder()
+        for number in range(1, 12_001):
+            builder.part("page", number)
+            builder.text("x" * CHARACTERS_PER_PART)
+        extraction = built(builder)
+    assert [part.number for part in extraction.parts] == list(range(1, 12_001))
+    assert extraction.warnings == ()
 
 
 def test_text_within_the_allowance_is_the_same_as_without_one():

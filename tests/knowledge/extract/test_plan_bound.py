@@ -16,7 +16,7 @@ from knowledge.estimate import Ratios, estimate
 from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
 from knowledge.settings import ChunkingSettings, EmbeddingSettings, ExtractionSettings
-from tests.knowledge.extract import hostile_data, hostile_office
+from tests.knowledge.extract import hostile_data, hostile_office, hostile_pdf
 from tests.records import item
 
 CHUNKING = ChunkingSettings(size=200, overlap=40)
@@ -67,6 +67,18 @@ def test_no_content_gives_more_than_a_plan_says_of_its_name(content, name):
 def test_hostile_content_gives_no_more_than_a_plan_says_of_its_name(made, name):
     content, _ = (hostile_data.CLASSES | hostile_office.CLASSES)[made](30_000)
     keeps_to_the_plan(content, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.py"])
+def test_pages_that_say_next_to_nothing_give_no_more_chunks_than_a_plan_says_of_their_name(name):
+    content, _ = hostile_pdf.pages(hostile_pdf.stream(hostile_pdf.shown(1, "x")), kids="3 0 R " * 4500, count=4500)
+    keeps_to_the_plan(content, name)
+    extraction = extract(RawDocument(content, name), ExtractionSettings(ocr=False))
+    assert extraction.warnings[-1].endswith(
+        " parts are joined to the one before, more than the name of the file lets expect"
+    )
+    assert len(extraction.parts) == 1
 
 
 def test_what_would_grow_is_read_as_it_stands_and_noted():
