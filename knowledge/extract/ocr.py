@@ -33,6 +33,8 @@ _LEAST_SIDE = 8
 _TILE_OVERLAP = 240
 """pixels; each line stands whole in one tile"""
 _CUTS = 80
+_MOST_LOOKED_AT = 20_000_000
+"""lines, each time that one is: two seconds. What is then left is read row by row."""
 _ROW_REACH = 0.45
 """times the line height"""
 _COLUMN_GAP = 0.6
@@ -183,6 +185,17 @@ def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
     Source:
         G. Nagy, S. Seth: Hierarchical representation of optically scanned documents, ICPR 1984.
     """
+    return _ordered(lines, _Budget(_MOST_LOOKED_AT))
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be spent."""
+
+    left: int
+
+
+def _ordered(lines: Sequence[OcrLine], budget: _Budget) -> list[OcrLine]:
     if len(lines) < 2:
         return list(lines)
     upright = sum(line.bottom - line.top > 2 * (line.right - line.left) for line in lines)
@@ -192,21 +205,25 @@ def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
     between = _column_gap(lines, height)
     if between is not None:
         left = [line for line in lines if line.right <= between]
-        return in_reading_order(left) + in_reading_order([line for line in lines if line.right > between])
-    stripe = _largest_stripe(lines, height)
+        right = [line for line in lines if line.right > between]
+        return _ordered(left, budget) + _ordered(right, budget)
+    stripe = _largest_stripe(lines, height, budget)
     if stripe is None:
         return _row_by_row(lines)
     above, beside, below = stripe
-    return _row_by_row(above) + in_reading_order(beside) + in_reading_order(below)
+    return _row_by_row(above) + _ordered(beside, budget) + _ordered(below, budget)
 
 
 def _largest_stripe(
-    lines: Sequence[OcrLine], height: float
+    lines: Sequence[OcrLine], height: float, budget: _Budget
 ) -> tuple[list[OcrLine], list[OcrLine], list[OcrLine]] | None:
     """The lines above, in and below the highest part of the picture that has columns; None if no part has any."""
     cuts = [float("-inf"), *_row_gaps(lines)[:_CUTS], float("inf")]
     spans = sorted(combinations(range(len(cuts)), 2), key=lambda span: span[0] - span[1])
     for first, last in spans:
+        budget.left -= len(lines)
+        if budget.left < 0:
+            break
         beside = [line for line in lines if cuts[first] < _middle(line) <= cuts[last]]
         if len(beside) < len(lines) and _column_gap(beside, height) is not None:
             above = [line for line in lines if _middle(line) <= cuts[first]]

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import ocr, pdf_attachments, pdf_engine
+from knowledge.extract import ocr, pdf_attachments, pdf_engine, pdf_metadata
 from knowledge.extract.builder import TextBuilder, normalise
 from knowledge.extract.media_types import PDF
 from knowledge.extract.pdf_layout import (
@@ -29,8 +29,9 @@ from knowledge.extract.pdf_layout import (
     starts_of_lines,
     words_of,
 )
+from knowledge.extract.pdf_weight import Weights
 from knowledge.extract.running_heads import without_running_heads
-from knowledge.model import Extraction, RawDocument, Scalar
+from knowledge.model import Extraction, RawDocument
 from knowledge.plural import counted
 from knowledge.settings import ExtractionSettings
 
@@ -41,7 +42,6 @@ _CHARACTERS_PER_BYTE = 8
 gives more than 0.6."""
 _FREE_CHARACTERS = 100_000
 """the same, in any document"""
-_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 _PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
 _NO_TITLE = re.compile(
     r"(?:untitled.*|\(?anonymous\)?|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$",
@@ -67,6 +67,8 @@ class _Reading:
     """1-based numbers of pages in which OCR found nothing to read"""
     damaged: list[int] = field(default_factory=list)
     """1-based numbers of pages that no engine could read"""
+    heavy: int = 0
+    """pages that draw more than the size of the document allows"""
     attached: list[str] = field(default_factory=list)
     """names of attached files"""
 
@@ -114,12 +116,14 @@ class PdfExtractor:
                 builder.mark_heading(start + offset, bookmark.level, " ".join(normalise(bookmark.title).split()))
         extraction = builder.build(
             title=title,
-            metadata=_metadata(reading),
+            metadata=pdf_metadata.of(reading.information, len(reading.pages), reading.language),
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
             warnings=_warnings(reading),
         )
         attached = pdf_attachments.note(reading.attached)
+        if not extraction.text and reading.heavy:
+            raise BrokenDocument("too-large", "its pages draw more than its size allows")
         if not extraction.text and reading.damaged:
             raise BrokenDocument("damaged", "no page of it can be read")
         if not extraction.text:
@@ -138,7 +142,7 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
     if opened is None:
         return False
     deadline = time.monotonic() + _OCR_TIME_SHARE * settings.timeout_seconds
-    second: _PypdfPages | None = None
+    second = _PypdfPages(document, settings)
     try:
         count = len(opened)
         fillable = pdf_engine.has_form(opened)
@@ -149,13 +153,16 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
             if left < 0:
                 reading.warnings.append(f"pages after {index} were not read: they say more than their size allows")
                 break
+            if not second.allows_next():
+                reading.pages.append([])
+                reading.heavy += 1
+                continue
             try:
                 page = opened[index]
                 reading.attached += pdf_attachments.of_page(page)
                 if fillable:
                     page = pdf_engine.flattened(opened, index, page)
             except PdfiumError:
-                second = second or _PypdfPages(document, settings)
                 reading.pages.append(second.lines(index))
                 if not reading.pages[-1]:
                     reading.damaged.append(index + 1)
@@ -215,12 +222,18 @@ def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float,
 
 
 class _PypdfPages:
-    """The same document through pypdf, opened when the first page is asked for."""
+    """The same document through pypdf, which tells what a page draws without drawing it."""
 
     def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
         self._reader: Any = None
         with _quiet(), suppress(BrokenDocument):
             self._reader = _open_with_pypdf(document, settings)
+        self._weights = Weights(self._reader, _pypdf_errors(), len(document.content))
+
+    def allows_next(self) -> bool:
+        """Whether the next page, from the first, draws no more than the document's size allows."""
+        with _quiet():
+            return self._weights.allows_next()
 
     def lines(self, index: int) -> list[Line]:
         """Lines of the page at a 0-based index; none if pypdf cannot read it either."""
@@ -242,7 +255,12 @@ def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, readin
             count = len(reader.pages)
         except _pypdf_errors() as error:
             raise BrokenDocument("damaged", f"no page can be found in it: {error}") from error
+        weights = Weights(reader, _pypdf_errors(), len(document.content))
         for index in range(count):
+            if not weights.allows_next():
+                reading.pages.append([])
+                reading.heavy += 1
+                continue
             lines = _pypdf_page(reader, index)
             reading.pages.append(lines or [])
             if lines is None:
@@ -328,41 +346,19 @@ def _title(reading: _Reading) -> str | None:
     return first_title(reading.pages[0], body_size(reading.pages)) if reading.pages else None
 
 
-def _metadata(reading: _Reading) -> dict[str, Scalar]:
-    information = reading.information
-    metadata: dict[str, Scalar] = {"pages": len(reading.pages)}
-    for key, entry in (
-        ("author", "Author"),
-        ("subject", "Subject"),
-        ("keywords", "Keywords"),
-        ("creator", "Creator"),
-        ("producer", "Producer"),
-    ):
-        metadata[key] = " ".join(normalise(information.get(entry, "")).split())
-    for key, entry in (("created", "CreationDate"), ("modified", "ModDate")):
-        metadata[key] = _iso_date(information.get(entry, ""))
-    metadata["language"] = reading.language or ""
-    return metadata
-
-
-def _iso_date(value: str) -> str:
-    """`D:20201002001208+02'00'` as `2020-10-02T00:12:08+02:00`; empty for what is no such date."""
-    match = _DATE.match(value.strip())
-    if not match:
-        return ""
-    year, month, day, hour, minute, second, zulu, offset, offset_minutes = match.groups()
-    date = f"{year}-{month or '01'}-{day or '01'}"
-    if hour is None:
-        return date
-    zone = "+00:00" if zulu else f"{offset}:{offset_minutes or '00'}" if offset else ""
-    return f"{date}T{hour}:{minute or '00'}:{second or '00'}{zone}"
-
-
 def _warnings(reading: _Reading) -> list[str]:
     unread = [f"page {number} has no text layer" for number in reading.unread]
     illegible = [f"page {number} is a picture in which no text can be read" for number in reading.illegible]
     damaged = [f"page {number} is damaged" for number in reading.damaged]
-    return [*reading.warnings, *unread, *illegible, *damaged, *pdf_attachments.note(reading.attached)]
+    heavy = [f"{counted(reading.heavy, 'page')} not read: more is drawn on them than the size of the document allows"]
+    return [
+        *reading.warnings,
+        *(heavy if reading.heavy else []),
+        *unread,
+        *illegible,
+        *damaged,
+        *pdf_attachments.note(reading.attached),
+    ]
 
 
 def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:

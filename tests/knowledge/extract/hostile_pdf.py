@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from tests.knowledge.extract.hostile_data import File, Hostile, times
 
-_FONT = "/Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+_FONTS = "/Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+_FONT = f"/Resources << {_FONTS} >>"
 
 
 def pdf(objects: Mapping[int, str | bytes], name: str = "a.pdf") -> File:
@@ -103,6 +104,92 @@ def gif(width: int, height: int) -> File:
     return screen + frame + b"\x02\x02\x44\x01\0\x3b", "a.gif"
 
 
+def _form(content: str, drawn: str = "") -> bytes:
+    kind = "/Type /XObject /Subtype /Form /BBox [0 0 600 850]"
+    return stream(content, f"{kind} /Resources << {_FONTS} /XObject << {drawn} >> >>")
+
+
+def drawing(content: str, drawn: str, more: Mapping[int, str | bytes], page: str = "") -> File:
+    """One page that draws objects by their names."""
+    resources = f"/Resources << {_FONTS} /XObject << {drawn} >> >>"
+    return pdf(
+        {
+            1: "<< /Type /Catalog /Pages 2 0 R >>",
+            2: "<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 600 850] >>",
+            3: f"<< /Type /Page /Parent 2 0 R /Contents 4 0 R {resources} {page} >>",
+            4: stream(content),
+            **more,
+        }
+    )
+
+
+def nested_forms(depth: int, each: int) -> File:
+    """Forms that draw others so many times each, of which the innermost says something."""
+    more = {5 + n: _form("/X Do " * each, f"/X {6 + n} 0 R") for n in range(depth)}
+    return drawing("/X Do " * each, "/X 5 0 R", {**more, 5 + depth: _form(shown(1))})
+
+
+def _content_again(size: int) -> File:
+    content, count = shown(size // 2 // 14), size // 2 // 6
+    return pages(b"[" + b"5 0 R " * count + b"]", more={5: stream(content)})
+
+
+def _appearances(size: int) -> File:
+    note = "<< /Type /Annot /Subtype /Stamp /Rect [0 0 9 9] /AP << /N 5 0 R >> >>"
+    page = f"/Annots [{'6 0 R ' * (size // 2 // 6)}]"
+    fields = {1: "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>"}
+    return drawing(shown(1), "", {**fields, 5: _form(shown(size // 2 // 14)), 6: note}, page)
+
+
+def unfolding(times_packed: int, size: int, entries: str = "") -> bytes:
+    """A stream that is packed so many times, and says nothing but spaces."""
+    data = b"BT /F 10 Tf 50 800 Td (word) Tj ET" + b" " * size
+    for _ in range(times_packed):
+        data = zlib.compress(data, 9)
+    filters = "/FlateDecode " * times_packed
+    return f"<< /Length {len(data)} /Filter [{filters}] {entries} >>\nstream\n".encode() + data + b"\nendstream"
+
+
+def _font(entries: str, more: Mapping[int, str | bytes], text: str = "AAAA") -> File:
+    page = f"/Resources << /Font << /G << /Type /Font /BaseFont /A {entries} >> >> >>"
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: "<< /Type /Pages /Kids [3 0 R] /Count 1 /MediaBox [0 0 600 850] >>",
+        3: f"<< /Type /Page /Parent 2 0 R /Contents 4 0 R {page} >>",
+        4: stream(f"BT /G 10 Tf 50 800 Td ({text}) Tj ET"),
+    }
+    return pdf({**objects, **more})
+
+
+def _long_meanings(size: int) -> File:
+    """A font of which each character means 512 others."""
+    meant = " ".join(f"<{code:02x}> <{'0041' * 512}>" for code in range(32, 64))
+    told = stream(
+        f"begincmap 1 begincodespacerange <00> <FF> endcodespacerange 32 beginbfchar {meant} endbfchar endcmap"
+    )
+    return _font("/Subtype /Type1 /ToUnicode 5 0 R", {5: told}, "!" * size)
+
+
+def _many_meanings(size: int) -> File:
+    told = stream("begincmap " + times("1 beginbfrange <0000> <FFFF> <0000> endbfrange ", size) + "endcmap")
+    return _font("/Subtype /Type1 /ToUnicode 5 0 R", {5: told})
+
+
+def _glyphs(size: int) -> File:
+    """A font of which each character is a drawing, as often as it fits."""
+    procedure = stream("5 0 d0 " + times("0 0 1 1 re f ", size // 2))
+    entries = "/Subtype /Type3 /FontBBox [0 0 9 9] /FontMatrix [0.1 0 0 0.1 0 0] /CharProcs << /a 5 0 R >>"
+    coded = "/Encoding << /Differences [97 /a] >> /FirstChar 97 /LastChar 97 /Widths [5]"
+    return _font(f"{entries} {coded}", {5: procedure}, "a" * (size // 2))
+
+
+def _picture_again(size: int) -> File:
+    data = zlib.compress(b"\xff" * (9000 // 8 * 9000), 9)
+    entries = "/Type /XObject /Subtype /Image /Width 9000 /Height 9000 /BitsPerComponent 1 /ColorSpace /DeviceGray"
+    picture = f"<< {entries} /Filter /FlateDecode /Length {len(data)} >>\nstream\n".encode() + data + b"\nendstream"
+    return drawing("q 600 0 0 850 0 0 cm " + "/X Do " * (size // 6) + "Q", "/X 5 0 R", {5: picture})
+
+
 CLASSES: dict[str, Hostile] = {
     "pdf-one-page-again": _one_page_again,
     "pdf-pages-that-are-not-there": lambda _: pages(stream(shown(3)), count=100_000_000),
@@ -137,6 +224,22 @@ CLASSES: dict[str, Hostile] = {
         b"%PDF-1.7\n" + b"xref\n0 1\n0000000000 65535 f \ntrailer\n<< /Prev 9 >>\n" * (size // 60)
         + b"startxref\n9\n%%EOF\n", "a.pdf",
     ),
+    "pdf-form-again": lambda size: drawing("/X Do " * (size // 2 // 6), "/X 5 0 R", {5: _form(shown(size // 2 // 14))}),
+    "pdf-nested-forms": lambda size: nested_forms(20, size // 20 // 6),
+    "pdf-forms-in-a-circle": lambda size: drawing(
+        "/X Do " * 9, "/X 5 0 R", {5: _form("/X Do " * (size // 6), "/X 5 0 R")}
+    ),
+    "pdf-content-again": _content_again,
+    "pdf-appearances-again": _appearances,
+    "pdf-packed-content": lambda _: pages(unfolding(3, 200_000_000)),
+    "pdf-font-that-unfolds": lambda _: _font(
+        "/Subtype /TrueType /FontDescriptor << /Type /FontDescriptor /FontName /A /Flags 4 /FontFile2 5 0 R >>",
+        {5: unfolding(2, 100_000_000, "/Length1 100000000")},
+    ),
+    "pdf-font-of-long-meanings": _long_meanings,
+    "pdf-font-of-many-meanings": _many_meanings,
+    "pdf-font-of-drawings": _glyphs,
+    "pdf-picture-again": _picture_again,
     "png-many-pixels": lambda _: png(50_000, 50_000),
     "png-within-the-limit": lambda _: png(9_990, 9_990),
     "png-long": lambda _: png(20, 4_900_000),

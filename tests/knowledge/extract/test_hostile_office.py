@@ -114,3 +114,35 @@ def test_a_page_that_stands_in_a_pdf_again_and_again_is_read_as_far_as_the_size_
     extraction = read(hostile_pdf.CLASSES["pdf-one-page-again"](40_000))
     assert len(extraction.text) < 2 * (100_000 + 8 * 40_000)
     assert extraction.warnings[0].endswith("were not read: they say more than their size allows")
+
+
+@pytest.mark.parametrize("name", ["pdf-form-again", "pdf-nested-forms", "pdf-content-again"])
+def test_what_a_page_of_a_pdf_draws_is_counted_each_time(name):
+    with pytest.raises(DocumentError) as refused:
+        read(hostile_pdf.CLASSES[name](60_000))
+    assert refused.value.reason == "too-large"
+
+
+def test_pages_that_draw_too_much_are_left_out_and_counted():
+    content, name = hostile_pdf.pages(
+        hostile_pdf.stream(hostile_pdf.shown(1)),
+        kids="3 0 R 6 0 R 3 0 R",
+        count=3,
+        more={
+            5: hostile_pdf.stream(hostile_pdf.shown(1000)),
+            6: "<< /Type /Page /Parent 2 0 R /Contents [" + "5 0 R " * 1000 + "] >>",
+        },
+    )
+    extraction = read((content, name))
+    assert [part.number for part in extraction.parts] == [1, 3]
+    assert extraction.warnings == ("1 page not read: more is drawn on them than the size of the document allows",)
+
+
+def test_forms_that_a_page_draws_a_few_times_are_read():
+    assert read(hostile_pdf.nested_forms(9, 3)).text == "word"
+
+
+def test_picture_that_a_page_draws_again_and_again_is_not_rendered():
+    with pytest.raises(DocumentError) as refused:
+        extract(RawDocument(*hostile_pdf.CLASSES["pdf-picture-again"](60_000)), ExtractionSettings())
+    assert refused.value.reason == "too-large"

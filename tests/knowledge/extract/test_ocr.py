@@ -116,6 +116,26 @@ def test_cells_of_a_table_are_read_row_by_row():
     assert order(*cells) == ["00 01 02", "10 11 12", "20 21 22"]
 
 
+def test_columns_between_wide_lines_again_and_again_are_looked_for_with_measure(monkeypatch):
+    lines = []
+    for top in range(0, 2500, 25):
+        lines += [at("wide", 0, top, 1000)] if top % 100 == 0 else [at("a", 0, top, 450), at("b", 550, top, 450)]
+    monkeypatch.setattr(ocr, "_MOST_LOOKED_AT", 1_000_000)
+    looked = 0
+
+    def look(_frame: object, event: str, _argument: object) -> None:
+        nonlocal looked
+        looked += event == "call"
+
+    sys.setprofile(look)
+    try:
+        ordered = in_reading_order(lines)
+    finally:
+        sys.setprofile(None)
+    assert sum(len(line.text.split()) for line in ordered) == len(lines)
+    assert looked < 3_000_000
+
+
 def test_upright_lines_are_read_from_right_to_left():
     columns = [at(f"column {i}", 30 * i, 0, 20, 300) for i in range(3)]
     assert order(*columns) == ["column 2", "column 1", "column 0"]
