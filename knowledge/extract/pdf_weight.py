@@ -21,6 +21,7 @@ _MOST_NODES = 100_000
 """of the tree of pages that are passed without one; a tree may be a circle"""
 
 _DRAWN = re.compile(rb"/([^\s/<>\[\](){}%]++)\s++Do(?![^\s/<>\[\](){}%])")
+_LONG_MEANING = re.compile(rb"<([0-9A-Fa-f\s]{128,})>")
 _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 
 
@@ -37,6 +38,7 @@ class Weights:
         self._errors = errors
         self._pages = _pages(reader) if reader is not None else iter(())
         self._known: dict[int, int] = {}
+        self._meant: dict[int, int] = {}
         self._left = FREE_BYTES + MOST_DRAWN * size
 
     def allows_next(self) -> bool:
@@ -58,10 +60,12 @@ class Weights:
         if key is None:
             return 0
         if key not in self._known:
-            # A form within itself is not drawn again.
-            self._known[key] = 0
+            # A form within itself has no end.
+            self._known[key] = _TOO_DEEP
+            weight = 0
             with suppress(*self._errors):
-                self._known[key] = self._weight(named.get_object(), resources, depth)
+                weight = self._weight(named.get_object(), resources, depth)
+            self._known[key] = weight
         return self._known[key]
 
     def _weight(self, stream: Any, resources: Any, depth: int) -> int:
@@ -70,13 +74,27 @@ class Weights:
         data = _unpacked(stream)
         if data is None:
             return _TOO_DEEP
-        weight = len(data)
         resources = _value(stream, "/Resources") or resources
+        weight = len(data) * self._said(_value(resources, "/Font"))
         objects = _value(resources, "/XObject") if b"Do" in data else {}
         for name, count in Counter(_DRAWN.findall(data)).items():
             plain = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), name)
             weight += count * self._drawn(_entry(objects, f"/{plain.decode('latin-1')}"), resources, depth + 1)
         return weight
+
+    def _said(self, fonts: Any) -> int:
+        """Characters that one may mean in some fonts; 1 for what scripts and ligatures need."""
+        most = 1
+        for font in fonts.values():
+            told = _entry(font.get_object(), "/ToUnicode")
+            key = getattr(told, "idnum", None)
+            if key is None:
+                continue
+            if key not in self._meant:
+                data = _unpacked(told.get_object()) or b""
+                self._meant[key] = max(map(len, _LONG_MEANING.findall(data)), default=4) // 4
+            most = max(most, self._meant[key])
+        return most
 
 
 def _pages(reader: Any) -> Iterator[tuple[Any, Any]]:

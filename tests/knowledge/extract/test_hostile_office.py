@@ -116,7 +116,10 @@ def test_a_page_that_stands_in_a_pdf_again_and_again_is_read_as_far_as_the_size_
     assert extraction.warnings[0].endswith("were not read: they say more than their size allows")
 
 
-@pytest.mark.parametrize("name", ["pdf-form-again", "pdf-nested-forms", "pdf-content-again"])
+@pytest.mark.parametrize(
+    "name",
+    ["pdf-form-again", "pdf-nested-forms", "pdf-forms-in-a-circle", "pdf-content-again", "pdf-font-of-long-meanings"],
+)
 def test_what_a_page_of_a_pdf_draws_is_counted_each_time(name):
     with pytest.raises(DocumentError) as refused:
         read(hostile_pdf.CLASSES[name](60_000))
