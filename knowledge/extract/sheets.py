@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.extract import sheet_formulas, sheet_sizes
+from knowledge.extract import binary_sheets, sheet_formulas, sheet_sizes
 from knowledge.extract.builder import TextBuilder
 from knowledge.extract.compound_file import check_chains
 from knowledge.extract.grid import Row, add_grid, is_caption
@@ -102,13 +102,15 @@ def _properties(
     """
     if media_type == _XLS and not content.startswith(b"PK"):
         check_chains(content)
+        binary_sheets.check_xls(content)
         return None, {}, None, set()
     package = Package(content, settings.max_unpacked_bytes)
     package.check()
     sheet_sizes.check(package)
     if "content.xml" in package:
         return *odf_properties(package), sheet_formulas.note(package), set()
-    return *core_properties(package), sheet_formulas.note(package), sheet_formulas.listed_again(package)
+    again = sheet_formulas.listed_again(package) | binary_sheets.listed_again(package)
+    return *core_properties(package), sheet_formulas.note(package), again
 
 
 @contextmanager

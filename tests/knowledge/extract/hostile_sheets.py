@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from tests.knowledge.extract.hostile_data import File, Hostile, times
 from tests.knowledge.extract.hostile_office import ODF, OFFICE, relations, types, zipped
 
@@ -106,6 +108,83 @@ def ods_repeated(columns: int, rows: int, text: str = "x") -> File:
     return _ods(f'<table:table-row table:number-rows-repeated="{rows}">{one}</table:table-row>')
 
 
+def xls(*sheets: tuple[int, bytes]) -> File:
+    """A workbook of sheets, each listed so many times; those listed no time stand there all the same."""
+    globals_ = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0x07CC, 0, 6))
+    listed = sum(times for times, _ in sheets)
+    place = len(globals_) + listed * 14 + 4
+    for times_listed, content in sheets:
+        globals_ += record(0x85, struct.pack("<IHBB", place, 0, 1, 0) + b"Sh")[:14] * times_listed
+        place += len(content)
+    stream = (globals_ + record(0x0A) + b"".join(content for _, content in sheets)).ljust(4096, b"\0")
+    return compound(stream), "a.xls"
+
+
+def compound(stream: bytes) -> bytes:
+    """A compound file with a workbook, of which everything else stands before it."""
+    free, end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    sectors = -(-len(stream) // 512)
+    tables = -(-(sectors + 2) // 126)
+    first = tables + 1
+    numbers = [table] * tables + [end] + [n + 1 for n in range(first, first + sectors - 1)] + [end]
+    numbers += [free] * (tables * 128 - len(numbers))
+
+    def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+        told = name.encode("utf-16-le") + b"\0\0"
+        return struct.pack("<64sHBBIII36xII4x", told, len(told), kind, 1, free, free, child, start, size)
+
+    root = entry("Root Entry", 5, 1, end, 0) + entry("Workbook", 2, free, first, len(stream)) + bytes(256)
+    header = struct.pack(
+        "<8s16xHHHHH6xIIIIIIIII109I", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0x3E, 3, 0xFFFE, 9, 6,
+        0, tables, tables, 0, 4096, end, 0, end, 0, *range(tables), *[free] * (109 - tables),
+    )  # fmt: skip
+    return header + struct.pack(f"<{len(numbers)}I", *numbers) + root + stream.ljust(sectors * 512, b"\0")
+
+
+def record(kind: int, content: bytes = b"") -> bytes:
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def xls_sheet(*cells: tuple[int, int]) -> bytes:
+    """A number in each of some cells, by row and column."""
+    numbers = b"".join(record(0x0203, struct.pack("<HHHd", row, column, 0, 1.5)) for row, column in cells)
+    return record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0x07CC, 0, 6)) + numbers + record(0x0A)
+
+
+def xlsb(sheets: int, rows: int) -> File:
+    """A workbook that lists one sheet so many times."""
+
+    def binary(kind: int, content: bytes = b"") -> bytes:
+        head = bytes([kind]) if kind < 0x80 else bytes([kind & 0x7F | 0x80, kind >> 7])
+        return head + bytes([len(content)]) + content
+
+    def wide(text: str) -> bytes:
+        return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+    listed = b"".join(binary(0x9C, struct.pack("<II", 0, n + 1) + wide("r1") + wide(f"S{n}")) for n in range(sheets))
+    workbook = binary(0x83) + binary(0x8F) + listed + binary(0x90) + binary(0x84)
+    cells = b"".join(
+        binary(0, struct.pack("<IIHBBBI", row, 0, 300, 0, 0, 0, 0)) + binary(5, struct.pack("<IId", 0, 0, 1.5))
+        for row in range(rows)
+    )
+    area = binary(0x94, struct.pack("<IIII", 0, rows - 1, 0, 0))
+    sheet = binary(0x81) + area + binary(0x91) + cells + binary(0x92) + binary(0x82)
+    kind = "application/vnd.ms-excel"
+    return zipped(
+        {
+            "[Content_Types].xml": types(
+                ("/xl/workbook.bin", f"{kind}.sheet.binary.macroEnabled.main"),
+                ("/xl/worksheets/sheet1.bin", f"{kind}.worksheet"),
+            ),
+            "_rels/.rels": relations(("r1", "officeDocument", "xl/workbook.bin")),
+            "xl/workbook.bin": workbook,
+            "xl/_rels/workbook.bin.rels": relations(("r1", "worksheet", "worksheets/sheet1.bin")),
+            "xl/worksheets/sheet1.bin": sheet,
+        },
+        "book.xlsb",
+    )
+
+
 CLASSES: dict[str, Hostile] = {
     "xlsx-far-corner": lambda _: corners("XFD1048576"),
     "xlsx-far-corner-untold": lambda _: corners("XFD1048576", dimension="A1:B2"),
@@ -121,6 +200,9 @@ CLASSES: dict[str, Hostile] = {
     ),
     "xlsx-rows": lambda size: xlsx(times('<row><c><v>1</v></c><c><v>2</v></c></row>', size)),
     "xlsx-open-formulas": lambda size: xlsx("<row>" + times("<c><f>1</f><c ", size) + "</row>"),
+    "xls-sheet-again": lambda size: xls((size // 2 // 14, xls_sheet(*((n, 0) for n in range(size // 2 // 18))))),
+    "xls-far-corners": lambda size: xls(*[(1, xls_sheet((0, 0), (65_535, 255)))] * max(2, size // 100)),
+    "xlsb-sheet-again": lambda size: xlsb(size // 2 // 30, size // 2 // 40),
     "ods-repeated-columns": lambda _: ods_repeated(1 << 30, 1),
     "ods-repeated-rows": lambda _: ods_repeated(1, 1 << 30),
     "ods-repeated-both": lambda _: ods_repeated(16_384, 1_048_576),

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from knowledge.errors import BrokenDocument
-from knowledge.extract.compound_file import check_chains
+from knowledge.extract.compound_file import check_chains, stream
 from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
 from knowledge.settings import ExtractionSettings
@@ -46,6 +46,23 @@ def test_chains_that_end_are_left_alone():
 def test_a_chain_without_end_is_damage(content):
     with pytest.raises(BrokenDocument, match="damaged: the chain of its sectors does not end"):
         check_chains(content)
+
+
+def entry(name, kind, start, size):
+    told = name.encode("utf-16-le") + b"\0\0"
+    return struct.pack("<64sHBB12s36xII4x", told, len(told), kind, 1, b"\xff" * 12, start, size)
+
+
+def test_a_stream_is_found_by_its_name_in_sectors_and_in_small_ones():
+    directory = entry("Root Entry", 5, 3, 128) + entry("Workbook", 2, 0, 100) + entry("Long", 2, 4, 4100) + bytes(128)
+    long = [bytes([number]) * 512 for number in range(9)]
+    small = b"a" * 64 + b"b" * 64 + bytes(384)
+    table = sector(TABLE, END, END, END, *range(5, 13), END)
+    content = compound(table, directory, sector(1, END), small, *long, small=2)
+    assert stream(content, ("Workbook",)) == b"a" * 64 + b"b" * 36
+    assert stream(content, ("Long",)) == b"".join(long)[:4100]
+    assert stream(content, ("Other",)) == b""
+    assert stream(content[:700], ("Workbook",)) == b""
 
 
 @pytest.mark.parametrize("size", [0, 8, 511, 512, 700])

@@ -27,6 +27,8 @@ def read(file: tuple[bytes, str]) -> Extraction:
         (hostile_sheets.ods_repeated(16_384, 1_048_576), "too-large"),
         (hostile_sheets.ods_repeated(4000, 4000), "too-large"),
         (hostile_sheets.CLASSES["xlsx-shared-string"](60_000), "too-large"),
+        (hostile_sheets.CLASSES["xls-far-corners"](1000), "too-large"),
+        (hostile_sheets.CLASSES["xls-sheet-again"](30_000), "damaged"),
         (hostile_sheets.CLASSES["ods-formulas"](3000), "damaged"),
         (hostile_office.docx_tables(2000), "too-deep"),
         (hostile_office.pptx_groups(2000), "too-deep"),
@@ -36,8 +38,9 @@ def read(file: tuple[bytes, str]) -> Extraction:
         (hostile_pdf.gif(60_000, 60_000), "too-many-pixels"),
     ],
     ids=[
-        "far-corner", "far-corner-untold", "all-cells-repeated", "many-cells-repeated", "shared-string", "open-tags",
-        "tables", "groups", "lists", "pixels", "long-picture", "frame",
+        "far-corner", "far-corner-untold", "all-cells-repeated", "many-cells-repeated", "shared-string",
+        "far-corners-of-xls", "sheet-again-of-xls", "open-tags", "tables", "groups", "lists", "pixels", "long-picture",
+        "frame",
     ],
 )  # fmt: skip
 def test_what_unfolds_without_end_is_refused_with_its_reason(file, reason):
@@ -55,6 +58,18 @@ def test_a_sheet_that_is_listed_again_is_read_once():
     extraction = read(hostile_sheets.xlsx(sheet, sheets=50))
     assert len(extraction.parts) == 1
     assert extraction.warnings == ("49 sheets without cells of their own were not read",)
+
+
+def test_a_sheet_that_a_binary_workbook_lists_again_is_read_once():
+    extraction = read(hostile_sheets.xlsb(50, 2))
+    assert extraction.text == "# S0\n\n1.5\n1.5"
+    assert extraction.warnings == ("49 sheets without cells of their own were not read",)
+
+
+@pytest.mark.parametrize("rows", [3, 600])
+def test_sheets_of_an_old_workbook_that_stand_beside_each_other_are_read(rows):
+    sheets = [(1, hostile_sheets.xls_sheet(*((row, 0) for row in range(rows)))) for _ in range(3)]
+    assert read(hostile_sheets.xls(*sheets)).text.count("1.5") == 3 * rows
 
 
 def test_merged_ranges_that_overlap_are_spread_as_far_as_cells_reach():
