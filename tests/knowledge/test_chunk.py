@@ -161,7 +161,8 @@ def test_no_text_gives_more_chunks_than_its_parts_and_four_for_each_step(
         Part(start, end, "page", number, None, kind, "python" if kind == "code" else None)
         for number, (start, end) in enumerate(pairwise(places), start=1)
     ]
-    headings = [Heading(place, 1 + place % 6, "h") for place in sorted({int(place * len(text)) for place in headed})]
+    named = sorted({int(place * len(text)) for place in headed})
+    headings = [Heading(place, 1 + place % 6, "h") for place in named if not text[place].isspace()]
     chunks = Chunker(chunking, tokenizer).split(text, parts, headings)
     units = Ruler(text, load_tokenizer(tokenizer) if tokenizer else None).size(0, len(text))
     assert len(chunks) <= len(parts) + math.ceil(CHUNKS_PER_STEP * units / (chunking.size - chunking.overlap))
