@@ -29,7 +29,6 @@ _CONTAINERS = re.compile(r"^(?:[ \t]*+(?:>|[-+*](?=[ \t])|\d{1,9}+[.)](?=[ \t]))
 """what opens quotations and lists at the beginning of a line"""
 _MAX_DEFINITION = 1000
 """lines"""
-_QUOTE = re.compile(r"[ \t]*+>")
 
 
 class MarkdownExtractor:
@@ -116,7 +115,8 @@ class _Headings(list["Token"]):
 def _without_deep_quotes(opening: re.Match[str]) -> str:
     """What opens quotations on a line, without those that are too deep to be told apart; no heading stands in any."""
     pieces = opening[0].split(">", _MAX_QUOTES)
-    pieces[-1] = _QUOTE.sub("", pieces[-1])
+    *quotes, last = pieces[-1].split(">")
+    pieces[-1] = "".join([*(quote.rstrip(" \t") for quote in quotes), last])
     return ">".join(pieces)
 
 
