@@ -91,7 +91,7 @@ def with_description(extraction: Extraction | None, description: str, media_type
 
 def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, Scalar]]:
     """The picture upright on a plain ground, its title, and what it tells about itself."""
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     with warnings.catch_warnings():
         # Damaged EXIF data is no reason to refuse a picture or to write on stderr; a bomb is one.
@@ -109,6 +109,8 @@ def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, S
             upright = ImageOps.exif_transpose(picture)
         except Image.DecompressionBombError as error:
             raise BrokenDocument("too-many-pixels", f"it has more than {MAX_PIXELS:,} pixels") from error
+        except UnidentifiedImageError as error:
+            raise BrokenDocument("damaged", f"it is no {_FORMATS[media_type]} picture") from error
         except _PILLOW_ERRORS as error:
             raise BrokenDocument("damaged", f"it cannot be opened as a picture: {error}") from error
         return _on_plain_ground(upright), title, {"width": upright.width, "height": upright.height, **metadata}

@@ -134,7 +134,7 @@ def test_a_picture_cut_short_is_broken_as_damaged(kind: str, share: float):
 def test_another_format_than_declared_is_broken():
     out = BytesIO()
     drawn("x").save(out, "BMP")
-    assert refused(out.getvalue()).reason == "damaged"
+    assert str(refused(out.getvalue())) == "damaged: it is no PNG picture"
 
 
 def test_description_is_the_first_paragraph_and_the_text_follows():
