@@ -17,11 +17,9 @@ _TITLE = re.compile(r"^#{1,2} (.+)$")
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?)$")
 _BLOCKS = ((re.compile(r"^<tool-use\b([^\n>]*)>"), "</tool-use>"), (re.compile(r"^<think>"), "</think>"))
 _TOOL = re.compile(r'data-tool-name="([^"\n]{1,100})"')
-_OPENING = re.compile(
-    r"^<(?:tool-use|think)\b[^>]*>\s*(?:<details>\s*)?"
-    r"(?:<summary>(?:Thought Process|Tool use: \*\*[^*\n]*\*\*)?(.*?)</summary>)?",
-    re.DOTALL,
-)
+_OPENING = re.compile(r"<(?:tool-use|think)\b[^>]*>\s*(?:<details>\s*)?")
+_SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
+_KIND = re.compile(r"Thought Process|Tool use: \*\*[^*\n]*\*\*")
 _CLOSING = re.compile(r"(?:</details>\s*)?</(?:tool-use|think)>\s*$")
 _FENCE = re.compile(r"^```", re.MULTILINE)
 _CLAIM_LINES = 400
@@ -117,8 +115,7 @@ def _split(body: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, thought: bool) -> None:
-    text = _CLOSING.sub("", "\n".join(lines))
-    text = _OPENING.sub(lambda found: (found[1] or "").strip() + "\n", text, count=1).strip()
+    text = _without_summary(_CLOSING.sub("", "\n".join(lines)))
     if thought:
         builder.add("assistant", text, origin=origin, kind="thinking")
         return
@@ -129,3 +126,18 @@ def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, tho
     builder.add("assistant", text[:returned] or "()", origin=origin, kind="tool_call", tool=tool)
     if returned is not None:
         builder.add("tool", text[returned:], origin=origin, kind="tool_result", tool=tool)
+
+
+def _without_summary(block: str) -> str:
+    """What stands in a block, with what its summary says besides the kind of block."""
+    opening = _OPENING.match(block)
+    if opening is None:
+        return block.strip()
+    text = block[opening.end() :]
+    said, closed, rest = text.partition(_SUMMARY_END) if text.startswith(_SUMMARY) else ("", "", "")
+    if not closed:
+        return text.strip()
+    said = said.removeprefix(_SUMMARY)
+    kind = _KIND.match(said)
+    said = said[kind.end() :] if kind is not None else said
+    return f"{said.strip()}\n{rest}".strip()
