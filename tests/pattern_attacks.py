@@ -8,17 +8,14 @@ import importlib
 import itertools
 import operator
 import re
-import signal
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from re import _constants as codes
 from re import _parser as parser
-from types import FrameType
 from typing import Any
 
 from tests.documentation import ROOT
+from tests.processor_time import seconds_of
 
 ROOMS = ("knowledge", "tasks", "storage", "serving", "flows", "deployments")
 _USES = {
@@ -232,30 +229,12 @@ def _holds(code: Any, value: Any, letter: str) -> bool:
 def seconds(pattern: re.Pattern[Any], text: str, methods: tuple[str, ...], most: float) -> float:
     """Seconds of the processor that a use of a pattern takes; infinite if more than `most`."""
     given = text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace")
-    started = time.process_time()
-    try:
-        with _at_most(most):
-            for method in methods:
-                found = getattr(pattern, method)(given)
-                if method == "finditer":
-                    for _ in found:
-                        pass
-    except TimeoutError:
-        return float("inf")
-    return time.process_time() - started
 
+    def use() -> None:
+        for method in methods:
+            found = getattr(pattern, method)(given)
+            if method == "finditer":
+                for _ in found:
+                    pass
 
-@contextmanager
-def _at_most(limit: float) -> Iterator[None]:
-    """Raise when a time of the processor is over; matching looks for signals."""
-
-    def over(_: int, __: FrameType | None) -> None:
-        raise TimeoutError
-
-    previous = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, previous)
+    return seconds_of(use, most)

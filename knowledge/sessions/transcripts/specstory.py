@@ -9,7 +9,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.harness import add_user_text
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, one_line
 
 _MARK = re.compile(r"^_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^\n]*)\))?\*\*_[ \t]*$")
 _SESSION = re.compile(r"^<!-- ([\w. -]{1,60}?) Session (\S{1,100})(?: \(([^)\n]*)\))? -->[ \t]*$")
@@ -48,7 +48,7 @@ class SpecStory:
             found = None if covered[number] else _MARK.match(line) or _SESSION.match(line)
             if found is None:
                 if mark is None and builder.title is None and (title := _TITLE.match(line)) is not None:
-                    builder.title = None if _TIME.search(title[1]) else title[1]
+                    builder.title = None if _TIME.search(title[1]) else one_line(title[1])
                 body.append(line)
                 continue
             _add(builder, mark, body)
@@ -122,10 +122,21 @@ def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, tho
     found = _TOOL.search(lines[0])
     tool = found[1] if found is not None else None
     # What was asked of the tool stands before the code block with what it returned; it may have code of its own.
-    returned = next((at for fence in _FENCE.finditer(text) if text.count("```", 0, at := fence.start()) % 2 == 0), None)
+    returned = _first_fence(text)
     builder.add("assistant", text[:returned] or "()", origin=origin, kind="tool_call", tool=tool)
     if returned is not None:
         builder.add("tool", text[returned:], origin=origin, kind="tool_result", tool=tool)
+
+
+def _first_fence(text: str) -> int | None:
+    """Where the first line begins that opens a code block; None if none does."""
+    signs = last = 0
+    for fence in _FENCE.finditer(text):
+        signs += text.count("```", last, fence.start())
+        last = fence.start()
+        if signs % 2 == 0:
+            return last
+    return None
 
 
 def _without_summary(block: str) -> str:
