@@ -24,11 +24,16 @@ from knowledge.errors import DocumentError
 from knowledge.extract.detect import detect
 from knowledge.extract.registry import extract
 from knowledge.model import RawDocument
+from knowledge.sessions.model import Transcript
+from knowledge.sessions.transcripts.base import Unread
+from knowledge.sessions.transcripts.registry import read_transcripts
 from knowledge.settings import ChunkingSettings, ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
-MODULES = "tests/knowledge/extract/hostile_*.py"
+MODULES = "tests/knowledge/*/hostile_*.py"
 """those that have `CLASSES`: name -> function of a size in bytes -> content and file name"""
+CHAT = "chat, "
+"""Names of classes that are read as chat sessions begin so."""
 SIZES = (100_000, 1_000_000, 10_000_000)
 BOUND = 12
 """times the seconds that 10 times the bytes may take"""
@@ -37,6 +42,7 @@ LEAST_SECONDS = 0.05
 _MIB = 1024 * 1024
 
 Hostile = Callable[[int], tuple[bytes, str]]
+Read = Callable[[RawDocument, dict[str, Any]], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
@@ -45,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     started = time.monotonic()
     measured = {}
     for name, build in classes.items():
-        measured[name] = measure(build, options.sizes, options.seconds)
+        measured[name] = measure(build, options.sizes, options.seconds, chat=name.startswith(CHAT))
         print(f"{name:<50} {_line(measured[name])}", flush=True)
     told = [rows for rows in measured.values() if rows]
     result = {
@@ -73,22 +79,23 @@ def all_classes() -> dict[str, Hostile]:
     return {name: build for module in modules for name, build in module.get("CLASSES", {}).items()}
 
 
-def measure(build: Hostile, sizes: Sequence[int], seconds: float) -> list[dict[str, Any]]:
+def measure(build: Hostile, sizes: Sequence[int], seconds: float, *, chat: bool = False) -> list[dict[str, Any]]:
     """Read files of rising size, each in a process of its own, up to the first that does not come to an end.
 
     Args:
         build: makes a file of a size.
         sizes: bytes, rising.
         seconds: CPU time after which a process is killed.
+        chat: whether these are files of chat sessions.
 
     Returns:
         For each size, which is that of what is unpacked, the bytes of the file, CPU seconds to detect, extract and
-        chunk, characters, chunks, and the outcome: `indexed`, the reason of a refusal, the name of an error, `timeout`
-        or `died`.
+        chunk, characters, chunks (of chats messages), and the outcome: `indexed`, the reason of a refusal, the name of
+        an error, `timeout` or `died`.
     """
     rows = []
     for size in sizes:
-        rows.append(_isolated(build, size, seconds))
+        rows.append(_isolated(build, size, seconds, _read_chats if chat else _read_document))
         if rows[-1]["outcome"] in ("timeout", "died"):
             break
     return rows
@@ -104,11 +111,11 @@ def growth(rows: Sequence[dict[str, Any]]) -> float:
     return round(max(factors, default=0.0), 1)
 
 
-def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
+def _isolated(build: Hostile, size: int, seconds: float, read: Read) -> dict[str, Any]:
     # Forked, so that every process has the libraries loaded that the first one loaded.
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_read, args=(build, size, seconds, sender))
+    process = context.Process(target=_limited, args=(build, size, seconds, read, sender))
     started = time.monotonic()
     process.start()
     sender.close()
@@ -125,38 +132,52 @@ def _isolated(build: Hostile, size: int, seconds: float) -> dict[str, Any]:
     return row or {"size": size, "bytes": size, "seconds": used, "characters": 0, "chunks": 0, "outcome": outcome}
 
 
-def _read(build: Hostile, size: int, seconds: float, sender: Connection) -> None:
+def _limited(build: Hostile, size: int, seconds: float, read: Read, sender: Connection) -> None:
     # As in an extraction process.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    settings = ExtractionSettings()
-    limit = settings.memory_mb * _MIB
+    limit = ExtractionSettings().memory_mb * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     cpu = int(time.process_time() + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
     content, name = build(size)
     row: dict[str, Any] = {"size": size, "bytes": len(content), "characters": 0, "chunks": 0}
     start = time.process_time()
-    row["media_type"] = detect(content, name)
-    detected = extracted = time.process_time()
     try:
-        extraction = extract(RawDocument(content, name), settings)
-        extracted = time.process_time()
-        row["characters"] = len(extraction.text)
-        row["warnings"] = [warning[:200] for warning in extraction.warnings[:5]]
-        chunks = Chunker(ChunkingSettings(), None).split(extraction.text, extraction.parts, extraction.headings)
-        row["chunks"] = len(chunks)
+        read(RawDocument(content, name), row)
         row["outcome"] = "indexed"
     except DocumentError as error:
         row["outcome"] = error.reason
     except Exception as error:  # noqa: BLE001 (a reader that fails otherwise is what is looked for)
         row["outcome"] = f"{type(error).__name__}: {error}"[:200]
-    end = time.process_time()
-    row["seconds"] = round(end - start, 3)
-    parts = {"detect": detected - start, "extract": extracted - detected, "chunk": end - extracted}
-    row["seconds_of"] = {name: round(part, 3) for name, part in parts.items()}
+    row["seconds"] = round(time.process_time() - start, 3)
     row["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     sender.send(row)
+
+
+def _read_document(document: RawDocument, row: dict[str, Any]) -> None:
+    def spent(part: str) -> None:
+        row.setdefault("seconds_of", {})[part] = round(time.process_time() - started, 3)
+
+    started = time.process_time()
+    row["media_type"] = detect(document.content, document.filename)
+    spent("detect")
+    started = time.process_time()
+    extraction = extract(document, ExtractionSettings())
+    spent("extract")
+    row["characters"] = len(extraction.text)
+    row["warnings"] = [warning[:200] for warning in extraction.warnings[:5]]
+    started = time.process_time()
+    row["chunks"] = len(Chunker(ChunkingSettings(), None).split(extraction.text, extraction.parts, extraction.headings))
+    spent("chunk")
+
+
+def _read_chats(document: RawDocument, row: dict[str, Any]) -> None:
+    found = list(read_transcripts(document))
+    messages = [message for one in found if isinstance(one, Transcript) for message in one.messages]
+    row["characters"] = sum(len(message.text) for message in messages)
+    row["chunks"] = len(messages)
+    row["warnings"] = [f"{one.place}: {one.detail}"[:200] for one in found if isinstance(one, Unread)][:5]
 
 
 def _line(rows: Sequence[dict[str, Any]]) -> str:

@@ -19,8 +19,9 @@ from prefect.states import Cancelled as CancelledState
 from prefect.states import Completed, Failed
 
 from flows.guarded import end_with_starter
-from knowledge.errors import IndexNotWritten, RefusedError
+from knowledge.errors import IndexNotWritten, ParquetryError, RefusedError
 from knowledge.masked_output import guard_output
+from knowledge.printing import visible
 from knowledge.settings import Settings, load_settings, override
 from knowledge.sources.registry import Scope
 from tasks.run import Cancelled
@@ -81,7 +82,7 @@ def cancelled(caller: Caller[Any, Any, Any] | None, why: Cancelled) -> State[Any
     """The final state of a run that was cancelled, of which its caller is told."""
     if caller:
         caller.stopped = why
-    return CancelledState(message=str(why))
+    return CancelledState(message=visible(str(why)))
 
 
 def refused(error: RefusedError) -> State[Any]:
@@ -89,7 +90,15 @@ def refused(error: RefusedError) -> State[Any]:
 
     Prefect emits `prefect.flow-run.Refused` for it. Whoever called the flow gets the error.
     """
-    return Failed(name="Refused", message=str(error), data=error)
+    return Failed(name="Refused", message=visible(str(error)), data=error)
+
+
+def failed(error: ParquetryError) -> State[Any]:
+    """The final state of a run that failed. Prefect would repeat the names in the error as they are.
+
+    Whoever called the flow gets the error.
+    """
+    return Failed(message=visible(f"Flow run encountered an exception: {type(error).__name__}: {error}"), data=error)
 
 
 def without_index(error: str) -> State[Any]:
@@ -97,7 +106,7 @@ def without_index(error: str) -> State[Any]:
 
     Prefect emits `prefect.flow-run.Unindexed` for it. Whoever called the flow gets the error.
     """
-    return Failed(name="Unindexed", message=error, data=IndexNotWritten(error))
+    return Failed(name="Unindexed", message=visible(error), data=IndexNotWritten(error))
 
 
 def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:

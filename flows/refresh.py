@@ -15,6 +15,7 @@ from flows.flow_run import (
     begin,
     calling,
     cancelled,
+    failed,
     nothing_scheduled,
     refused,
     settings_of_run,
@@ -155,7 +156,7 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     if caller:
         caller.report = report
     if report.outages:
-        raise OutageError("; ".join(report.outages))
+        return failed(OutageError("; ".join(report.outages)))
     if report.refused:
         return refused(RefusedError("; ".join(report.refused)))
     if report.index_error is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from knowledge.printing import visible
 from knowledge.report import RunReport, dollars, failures_by_reason
 
 MOST_FAILURES = 1000
@@ -80,7 +81,12 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         lines += [f"- {warning}" for warning in report.warnings[:MOST_WARNINGS]]
         if len(report.warnings) > MOST_WARNINGS:
             lines.append(f"- and {len(report.warnings) - MOST_WARNINGS:,} more")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
+
+
+def visible_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of a table that show what a terminal or a page would obey or hide."""
+    return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
 
 
 def _outcome(report: RunReport) -> str:
@@ -102,4 +108,4 @@ def failures_table(report: RunReport) -> list[dict[str, Any]]:
         }
         for failure in report.failures[:MOST_FAILURES]
     ]
-    return rows or [{"status": "every document is indexed"}]
+    return visible_rows(rows) or [{"status": "every document is indexed"}]

@@ -11,7 +11,8 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from flows.report import MOST_WARNINGS, artifact_key
+from flows.report import MOST_WARNINGS, artifact_key, visible_rows
+from knowledge.printing import visible
 from knowledge.report import dollars
 from knowledge.sessions.model import Decision
 from knowledge.sessions.report import SessionsReport, reasons
@@ -72,7 +73,7 @@ def session_markdown(report: SessionsReport) -> str:
         ]
     if report.warnings:
         lines += ["", "Worked around:", "", *(f"- {warning}" for warning in report.warnings[:MOST_WARNINGS])]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -90,7 +91,7 @@ def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> li
         for each in decisions
         if each.kind in kinds
     ]
-    return rows[:MOST_ROWS] or [{"kind": "nothing"}]
+    return visible_rows(rows[:MOST_ROWS]) or [{"kind": "nothing"}]
 
 
 def _table(title: str, rows: Iterable[tuple[str, int]]) -> list[str]:

@@ -14,6 +14,7 @@ from flows.flow_run import (
     begin,
     calling,
     cancelled,
+    failed,
     nothing_scheduled,
     refused,
     settings_of_run,
@@ -126,7 +127,7 @@ def sessions(
     if caller:
         caller.report = report
     if report.outages:
-        raise OutageError("; ".join(report.outages))
+        return failed(OutageError("; ".join(report.outages)))
     if report.index_error is not None:
         return without_index(report.index_error)
     return report.as_json()

@@ -15,7 +15,7 @@ from knowledge.schedule import EXAMPLE, check_cron
 from knowledge.settings_llm import LlmSettings, SessionsSettings
 from knowledge.settings_mistakes import explain
 from knowledge.settings_places import anchored
-from knowledge.settings_section import Section
+from knowledge.settings_section import HIGHEST_BUDGET, HIGHEST_PRICE, LONGEST_WAIT, MOST_BYTES, Section
 from knowledge.small_file import read_small
 
 DEFAULT_FILE = "parquetry.toml"
@@ -56,7 +56,9 @@ class ChunkingSettings(Section):
         "512 tokens with 20. Explicit keys win over it.",
     )
     size: int = Field(1200, ge=16, le=100_000, description="Largest chunk, in units.")
-    overlap: int = Field(200, ge=0, description="Repeated between neighbours of one section, in units; below size.")
+    overlap: int = Field(
+        200, ge=0, le=99_999, description="Repeated between neighbours of one section, in units; below size."
+    )
     unit: Literal["characters", "tokens"] = Field(
         "characters", description="What size and overlap count; tokens are the embedder's."
     )
@@ -104,12 +106,13 @@ class EmbeddingSettings(Section):
     )
     batch_inputs: int = Field(256, ge=1, le=2048, description="Texts per request.")
     batch_tokens: int = Field(100_000, ge=1, le=300_000, description="Tokens per request.")
-    max_input_tokens: int = Field(8192, ge=1, description="Longest text the model takes, in tokens.")
+    max_input_tokens: int = Field(8192, ge=1, le=10_000_000, description="Longest text the model takes, in tokens.")
     attempts: int = Field(6, ge=1, le=50, description="Tries per request when the service fails or limits the rate.")
-    timeout_seconds: float = Field(60, gt=0, description="Per request.")
+    timeout_seconds: float = Field(60, gt=0, le=LONGEST_WAIT, description="Per request.")
     price_per_million_tokens: float | None = Field(
         None,
         ge=0,
+        le=HIGHEST_PRICE,
         examples=[0.02],
         description="US dollars, for estimates and budgets; default: known for OpenAI's own models and those on this "
         "machine, else unknown. 0 for a service that costs nothing.",
@@ -137,12 +140,13 @@ class ExtractionSettings(Section):
     timeout_seconds: float = Field(
         120,
         gt=0,
+        le=LONGEST_WAIT,
         description="Per document; its process is killed after that, of small files without pictures far earlier.",
     )
-    memory_mb: int = Field(4096, ge=512, description="Address space of one extraction process, in MiB.")
-    max_bytes: int = Field(512 * 1024 * 1024, ge=1, description="Larger documents are skipped.")
+    memory_mb: int = Field(4096, ge=512, le=1024 * 1024, description="Address space of one extraction process, in MiB.")
+    max_bytes: int = Field(512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Larger documents are skipped.")
     max_unpacked_bytes: int = Field(
-        512 * 1024 * 1024, ge=1, description="Largest content of an office file or e-book once unpacked."
+        512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Largest content of an office file or e-book once unpacked."
     )
     passwords: tuple[SecretStr, ...] = Field(
         (), examples=[["opens the payroll"]], description="Tried on encrypted documents, in this order."
@@ -156,21 +160,22 @@ class RefreshSettings(Section):
     """How a refresh is divided, and when it must stop."""
 
     workers: int = Field(2, ge=1, le=64, description="Batches in work at a time.")
-    batch_bytes: int = Field(8 * 1024 * 1024, ge=1, description="Source bytes per batch.")
+    batch_bytes: int = Field(8 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Source bytes per batch.")
     batch_documents: int = Field(200, ge=1, le=10_000, description="Documents per batch.")
     max_removed_share: float = Field(
         0.2, ge=0, le=1, description="A refresh that would remove a larger share of a source asks first."
     )
-    max_removed_documents: int = Field(10, ge=0, description="Removing up to this many never asks.")
+    max_removed_documents: int = Field(10, ge=0, le=1_000_000_000, description="Removing up to this many never asks.")
     attempts: int = Field(
         4, ge=1, le=20, description="Tries within one run of a listing or a fetch whose failure may pass."
     )
     max_attempts: int = Field(
-        3, ge=1, description="Runs that try a document again after a failure that may go away by itself."
+        3, ge=1, le=1000, description="Runs that try a document again after a failure that may go away by itself."
     )
     budget_usd: float | None = Field(
         None,
         ge=0,
+        le=HIGHEST_BUDGET,
         examples=[5.0],
         description="What a refresh may spend. One that is likely to cost more does not start; no request is made that "
         "could pass it.",
@@ -191,7 +196,7 @@ class SearchSettings(Section):
     )
     vector_weight: float = Field(0.3, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
     depth: int = Field(100, ge=1, le=10_000, description="Best chunks of each side that a hybrid search fuses.")
-    rrf_k: int = Field(10, ge=1, description="Of the fusion `rrf`: how little the first ranks stand out.")
+    rrf_k: int = Field(10, ge=1, le=10_000, description="Of the fusion `rrf`: how little the first ranks stand out.")
     rerank: str | None = Field(
         None,
         pattern=r"^(llm|onnx:.+)$",
@@ -208,7 +213,7 @@ class SearchSettings(Section):
         None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
     )
     record_searches: bool = Field(False, description="Also keep the events in the corpus's table `searches`.")
-    cache_entries: int = Field(256, ge=0, description="Answers that a service keeps in memory.")
+    cache_entries: int = Field(256, ge=0, le=1_000_000, description="Answers that a service keeps in memory.")
 
 
 class NamespaceSettings(Section):
@@ -255,6 +260,7 @@ class SourceSettings(Section):
     requests_per_second: float | None = Field(
         None,
         gt=0,
+        le=1_000_000,
         examples=[5.0],
         description="Documents fetched per second at most, over all sources of one host or bucket.",
     )

@@ -145,10 +145,8 @@ def _limits(field: FieldInfo) -> str:
     match bounds:
         case {"ge": least, "le": most}:
             return f"{least} to {most}"
-        case {"ge": least}:
-            return f"at least {least}"
-        case {"gt": least}:
-            return f"above {least}"
+        case {"gt": least, "le": most}:
+            return f"above {least}, at most {most}"
         case _:
             return ""
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from knowledge.settings_section import Section
+from knowledge.settings_section import HIGHEST_BUDGET, HIGHEST_PRICE, LONGEST_WAIT, Section
 
 _PRICES = ("price_per_million_input_tokens", "price_per_million_output_tokens")
 
@@ -26,25 +26,36 @@ class LlmSettings(Section):
         None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
     )
     attempts: int = Field(4, ge=1, le=50, description="Tries per request.")
-    timeout_seconds: float = Field(120, gt=0, description="Per request.")
+    timeout_seconds: float = Field(120, gt=0, le=LONGEST_WAIT, description="Per request.")
     max_reply_tokens: int | None = Field(
         None,
         ge=16,
+        le=10_000_000,
         examples=[16_000],
         description="Limit of every reply; raise it for a model that thinks before it answers. "
         "Default: 1,000 to 8,000, by what is asked.",
     )
     requests_per_minute: float | None = Field(
-        None, gt=0, examples=[500.0], description="Of all calls of a process together."
+        None, gt=0, le=1_000_000, examples=[500.0], description="Of all calls of a process together."
     )
     tokens_per_minute: float | None = Field(
-        None, gt=0, examples=[200_000.0], description="Read and written, of all calls of a process together."
+        None,
+        gt=0,
+        le=100_000_000_000,
+        examples=[200_000.0],
+        description="Read and written, of all calls of a process together.",
     )
     price_per_million_input_tokens: float = Field(
-        0, ge=0, description="US dollars, for estimates, budgets and costs; unknown if neither price is set."
+        0,
+        ge=0,
+        le=HIGHEST_PRICE,
+        description="US dollars, for estimates, budgets and costs; unknown if neither price is set.",
     )
     price_per_million_output_tokens: float = Field(
-        0, ge=0, description="US dollars, for estimates, budgets and costs; unknown if neither price is set."
+        0,
+        ge=0,
+        le=HIGHEST_PRICE,
+        description="US dollars, for estimates, budgets and costs; unknown if neither price is set.",
     )
 
     @property
@@ -76,7 +87,9 @@ class SessionsSettings(Section):
         examples=[0.6],
         description="Cosine from which a known entry is compared; default: measured for the embedder.",
     )
-    max_supersessions: int = Field(5, ge=0, description="Known entries that one session may replace by merges.")
+    max_supersessions: int = Field(
+        5, ge=0, le=10_000, description="Known entries that one session may replace by merges."
+    )
     distill_prompt: str | None = Field(
         None,
         examples=["./prompts/distill.md"],
@@ -86,5 +99,9 @@ class SessionsSettings(Section):
         None, examples=["./prompts/compare.md"], description="Replaces the prompt for comparing entries."
     )
     budget_usd: float | None = Field(
-        None, ge=0, examples=[5.0], description="A run that would cost more stops; what was answered is kept."
+        None,
+        ge=0,
+        le=HIGHEST_BUDGET,
+        examples=[5.0],
+        description="A run that would cost more stops; what was answered is kept.",
     )

@@ -8,6 +8,15 @@ from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
 from knowledge.known_secrets import announce, secrets_in
 
+LONGEST_WAIT = 24 * 3600
+"""seconds that anything may take"""
+MOST_BYTES = 1024**4
+"""of a document or a batch"""
+HIGHEST_PRICE = 1_000_000
+"""US dollars for a million tokens"""
+HIGHEST_BUDGET = 1_000_000_000
+"""US dollars"""
+
 
 class Section(BaseModel):
     """Base of all sections: frozen, and unknown keys are errors. The secrets that one holds are known to masking."""

@@ -17,6 +17,7 @@ from knowledge.sources.local import is_local, local_path
 from knowledge.sources.registry import Scope
 from serving.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, VerboseOption, settings_for
 from serving.run_commands import run_request
+from storage.durable import make_folder
 
 _STDIN = "-"
 _NAME_WORDS, _NAME_CHARACTERS = 6, 60
@@ -101,7 +102,7 @@ def _kept(settings: Settings, text: str, name: str | None) -> Path:
     root = local_path(settings.corpus.root).resolve()
     folder = root.with_name(f"{root.name}-added")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         file = folder / name
         file.write_text(text, "utf-8")
     except OSError as error:

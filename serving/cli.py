@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Annotated
 
 import typer
@@ -15,6 +17,7 @@ from knowledge.errors import ParquetryError, classify
 from knowledge.masked_output import guard_output
 from knowledge.masking import masked
 from knowledge.printing import tell
+from knowledge.settings_mistakes import MOST_SHOWN
 from serving import (
     add_command,
     doctor_command,
@@ -106,9 +109,9 @@ def run(arguments: Sequence[str]) -> int:
         code = int(reread(lambda: app(given, prog_name="parquetry", standalone_mode=False)) or 0)
         sys.stdout.flush()
     except TyperException as error:
-        return _fail(2, _wrong_use(error))
+        return _fail(2, *_shortened([_wrong_use(error)], arguments))
     except ParquetryError as error:
-        return _fail(error.exit_code, *error.lines)
+        return _fail(error.exit_code, *_shortened(error.lines, arguments))
     except (KeyboardInterrupt, Abort):
         return _fail(_INTERRUPTED, "interrupted; nothing was published")
     except (BrokenPipeError, SystemExit):
@@ -116,8 +119,10 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return 0
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return _fail(2, *_shortened([f"{error.filename} cannot be opened: {error.strerror}"], arguments))
         _discard_output()
-        return _fail(4, f"{classify(error).detail}; nothing was published")
+        return _fail(4, *_shortened([f"{classify(error).detail}; nothing was published"], arguments))
     # Typer makes this of a KeyboardInterrupt, without a word.
     return _fail(code, "interrupted; nothing was published") if code == _INTERRUPTED else code
 
@@ -151,6 +156,19 @@ def _wrong_use(error: TyperException) -> str:
         options = [option for each in context.command.params for option in each.opts if option.startswith("-")]
         message = no_such_option(unknown, options)
     return f"{message} (see `{command} --help`)"
+
+
+def _shortened(lines: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """Messages that repeat of no argument more than a person reads."""
+    kept = [masked(line) for line in lines]
+    for each in arguments:
+        # All of it, the value behind `--option=`, and that behind `-o`.
+        for long in (each, each.partition("=")[0], each.partition("=")[2], each[2:]):
+            if len(long) > MOST_SHOWN:
+                for form in {masked(each) for each in (long, str(PurePath(long)), repr(long)[1:-1])}:
+                    left = f"{form[:MOST_SHOWN]}… ({len(form) - MOST_SHOWN:,} more characters)"
+                    kept = [line.replace(form, left) for line in kept]
+    return kept
 
 
 def _fail(code: int, *lines: str) -> int:

@@ -16,6 +16,7 @@ import duckdb
 from knowledge.errors import SettingsError, StorageError, first_line
 from storage import schema
 from storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
+from storage.durable import make_folder
 from storage.filters import Filters, select_visible
 from storage.index_build import read_state
 from storage.lake import Snapshot
@@ -61,7 +62,7 @@ def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: 
     if path.exists() and not _is_export(path):
         raise SettingsError(f"{path} is not an export of Parquetry and is left alone; choose another folder")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as aside:
             building = Path(aside) / EXPORT_FILE
             connection = attach(building, read_only=False)

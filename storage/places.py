@@ -6,6 +6,7 @@ filesystem for DuckDB. A local folder needs neither.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from knowledge.errors import StorageError, first_line
+from knowledge.errors import SettingsError, StorageError, first_line
 from storage.database import Connection
 from storage.durable import make_folder, replace
 from storage.full_disk import naming
@@ -166,17 +167,37 @@ def _element(reply: str, name: str) -> str:
     return reply.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
 
 
+def last_folder(root: str) -> Path:
+    """The deepest folder that exists on the way to a local corpus.
+
+    Raises:
+        SettingsError: a file is in the place of the corpus, or on the way there, or a name is too long.
+        OSError: it cannot be told.
+    """
+    place = Path(root)
+    try:
+        while not place.exists():
+            place = place.parent
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise SettingsError(f"corpus {root} cannot be opened: {error.strerror}") from error
+        raise
+    if not place.is_dir():
+        raise SettingsError(
+            f"corpus {root} cannot be opened: {place} is a file, and a corpus is a folder; name one with --corpus or "
+            "corpus.root"
+        )
+    return place
+
+
 def check_can_be_made(root: str) -> None:
     """Find out before anything is extracted and paid for whether a new local corpus can be written.
 
     Raises:
-        StorageError: something is in its place, or the folder that it would stand in cannot be written.
+        SettingsError: a file is in its place, or on the way there.
+        StorageError: the folder that it would stand in cannot be written.
     """
-    place = Path(root)
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir():
-        raise StorageError(f"corpus {root} cannot be opened: {place} is a file")
+    place = last_folder(root)
     if not os.access(place, os.W_OK | os.X_OK):
         raise StorageError(f"corpus {root} cannot be opened: no permission to write to {place}")
 

@@ -38,7 +38,7 @@ from storage.layout import Table, entries_shard_name, layout_of, shard_name
 from storage.ledger import write_decisions
 from storage.old_secrets import secret_steps
 from storage.open_index import spaces_of
-from storage.places import files_at, sha256_of
+from storage.places import files_at, last_folder, sha256_of
 from storage.repair_log import Step, log_steps, named_documents
 from storage.replace_files import replace_files
 from storage.rewrite import run_row
@@ -101,10 +101,13 @@ def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: 
         single_writer: as `Lake`.
 
     Raises:
+        SettingsError: a file is where the corpus would be.
         StorageError: something cannot be read that nothing can replace.
         PublishConflict: another run changed a table meanwhile; run it again.
     """
     layout = layout_of(root)
+    if layout.is_local:
+        last_folder(layout.root)
     named = named_documents(layout) if layout.is_local else set()
     with salvaged(layout, settings, named) as salvage:
         if layout.is_local:

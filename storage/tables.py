@@ -9,12 +9,18 @@ from deltalake.exceptions import DeltaError
 
 from storage import schema
 from storage.layout import Layout, Table
-from storage.places import files_at
+from storage.places import files_at, last_folder
 from storage.staging import commit_durably
 
 
 def is_table(layout: Layout, table: Table) -> bool:
-    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store."""
+    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store.
+
+    Raises:
+        SettingsError: a file is where the corpus would be.
+    """
+    if layout.is_local:
+        last_folder(layout.root)
     entries = files_at(layout.root).entries(layout.log(table))
     return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
 

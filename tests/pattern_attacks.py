@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import itertools
+import operator
 import re
-import signal
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from re import _constants as codes
 from re import _parser as parser
-from types import FrameType
 from typing import Any
 
 from tests.documentation import ROOT
+from tests.processor_time import seconds_of
 
 ROOMS = ("knowledge", "tasks", "storage", "serving", "flows", "deployments")
 _USES = {
@@ -33,9 +32,13 @@ Text = Callable[[int], str]
 
 
 def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
-    """`module.NAME` -> the pattern, and the methods by which it is used; all of them if that does not show."""
+    """All patterns, and the methods by which each is used; all of them if that does not show.
+
+    Returns:
+        `module.NAME` of those that a module holds, `module 'pattern'` of those that are written where they are used.
+    """
     uses = _uses()
-    found = {}
+    found = dict(_written_in_place())
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
             if "re.compile" in file.read_text("utf-8"):
@@ -45,6 +48,46 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
                     known = uses.get((file.stem, place.partition("[")[0])) or set(_USES.values())
                     found[f"{name}.{place}"] = (pattern, tuple(sorted(known)))
     return found
+
+
+def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str, ...]]]]:
+    """Calls like `re.search("...", text)` within functions; what is put into a pattern there is taken for a digit."""
+    uses = _uses()
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            tree = ast.parse(file.read_text("utf-8"))
+            for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+                kept = {
+                    node.value: node.targets[0].id
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+                }
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Call) and (source := _of_re(node)) is not None:
+                        name = f"{'.'.join(file.relative_to(ROOT).with_suffix('').parts)} {source!r}"
+                        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                        known = {_USES[method]} if method in _USES else uses.get((file.stem, kept.get(node, "")))
+                        yield name, (re.compile(source, _flags(node)), tuple(sorted(known or set(_USES.values()))))
+
+
+def _of_re(call: ast.Call) -> str | bytes | None:
+    """The pattern that is given to a function of `re`, if it stands there."""
+    function = call.func
+    if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"):
+        return None
+    if function.attr not in (*_USES, "compile"):
+        return None
+    match call.args[0]:
+        case ast.Constant(value=str() | bytes() as source):
+            return source
+        case ast.JoinedStr(values=parts):
+            return "".join(part.value if isinstance(part, ast.Constant) else "3" for part in parts)
+    return None
+
+
+def _flags(call: ast.Call) -> int:
+    names = [node.attr for node in ast.walk(call) if isinstance(node, ast.Attribute) and node.attr.isupper()]
+    return functools.reduce(operator.or_, (getattr(re, name) for name in names if hasattr(re, name)), 0)
 
 
 def _held(values: dict[str, Any]) -> Iterator[tuple[str, re.Pattern[Any]]]:
@@ -186,30 +229,12 @@ def _holds(code: Any, value: Any, letter: str) -> bool:
 def seconds(pattern: re.Pattern[Any], text: str, methods: tuple[str, ...], most: float) -> float:
     """Seconds of the processor that a use of a pattern takes; infinite if more than `most`."""
     given = text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace")
-    started = time.process_time()
-    try:
-        with _at_most(most):
-            for method in methods:
-                found = getattr(pattern, method)(given)
-                if method == "finditer":
-                    for _ in found:
-                        pass
-    except TimeoutError:
-        return float("inf")
-    return time.process_time() - started
 
+    def use() -> None:
+        for method in methods:
+            found = getattr(pattern, method)(given)
+            if method == "finditer":
+                for _ in found:
+                    pass
 
-@contextmanager
-def _at_most(limit: float) -> Iterator[None]:
-    """Raise when a time of the processor is over; matching looks for signals."""
-
-    def over(_: int, __: FrameType | None) -> None:
-        raise TimeoutError
-
-    previous = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, previous)
+    return seconds_of(use, most)

@@ -34,7 +34,7 @@ _KEYS = {
     "identifier": "identifier",
     "rights": "rights",
 }
-_BODY = re.compile(rb"<body\b.*", re.DOTALL | re.IGNORECASE)
+_BODY = re.compile(rb"<body\b", re.IGNORECASE)
 _MARKUP = Marks(
     re.compile(rb"<((?:script|style)\b|!--)?", re.IGNORECASE),
     {
@@ -115,7 +115,7 @@ class EpubExtractor:
 
 def _words(html: bytes) -> str:
     body = _BODY.search(html)
-    text = _MARKUP.replace(body[0] if body else html, lambda _: b" ")
+    text = _MARKUP.replace(html[body.start() :] if body else html, lambda _: b" ")
     return " ".join(unescape(text.decode("utf-8", "replace")).split())
 
 

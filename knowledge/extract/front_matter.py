@@ -14,7 +14,11 @@ MAX_GROWTH = 10
 FREE_CHARACTERS = 10_000
 """that any front matter may give"""
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_BEGINNING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_ENDS = {
+    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)"),
+    "+++": re.compile(r"\n(?:\+\+\+|\.\.\.)[ \t]*(?:\n|\Z)"),
+}
 _MAX_FRONT_MATTER = 64 * 1024
 """Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
 _MAX_BITS = 4096
@@ -28,20 +32,22 @@ def split_front_matter(text: str) -> tuple[str, dict[str, Scalar], str | None]:
         The text without it, its values (lists as comma-separated text), and a warning if it could not be read; it then
         stays in the text.
     """
-    found = _FRONT_MATTER.match(text)
-    if found is None or len(found[2]) > _MAX_FRONT_MATTER:
+    beginning = _BEGINNING.match(text)
+    end = _ENDS[beginning[1]].search(text, beginning.end()) if beginning is not None else None
+    if beginning is None or end is None or end.start() - beginning.end() > _MAX_FRONT_MATTER:
         return text, {}, None
+    written = text[beginning.end() : end.start()]
     try:
-        values = bounded_toml.loads(found[2]) if found[1] == "+++" else _load_yaml(found[2])
+        values = bounded_toml.loads(written) if beginning[1] == "+++" else _load_yaml(written)
     except ValueError as error:
         return text, {}, f"front matter could not be read: {error}"
     if not isinstance(values, dict):
         # A rule, a paragraph and a rule.
         return text, {}, None
     front = _scalars(values)
-    if sum(len(str(value)) for value in front.values()) > FREE_CHARACTERS + MAX_GROWTH * len(found[2]):
+    if sum(len(str(value)) for value in front.values()) > FREE_CHARACTERS + MAX_GROWTH * len(written):
         return text, {}, f"front matter could not be read: its aliases make it more than {MAX_GROWTH} times as long"
-    return text[found.end() :], front, None
+    return text[end.end() :], front, None
 
 
 def _load_yaml(text: str) -> object:

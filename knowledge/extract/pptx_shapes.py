@@ -31,9 +31,9 @@ _UNTELLING_ALT = re.compile(
     re.IGNORECASE,
 )
 _GENERATED_ALT = re.compile(
-    r"(?<!\s)\s*+(Description automatically generated|AI-generated content may be incorrect|Automatisch generierte).*",
-    re.DOTALL,
+    "Description automatically generated|AI-generated content may be incorrect|Automatisch generierte"
 )
+"""begins what a program says of the text that it wrote"""
 
 
 class SlideWriter:
@@ -253,7 +253,7 @@ def alternative_text(element: Any) -> str | None:
 
 def telling(alternative: str | None) -> str | None:
     """An alternative text on one line, unless it says nothing (`image1.png`)."""
-    text = " ".join(_GENERATED_ALT.sub("", alternative or "").split())
+    text = " ".join(_GENERATED_ALT.split(alternative or "", maxsplit=1)[0].split())
     return None if _UNTELLING_ALT.fullmatch(text) else text
 
 

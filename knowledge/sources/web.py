@@ -18,7 +18,7 @@ from knowledge.errors import BrokenDocument, DocumentError, SettingsError, Trans
 from knowledge.masking import holds_credentials, masked
 from knowledge.model import DocumentRow, Item, Unlisted
 from knowledge.rate import host_of
-from knowledge.settings_section import Section
+from knowledge.settings_section import LONGEST_WAIT, MOST_BYTES, Section
 from knowledge.sources.base import Place
 from knowledge.sources.options import options_of
 from knowledge.sources.paths import within
@@ -74,9 +74,9 @@ class WebOptions(Section):
     )
     follow_redirects: bool = Field(True, description="Else a page that redirects is refused.")
     requests_per_second: float = Field(1, gt=0, le=1000, description="To one host at most.")
-    max_bytes: int = Field(64 * 1024 * 1024, ge=1, description="Of one page, as sent and once unpacked.")
-    max_pages: int = Field(50_000, ge=1, description="Of the whole source.")
-    timeout_seconds: float = Field(120, gt=0, description="For one page, redirects included.")
+    max_bytes: int = Field(64 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Of one page, as sent and once unpacked.")
+    max_pages: int = Field(50_000, ge=1, le=10_000_000, description="Of the whole source.")
+    timeout_seconds: float = Field(120, gt=0, le=LONGEST_WAIT, description="For one page, redirects included.")
     contact: str | None = Field(
         None,
         pattern=r"^[!-~]+$",

@@ -28,7 +28,13 @@ def test_growth_of_classes_is_measured_and_written(tmp_path: Path):
 
 def test_classes_of_all_readers_are_found():
     names = hostile.all_classes()
-    assert {"html: <!---->", "markdown: '|'", "epub: <script", "notebook: outputs"} <= set(names)
+    assert {"html: <!---->", "markdown: '|'", "epub: <script", "notebook: outputs", "chat, csv: rows"} <= set(names)
+
+
+def test_chats_are_read_as_chats(tmp_path: Path):
+    hostile.main(["--only", "chat, csv: rows", "--sizes", "2000", "20000", "--results", str(tmp_path)])
+    rows = json.loads((tmp_path / "hostile.json").read_text("utf-8"))["classes"]["chat, csv: rows"]
+    assert [(row["outcome"], row["chunks"]) for row in rows] == [("indexed", 248), ("indexed", 2498)]
 
 
 def test_file_that_is_read_without_end_is_given_up():

@@ -5,7 +5,7 @@ from workshop import Workshop
 
 from flows.composition import Request, run_refresh
 from knowledge.embed.wordllama import WordLlamaEmbedder
-from knowledge.errors import ParquetryError, RefusedError, SettingsError, StorageError
+from knowledge.errors import ParquetryError, RefusedError, SettingsError
 from serving.progress import Silent
 from storage.connect import connect
 from storage.lake import Lake
@@ -94,7 +94,7 @@ def test_run_that_finds_nothing_is_on_record(workshop):
 
 def test_place_that_cannot_hold_a_corpus_is_refused_before_anything_is_read(workshop):
     (workshop.root / "corpus").write_text("a file")
-    with pytest.raises(StorageError, match="cannot be opened"):
+    with pytest.raises(SettingsError, match="is a file, and a corpus is a folder"):
         workshop.refresh()
 
 

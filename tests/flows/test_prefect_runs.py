@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -12,11 +13,14 @@ import shelf_source
 from opened_files import opened_in
 from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
 from shelf_source import SHELVES, ShelfSource
+from terminal_signs import obeyed
 
 from flows.composition import Request as RefreshRequest
 from flows.composition import reindex_request
+from flows.flow_run import cancelled, failed, refused, without_index
 from flows.parameters import RefreshParameters, ReindexParameters
 from flows.refresh import refresh, reindex, run_request
+from flows.report import failures_table
 from knowledge.errors import OutageError, RefusedError, SettingsError
 from knowledge.report import RunReport
 from knowledge.settings import parse_settings
@@ -348,3 +352,40 @@ def test_reindex_in_this_process_redoes_the_documents_it_names(library, records)
     latest = records.flow_runs(root(library))[0]
     assert latest.name.startswith("reindex-all-")
     assert "# Reindex" in records.artifacts(latest)["reindex-report-default"]
+
+
+def test_names_that_a_terminal_obeys_are_visible_in_all_that_prefect_keeps(library, records, lines):
+    """An escape, an override of direction and the end of a line, in names of a document and of a folder."""
+    library.write("x\x1b[2J\u202ey\nz.docx", "no document")
+    library.write("kept\x1b[2J\u202e\nout/.parquetry.toml", "tags = [")
+    library.write("kept\x1b[2J\u202e\nout/a.md", "Count the boards.")
+    report = run(library)
+    flow_run = records.flow_run(root(library))
+    artifacts = records.artifacts(flow_run)
+    told = [
+        *lines.messages,
+        *json.loads(artifacts["refresh-failures-default"])[0].values(),
+        str(flow_run.state.message),
+    ]
+    assert any("z.docx" in str(each) for each in lines.messages)
+    assert "\\u{1b}[2J\\u{202e}\\u{a}out" in artifacts["refresh-report-default"]
+    assert [each for each in map(str, told) if obeyed(each)] == []
+    assert not obeyed(artifacts["refresh-report-default"], allowed="\n")
+    failure, *_ = report.failures
+    (row,) = failures_table(replace(report, failures=(replace(failure, detail="a\x1b[2J\u202e\nb"),)))
+    assert row["detail"] == "a\\u{1b}[2J\\u{202e}\\u{a}b"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lambda said: refused(RefusedError(said)),
+        lambda said: failed(OutageError(said)),
+        lambda said: cancelled(None, Cancelled(said)),
+        without_index,
+    ],
+    ids=["refused", "failed", "cancelled", "without-index"],
+)
+def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
+    message = state("docs: a\x1b[2J\u202e\nb is gone").message
+    assert message.endswith("docs: a\\u{1b}[2J\\u{202e}\\u{a}b is gone")

@@ -3,7 +3,8 @@
 import pytest
 
 from knowledge.errors import SettingsError
-from knowledge.settings import load_settings, override, parse_settings
+from knowledge.settings import Settings, load_settings, override, parse_settings
+from knowledge.sources.web import WebOptions
 
 
 def complaint(values):
@@ -225,6 +226,33 @@ def test_namespace_has_its_own_embedder_or_the_one_of_the_corpus(tmp_path):
 def test_embedder_that_several_namespaces_share_is_one():
     tables = [{"name": name, "embedder": "wordllama"} for name in ("hr", "it")]
     assert parse_settings({"namespace": tables}, "x").embedders == ("wordllama",)
+
+
+def numbers():
+    """Every number of the settings, with the options of pages, and what is set around it."""
+    for section, field in Settings.model_fields.items():
+        model = getattr(field.annotation, "__args__", [field.annotation])[0]
+        for name, key in model.model_fields.items():
+            if {int, float} & {key.annotation, *getattr(key.annotation, "__args__", ())}:
+                yield pytest.param(section, name, key, id=f"{section}.{name}")
+
+
+@pytest.mark.parametrize(("section", "name", "key"), list(numbers()))
+@pytest.mark.parametrize("value", [10**30, 1e300, float("inf"), float("nan")], ids=["whole", "large", "inf", "nan"])
+def test_every_number_has_a_maximum_that_is_told(section, name, key, value):
+    (most,) = (bound.le for bound in key.metadata if hasattr(bound, "le"))
+    table = {"name": "a", "uri": "a", name: value} if section == "source" else {name: value}
+    with pytest.raises(SettingsError, match=name) as refused:
+        parse_settings({section: [table] if section == "source" else table}, "x")
+    assert "\n" not in str(refused.value)
+    if value == 1e300 and key.annotation in (float, float | None):
+        assert f"less than or equal to {most}" in str(refused.value)
+
+
+def test_every_number_of_the_options_of_pages_has_a_maximum():
+    numbers = [key for key in WebOptions.model_fields.values() if key.annotation in (int, float)]
+    assert len(numbers) == 4
+    assert all(any(hasattr(bound, "le") for bound in key.metadata) for key in numbers)
 
 
 def test_override_is_checked_and_keeps_the_rest():

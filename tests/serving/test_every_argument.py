@@ -119,6 +119,45 @@ def test_a_wrong_argument_is_one_line_with_exit_code_2(tried, name, parameter, v
     assert not (tried.folder / "shared").exists()
 
 
+LONG = ["x" * 3000, "xy/" * 300, "x y'" * 800]
+
+
+@pytest.mark.parametrize("value", LONG, ids=["name", "path", "words"])
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        pytest.param(name, parameter, id=f"{name}-{parameter.name}")
+        for name, parameter, kind in parameters()
+        if kind in (int, float, str, Path) and name != "watch"
+    ],
+)
+def test_a_message_repeats_no_more_of_an_argument_than_a_person_reads(tried, name, parameter, value):
+    told = tried(*arguments(name, parameter, value))
+    if told.code:
+        assert told.code in (2, 3)
+        assert told.stderr.count("\n") == 1
+        assert len(told.stderr) < 700
+
+
+def test_what_is_left_out_of_a_long_argument_is_told(tried):
+    assert tried("y" * 3000).complaint == (
+        f"No such command '{'y' * 80}… (2,920 more characters)' (see `parquetry --help`)"
+    )
+    told = tried("search", "oak", f"--mode={'y' * 3000}").complaint
+    assert f"'{'y' * 80}… (2,920 more characters)' is not one of" in told
+
+
+def test_a_file_in_the_place_of_the_corpus_is_told(tried):
+    (tried.folder / "note").touch()
+    for name, parameter, _ in parameters():
+        if parameter.name == "corpus" and not name.startswith("sessions"):
+            given = arguments(name, parameter, "note")
+            told = tried(*given, *([] if "--" in given or name not in ("plan", "refresh", "watch") else ["docs"]))
+            assert (told.code, told.stdout) == (2, ""), name
+            assert "note is a file, and a corpus is a folder; name one with --corpus" in told.complaint, name
+    assert "is a file, and a corpus is a folder" in tried("doctor", "--fix", "--corpus", "note").complaint
+
+
 def test_every_kind_of_argument_is_tried():
     kinds = {kind for _, _, kind in parameters()}
     assert set(REFUSED) <= kinds

@@ -1,14 +1,16 @@
 """A watched folder is refreshed when something in it changes, until somebody stops it."""
 
+import json
 import queue
 import signal
 import subprocess
 import threading
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from program import command
+from program import command, start
 
 from knowledge.settings import parse_settings
 from knowledge.sources.registry import scopes_of
@@ -121,6 +123,48 @@ def test_documents_that_are_kept_are_a_line(folder):
         assert "kept: 2 documents below docs/box.zip were kept: cannot be opened: " in watching.line_with("kept: ")
     finally:
         watching.close()
+
+
+def test_what_a_stranger_puts_into_the_folder_fails_alone_and_the_watch_goes_on(folder):
+    """A page of 288 bytes stood still in the watching process itself, and no file beside it was published."""
+    settings = folder / "parquetry.toml"
+    settings.write_text(
+        settings.read_text().replace("workers = 1", "workers = 1\ntimeout_seconds = 2\nmemory_mb = 1024")
+    )
+    levels = "".join(f"{after}: &{after} [{', '.join([f'*{each}'] * 9)}]\n" for each, after in pairwise("abcdefghij"))
+    bomb = f"a: &a [x, x, x, x, x, x, x, x, x]\n{levels}"
+    hostile = {
+        "comments.html": "<!---->" * 40,
+        "comments": "<!---->" * 40,
+        "bomb.yaml": bomb,
+        "bomb.md": f"---\n{bomb}---\nBeside a bomb.\n",
+        "deep.json": "[" * 100_000,
+        "long.csv": "a,b\n" * 1_200_000,
+        "large.json": f"[{'1,' * 8_000_000}1]",
+    }
+    watching = Watching(folder)
+    try:
+        assert "1 added in " in watching.line_with(" added")
+        for name, content in hostile.items():
+            (folder / "docs" / name).write_text(content)
+        (folder / "docs" / "ash.txt").write_text("Ash is light.")
+        # A refresh that begins before all are written leaves the others to the next one.
+        refused = {}
+        for _ in range(len(hostile)):
+            if {"comments.html", "deep.json", "long.csv", "large.json"} <= refused.keys():
+                break
+            line = watching.line_with("docs/")
+            refused[line.split(": ")[0].rpartition("/")[2]] = line.split(": ")[1]
+        assert refused.pop("large.json") in ("memory", "timeout")
+        assert refused == {"comments.html": "no-text", "deep.json": "too-deep", "long.csv": "timeout"}
+        (folder / "docs" / "elm.txt").write_text("Elm is rare.")
+        assert " 1 added" in watching.line_with(" added")
+        assert watching.stop(signal.SIGINT) == 0
+    finally:
+        watching.close()
+    listed = start("documents", "--status", "indexed", "--json", cwd=folder)
+    paths = {each["path"] for each in json.loads(listed.stdout)["documents"]}
+    assert {"oak.txt", "ash.txt", "elm.txt", "bomb.md"} <= paths
 
 
 def test_service_that_is_stopped_ends_like_ctrl_c(watching):

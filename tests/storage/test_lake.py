@@ -80,10 +80,12 @@ def test_place_that_cannot_hold_a_corpus_is_refused(root):
         Lake(root)
 
 
-def test_file_in_the_way_of_a_corpus_is_a_storage_error(tmp_path):
+@pytest.mark.parametrize("name", ["kb", "kb/below"])
+@pytest.mark.parametrize("create", [True, False])
+def test_file_in_the_way_of_a_corpus_is_a_wrong_setting(tmp_path, name, create):
     (tmp_path / "kb").write_text("")
-    with pytest.raises(StorageError, match="cannot be opened"):
-        Lake(str(tmp_path / "kb"), create=True)
+    with pytest.raises(SettingsError, match="kb is a file, and a corpus is a folder"):
+        Lake(str(tmp_path / name), create=create)
 
 
 # --- publish

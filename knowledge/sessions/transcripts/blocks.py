@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from knowledge.sessions.model import Role
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, one_line
 
 _TEXT = ("text", "input_text", "output_text")
 _SHOWN = {
@@ -74,7 +74,7 @@ def add_call(
         role: of who called it.
     """
     if isinstance(call, str) and isinstance(name, str):
-        builder.tools[call] = name
+        builder.tools[call] = one_line(name)
     text = arguments if isinstance(arguments, str) else as_json(arguments)
     builder.add(role, text or "()", kind="tool_call", origin=origin, tool=name)
 

@@ -70,12 +70,14 @@ def _branch(conversation: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
 
 def _last_leaf(mapping: dict[str, Any]) -> str | None:
     """The message that was written last among those that nothing follows."""
-    best, latest = None, -1.0
+    best: str | None = None
+    latest: int | float = -1
     for node_id, node in mapping.items():
         if isinstance(node, dict) and not node.get("children"):
             message = node.get("message")
             time = message.get("create_time") if isinstance(message, dict) else None
-            written = float(time) if isinstance(time, int | float) else 0.0
+            # Whole numbers may be larger than any float.
+            written = time if isinstance(time, int | float) else 0
             if written >= latest:
                 best, latest = node_id, written
     return best

@@ -9,7 +9,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.rows import first_rows, table_rows
-from knowledge.sessions.transcripts.session import SessionBuilder, role_of
+from knowledge.sessions.transcripts.session import SessionBuilder, one_line, role_of
 
 _COLUMN = re.compile(r"\b(?:conversation|dialog|dialogue|chat|transcript)\b", re.IGNORECASE)
 _LINE = re.compile(r"^[ \t]*(?:\*{1,2}[ \t]?)?([A-Z][\w.-]{0,30}(?: [\w.-]{1,20}){0,2}):[ \t]*", re.MULTILINE)
@@ -32,6 +32,7 @@ class DialogTables:
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
         column = _column(content)
+        missing = f"no conversation in `{one_line(column or '')}`"
         rows, problems = table_rows(content)
         yield from problems
         for number, (place, row) in enumerate(rows, start=1):
@@ -42,15 +43,14 @@ class DialogTables:
             if (session := builder.build()) is not None:
                 yield session
             else:
-                yield Unread(place, f"no conversation in `{column}`")
+                yield Unread(place, missing)
 
 
 def _column(content: Content) -> str | None:
     """The column whose name and first cells are those of conversations."""
     header, *rows = first_rows(content) or [[]]
     for place, name in enumerate(header):
-        cells = [row[place] for row in rows if len(row) > place]
-        if _COLUMN.search(name) and any(len(_LINE.findall(cell)) >= _SIGNS for cell in cells):
+        if _COLUMN.search(name) and any(len(_LINE.findall(row[place])) >= _SIGNS for row in rows if len(row) > place):
             return name
     return None
 

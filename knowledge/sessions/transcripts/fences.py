@@ -20,22 +20,29 @@ def in_code(lines: Sequence[str]) -> list[bool]:
     closers = {
         sign: [(number, len(fence)) for number, fence, info in fences if fence[0] == sign and not info] for sign in "`~"
     }
+    longest = {sign: _longest_to_come(candidates) for sign, candidates in closers.items()}
     next_closer = {"`": 0, "~": 0}
-    unclosed: dict[str, int] = {}
     end = -1
     for number, fence, info in fences:
         sign, length = fence[0], len(fence)
-        if number <= end or (sign == "`" and "`" in info) or length >= unclosed.get(sign, length + 1):
+        if number <= end or (sign == "`" and "`" in info):
             continue
         candidates, place = closers[sign], next_closer[sign]
         while place < len(candidates) and candidates[place][0] <= number:
             place += 1
         next_closer[sign] = place
-        while place < len(candidates) and candidates[place][1] < length:
-            place += 1
-        if place == len(candidates):
-            unclosed[sign] = length
+        if longest[sign][place] < length:
             continue
+        while candidates[place][1] < length:
+            place += 1
         end = candidates[place][0]
         inside[number : end + 1] = [True] * (end + 1 - number)
     return inside
+
+
+def _longest_to_come(closers: Sequence[tuple[int, int]]) -> list[int]:
+    """Of each closing fence the length of the longest from there on, and 0 after the last."""
+    longest = [0]
+    for _, length in reversed(closers):
+        longest.append(max(length, longest[-1]))
+    return longest[::-1]

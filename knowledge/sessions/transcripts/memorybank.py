@@ -8,7 +8,7 @@ from typing import Any
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, one_line
 
 
 class MemoryBank:
@@ -25,10 +25,11 @@ class MemoryBank:
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
         for _, value in content.each():
             for person, about in value.items() if isinstance(value, dict) else ():
-                days = _days(about)
+                person, days = one_line(person), _days(about)
                 if not days:
                     yield Unread(f"person {person}", "no `history` of days with `query` and `response`")
                 for day, exchanges in days.items():
+                    day = one_line(day)
                     builder = SessionBuilder(self.name, f"{person}/{day}")
                     builder.note("person", person)
                     for number, exchange in enumerate(exchanges if isinstance(exchanges, list) else (), start=1):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from knowledge.errors import BrokenDocument, SkippedDocument
 from knowledge.model import RawDocument
+from knowledge.plural import counted
 from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.aider import Aider
 from knowledge.sessions.transcripts.anthropic import AnthropicMessages
@@ -24,6 +25,7 @@ from knowledge.sessions.transcripts.rows import Rows
 from knowledge.sessions.transcripts.sharegpt import ShareGpt
 from knowledge.sessions.transcripts.specstory import SpecStory
 from knowledge.sessions.transcripts.swe_agent import SweAgent
+from knowledge.sessions.transcripts.values import MOST_PROBLEMS
 
 FORMATS: tuple[Format, ...] = (
     ClaudeCode(),
@@ -58,16 +60,17 @@ def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
 
     Raises:
         SkippedDocument: `empty`, or `no-session`: there is no chat session in it.
-        BrokenDocument: `damaged`; before the first session is given, unless it is nested to the very limit.
+        BrokenDocument: `damaged` or `too-deep`; before the first session is given, unless it is nested to the very
+            limit.
     """
-    content = read_content(raw)
     try:
+        content = read_content(raw)
         form = format_of(content)
         if form is None:
             raise SkippedDocument("no-session", "not in a known format of chat sessions")
-        yield from _sessions(form, content)
+        yield from _bounded(_sessions(form, content), content)
     except RecursionError as error:
-        raise BrokenDocument("damaged", "nested too deeply") from error
+        raise BrokenDocument("too-deep", "what is in it is nested too deeply to be read") from error
 
 
 def format_of(content: Content) -> Format | None:
@@ -79,13 +82,27 @@ def _sessions(form: Format, content: Content) -> Iterator[Transcript | Unread]:
     """What a format reads, with the lines that were left out before, under names that are unique."""
     for warning in content.replaced:
         yield Unread("the file", warning)
-    for line, problem in content.values.bad_lines if content.values is not None else ():
+    for line, problem in content.values.problems if content.values is not None else ():
         yield Unread(f"line {line}", problem)
     taken: dict[str, int] = {}
     for found in form.sessions(content):
         yield replace(found, name=_unique(found.name, taken)) if isinstance(found, Transcript) else found
     if not taken:
         raise SkippedDocument("no-session", f"it is in the format `{form.name}`, but nobody says anything in it")
+
+
+def _bounded(found: Iterator[Transcript | Unread], content: Content) -> Iterator[Transcript | Unread]:
+    """What a format reads; of the parts that could not be read the first ones, and how many more there are."""
+    told, more = 0, len(content.values.bad_lines) - len(content.values.problems) if content.values is not None else 0
+    for one in found:
+        if isinstance(one, Unread):
+            if told == MOST_PROBLEMS:
+                more += 1
+                continue
+            told += 1
+        yield one
+    if more:
+        yield Unread("the file", f"{counted(more, 'more part of it', 'more parts of it')} could not be read")
 
 
 def _unique(name: str, taken: dict[str, int]) -> str:

@@ -11,7 +11,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.dialogs import add_message, is_message, says
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder, role_of
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, one_line, role_of
 
 _SPEAKER = ("role", "speaker", "from", "author", "sender", "participant", "user", "name")
 _TEXT = ("content", "text", "message", "value", "body", "utterance")
@@ -62,12 +62,13 @@ class Rows:
         if content.values is None:
             rows, problems = table_rows(content)
             yield from problems
+        missing = f"no `{one_line(columns.speaker)}` or no `{one_line(columns.text)}`"
         builders: dict[str, SessionBuilder] = {}
         for place, row in rows:
             session = _cell(row, columns.session)
             builder = builders.setdefault(session, SessionBuilder(self.name, session))
             if not _add(builder, row, columns):
-                yield Unread(place, f"no `{columns.speaker}` or no `{columns.text}`")
+                yield Unread(place, missing)
         for builder in builders.values():
             if (found := builder.build()) is not None:
                 yield found
@@ -81,13 +82,11 @@ def first_rows(content: Content) -> list[list[str]]:
     return rows if rows and len(rows[0]) > 1 else []
 
 
-def table_rows(content: Content) -> tuple[list[tuple[str, object]], list[Unread]]:
+def table_rows(content: Content) -> tuple[Iterator[tuple[str, object]], list[Unread]]:
     """The rows of a delimited text as objects by the names of its header, where they stand, and what was odd."""
     (header, *rows), problems = read_rows(content.text)
     # A row may be shorter than the header, or longer.
-    named: list[tuple[str, object]] = [
-        (f"row {number}", dict(zip(header, row, strict=False))) for number, row in enumerate(rows, start=2)
-    ]
+    named = ((f"row {number}", dict(zip(header, row, strict=False))) for number, row in enumerate(rows, start=2))
     return named, [Unread("the table", problem) for problem in problems]
 
 

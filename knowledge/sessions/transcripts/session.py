@@ -13,6 +13,9 @@ from knowledge.sessions.model import Message, MessageKind, Role, Transcript
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
 _NAME_CHARACTERS = 200
+_NAME_READ = 20 * _NAME_CHARACTERS
+"""characters of which a name is made: one of a whole file may come back with each of a thousand messages"""
+_TIME_CHARACTERS = 100
 _SPACE = re.compile(r"\s+")
 _COLOURS = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\))")
 """What a terminal is told to do: colours, titles. Without its first character, which is dropped, it would be text."""
@@ -44,6 +47,8 @@ def instant(value: object) -> datetime | None:
         None if it is none of these.
     """
     if isinstance(value, str):
+        if len(value) > _TIME_CHARACTERS:
+            return None
         value = value.strip()
         try:
             found = datetime.fromisoformat(value)
@@ -172,4 +177,4 @@ class SessionBuilder:
 
 def one_line(text: str) -> str:
     """A name or title of one line, without control characters, cut to a length."""
-    return _SPACE.sub(" ", normalise(text)).strip()[:_NAME_CHARACTERS].rstrip()
+    return _SPACE.sub(" ", normalise(text[:_NAME_READ])).strip()[:_NAME_CHARACTERS].rstrip()

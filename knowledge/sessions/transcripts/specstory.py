@@ -9,7 +9,7 @@ from knowledge.sessions.model import Transcript
 from knowledge.sessions.transcripts.base import Unread
 from knowledge.sessions.transcripts.content import Content
 from knowledge.sessions.transcripts.harness import add_user_text
-from knowledge.sessions.transcripts.session import Origin, SessionBuilder
+from knowledge.sessions.transcripts.session import Origin, SessionBuilder, one_line
 
 _MARK = re.compile(r"^_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^\n]*)\))?\*\*_[ \t]*$")
 _SESSION = re.compile(r"^<!-- ([\w. -]{1,60}?) Session (\S{1,100})(?: \(([^)\n]*)\))? -->[ \t]*$")
@@ -17,11 +17,9 @@ _TITLE = re.compile(r"^#{1,2} (.+)$")
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?)$")
 _BLOCKS = ((re.compile(r"^<tool-use\b([^\n>]*)>"), "</tool-use>"), (re.compile(r"^<think>"), "</think>"))
 _TOOL = re.compile(r'data-tool-name="([^"\n]{1,100})"')
-_OPENING = re.compile(
-    r"^<(?:tool-use|think)\b[^>]*>\s*(?:<details>\s*)?"
-    r"(?:<summary>(?:Thought Process|Tool use: \*\*[^*\n]*\*\*)?(.*?)</summary>)?",
-    re.DOTALL,
-)
+_OPENING = re.compile(r"<(?:tool-use|think)\b[^>]*>\s*(?:<details>\s*)?")
+_SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
+_KIND = re.compile(r"Thought Process|Tool use: \*\*[^*\n]*\*\*")
 _CLOSING = re.compile(r"(?:</details>\s*)?</(?:tool-use|think)>\s*$")
 _FENCE = re.compile(r"^```", re.MULTILINE)
 _CLAIM_LINES = 400
@@ -50,7 +48,7 @@ class SpecStory:
             found = None if covered[number] else _MARK.match(line) or _SESSION.match(line)
             if found is None:
                 if mark is None and builder.title is None and (title := _TITLE.match(line)) is not None:
-                    builder.title = None if _TIME.search(title[1]) else title[1]
+                    builder.title = None if _TIME.search(title[1]) else one_line(title[1])
                 body.append(line)
                 continue
             _add(builder, mark, body)
@@ -117,15 +115,40 @@ def _split(body: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, thought: bool) -> None:
-    text = _CLOSING.sub("", "\n".join(lines))
-    text = _OPENING.sub(lambda found: (found[1] or "").strip() + "\n", text, count=1).strip()
+    text = _without_summary(_CLOSING.sub("", "\n".join(lines)))
     if thought:
         builder.add("assistant", text, origin=origin, kind="thinking")
         return
     found = _TOOL.search(lines[0])
     tool = found[1] if found is not None else None
     # What was asked of the tool stands before the code block with what it returned; it may have code of its own.
-    returned = next((at for fence in _FENCE.finditer(text) if text.count("```", 0, at := fence.start()) % 2 == 0), None)
+    returned = _first_fence(text)
     builder.add("assistant", text[:returned] or "()", origin=origin, kind="tool_call", tool=tool)
     if returned is not None:
         builder.add("tool", text[returned:], origin=origin, kind="tool_result", tool=tool)
+
+
+def _first_fence(text: str) -> int | None:
+    """Where the first line begins that opens a code block; None if none does."""
+    signs = last = 0
+    for fence in _FENCE.finditer(text):
+        signs += text.count("```", last, fence.start())
+        last = fence.start()
+        if signs % 2 == 0:
+            return last
+    return None
+
+
+def _without_summary(block: str) -> str:
+    """What stands in a block, with what its summary says besides the kind of block."""
+    opening = _OPENING.match(block)
+    if opening is None:
+        return block.strip()
+    text = block[opening.end() :]
+    said, closed, rest = text.partition(_SUMMARY_END) if text.startswith(_SUMMARY) else ("", "", "")
+    if not closed:
+        return text.strip()
+    said = said.removeprefix(_SUMMARY)
+    kind = _KIND.match(said)
+    said = said[kind.end() :] if kind is not None else said
+    return f"{said.strip()}\n{rest}".strip()

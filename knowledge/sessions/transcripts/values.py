@@ -12,6 +12,8 @@ from knowledge.errors import BrokenDocument
 
 HEAD_VALUES = 64
 """A format is told from so many values at the beginning."""
+MOST_PROBLEMS = 100
+"""in one file that are told one by one"""
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -27,8 +29,10 @@ class Values:
     layout: Literal["value", "array", "lines"]
     head: tuple[object, ...]
     """the first ones"""
-    bad_lines: tuple[tuple[int, str], ...]
-    """of JSON Lines: number, 1-based, and what is wrong with the line"""
+    bad_lines: frozenset[int] = frozenset()
+    """of JSON Lines: the numbers, 1-based, of those that are not JSON"""
+    problems: tuple[tuple[int, str], ...] = ()
+    """what is wrong with the first `MOST_PROBLEMS` of them, by number"""
 
     def each(self) -> Iterator[tuple[str, object]]:
         """All values, parsed one at a time, and where they stand: `line 12`, `item 3`."""
@@ -39,9 +43,8 @@ class Values:
                 for number, value in enumerate(_elements(self.text), start=1):
                     yield f"item {number}", value
             case "lines":
-                bad = {number for number, _ in self.bad_lines}
                 for number, line in _lines(self.text):
-                    if number not in bad:
+                    if number not in self.bad_lines:
                         yield f"line {number}", json.loads(line)
 
 
@@ -55,17 +58,18 @@ def find_values(text: str) -> Values | None:
 
     Raises:
         BrokenDocument: `damaged`, it begins as JSON and is not; one line of many may be wrong.
+        RecursionError: it is nested deeper than the parser goes.
     """
     if not _JSON_START.match(text):
         return _some_lines(text)
     try:
         return _whole(text)
-    except RecursionError as error:
-        raise BrokenDocument("damaged", "JSON nested too deeply") from error
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         found = _some_lines(text)
         if found is not None:
             return found
+        if isinstance(error, RecursionError):
+            raise
         if isinstance(error, json.JSONDecodeError):
             problem = f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
             raise BrokenDocument("damaged", problem) from error
@@ -76,12 +80,12 @@ def _whole(text: str) -> Values:
     """A text that is one JSON value."""
     if not text.lstrip().startswith("["):
         value = _DECODER.decode(text)
-        return Values(text, "value", (value,), ())
+        return Values(text, "value", (value,))
     head: list[object] = []
     for value in _elements(text):
         if len(head) < HEAD_VALUES:
             head.append(value)
-    return Values(text, "array", tuple(head), ())
+    return Values(text, "array", tuple(head))
 
 
 def _elements(text: str) -> Iterator[object]:
@@ -125,18 +129,19 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _some_lines(text: str) -> Values | None:
     """JSON Lines of which at least every other line is an object or an array."""
     head: list[object] = []
-    bad: list[tuple[int, str]] = []
+    bad: set[int] = set()
+    problems: list[tuple[int, str]] = []
     good = others = 0
     for number, line in _lines(text):
         try:
             value = json.loads(line)
-        except RecursionError:
-            bad.append((number, "nested too deeply"))
-            continue
-        except ValueError as error:
-            bad.append((number, f"not JSON: {error}"))
+        except (RecursionError, ValueError) as error:
+            bad.add(number)
             if len(bad) > HEAD_VALUES and good == 0:
                 return None
+            if len(problems) < MOST_PROBLEMS:
+                problem = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+                problems.append((number, problem))
             continue
         if isinstance(value, dict | list):
             good += 1
@@ -146,4 +151,4 @@ def _some_lines(text: str) -> Values | None:
             head.append(value)
     if good == 0 or good < len(bad) + others:
         return None
-    return Values(text, "lines", tuple(head), tuple(bad))
+    return Values(text, "lines", tuple(head), frozenset(bad), tuple(problems))

@@ -154,8 +154,9 @@ def test_odd_characters_are_clean_wherever_they_stand(text, where):
     [
         (b"", "empty"),
         (b" \n\t ", "empty"),
-        (b"[" * 200_000, "damaged"),
-        (b'{"messages":' * 100_000, "damaged"),
+        (b"[" * 200_000, "too-deep"),
+        (b"[" * 100_000 + b"]" * 100_000, "too-deep"),
+        (b'{"messages":' * 100_000, "too-deep"),
         (b'[{"role": "user", "content": ' + b"9" * 5000 + b"}]", "damaged"),
         (b'[{"role": "user", "content": "hi"}', "damaged"),
         (b'{"messages": [{"role": "user", "content": "hi"}]} and more', "damaged"),
@@ -169,7 +170,8 @@ def test_odd_characters_are_clean_wherever_they_stand(text, where):
         (bytes(range(256)) * 50, "damaged"),
     ],
     ids=[
-        "nothing", "blank", "brackets", "nested-objects", "endless-number", "cut-list", "text-after", "empty-list",
+        "nothing", "blank", "brackets", "nested-arrays", "nested-objects", "endless-number", "cut-list", "text-after",
+        "empty-list",
         "empty-object", "no-messages", "empty-conversation", "only-system", "a-table", "a-page", "binary",
     ],
 )  # fmt: skip
@@ -177,7 +179,7 @@ def test_a_file_without_a_session_says_why(content, reason):
     with pytest.raises(DocumentError) as refused:
         read(content)
     assert refused.value.reason == reason
-    assert isinstance(refused.value, BrokenDocument if reason == "damaged" else SkippedDocument)
+    assert isinstance(refused.value, BrokenDocument if reason in ("damaged", "too-deep") else SkippedDocument)
 
 
 def test_where_json_breaks_is_told():
@@ -193,7 +195,7 @@ def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
             '[{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "tool_use", "name": "t", '
         )
         found, reason = outcome((content + f'"input": {deep}}}]}}]').encode())
-        assert reason == "damaged" or found[0].messages[0].text == "hi"
+        assert reason == "too-deep" or found[0].messages[0].text == "hi"
 
 
 def test_a_cut_last_line_costs_only_itself():
@@ -270,6 +272,29 @@ def test_a_line_that_is_nested_too_deeply_costs_only_itself():
     found = read(lines)
     assert found[0] == Unread("line 6", "nested too deeply")
     assert len(found[1].messages) == 5
+
+
+def test_a_first_line_that_is_nested_too_deeply_costs_only_itself():
+    lines = b'{"a": ' * 200_000 + b"\n" + lines_of(openai_messages(TURNS[:1]))
+    found = read(lines)
+    assert found[0] == Unread("line 1", "nested too deeply")
+    assert len(found[1].messages) == 5
+
+
+def test_of_many_parts_that_cannot_be_read_the_first_are_named_and_the_others_counted():
+    """A note for each would take a hundred times the file."""
+    found = read(b'{"role": "user", "content": "hi"}\n' + b"{}\nx\n" * 20_000)
+    unread = [one for one in found if isinstance(one, Unread)]
+    assert unread[0] == Unread("line 3", "not JSON: Expecting value: line 1 column 1 (char 0)")
+    assert unread[99].place == "line 201"
+    assert unread[100:] == [Unread("the file", "39900 more parts of it could not be read")]
+
+
+def test_a_time_that_no_float_holds_is_the_latest():
+    """It raised an error of Python that no reader promises."""
+    said = {"author": {"role": "user"}, "content": {"parts": ["hi"]}}
+    nodes = {"a": {"message": {**said, "create_time": 10**400}}, "b": {"message": {**said, "create_time": 1.5}}}
+    assert [one.id for one in sessions(encoded([{"mapping": nodes}]))[0].messages] == ["a"]
 
 
 def test_a_log_with_a_line_of_json_in_it_is_not_json():
