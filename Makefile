@@ -72,8 +72,8 @@ SECONDS ?= 3600
 SEED ?= $(shell date +%s)
 fuzz: $(STAMP)
 	@echo "seed $(SEED), $(SECONDS) seconds of processor time or so; what is found goes to .fuzz"
-	@PARQUETRY_FUZZ_SECONDS=$(SECONDS) PARQUETRY_FUZZ_SEED=$(SEED) PARQUETRY_FUZZ_FILES=$(abspath $(FILES)) \
-		$(BIN)/pytest -n 2 -m slow -rP tests/fuzz
+	@PARQUETRY_FUZZ_SECONDS=$(SECONDS) PARQUETRY_FUZZ_MOST=1000000000 PARQUETRY_FUZZ_SEED=$(SEED) \
+		PARQUETRY_FUZZ_FILES=$(abspath $(FILES)) $(BIN)/pytest -n 2 -m slow -rP tests/fuzz
 
 azurite: $(NODE)
 

@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 Input = TypeVar("Input")
 SECONDS = float(os.environ.get("PARQUETRY_FUZZ_SECONDS", "600"))
 """for all targets together"""
+MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "60000"))
+"""inputs for all targets together: a fast machine tries no others than those that were tried before"""
 SEED = int(os.environ.get("PARQUETRY_FUZZ_SEED", "0"))
 TIMEOUT = SECONDS + 600
 """of a test: what was found is made small before it is shown"""
@@ -30,12 +32,12 @@ _STEPS = 1_000_000
 
 
 def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *, share: float) -> Counter[Hashable]:
-    """Check one input after the other until the time is up.
+    """Check one input after the other until the time is up, or the number is reached.
 
     Args:
         inputs: what is tried.
         check: raises for what must not be; what it returns is counted.
-        share: of the time of all targets.
+        share: of the time and the number for all targets.
 
     Returns:
         How often each came out.
@@ -55,7 +57,7 @@ def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *
 
     end = time.monotonic() + share * SECONDS
     number = SEED * _STEPS
-    while time.monotonic() < end:
+    while time.monotonic() < end and sum(seen.values()) < share * MOST:
         # Each time anew, since a test of Hypothesis remembers what it has tried.
         hypothesis.seed(number)(profile(hypothesis.given(inputs)(lambda value: once(value))))()
         number += 1

@@ -23,7 +23,8 @@ ENDINGS = (".txt", ".md", ".html", ".csv", ".json", ".jsonl", ".eml", ".xml", ".
 
 @pytest.fixture
 def pool():
-    settings = ExtractionSettings(workers=1, memory_mb=1536, ocr=False)
+    # Small files have a part of it; on a busy machine they need more than what is usual.
+    settings = ExtractionSettings(workers=1, memory_mb=1536, timeout_seconds=600, ocr=False)
     made = WorkerPool(settings, ChunkingSettings(), None)
     yield made
     made.close()
