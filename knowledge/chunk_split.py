@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol
 
 from knowledge.grammars import GRAMMARS, grammar, parsed
@@ -40,6 +40,10 @@ _ALIASES = {
     "mjs": "javascript", "node": "javascript", "rs": "rust", "golang": "go", "h": "c", "c++": "cpp", "cc": "cpp",
     "cxx": "cpp", "hpp": "cpp", "sh": "bash", "shell": "bash", "zsh": "bash", "console": "bash",
 }  # fmt: skip
+
+
+class _Costly(Exception):
+    """Code is not worth what cutting it at statements would take."""
 
 
 class _Splitter(Protocol):
@@ -168,7 +172,7 @@ class Cutter:
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
         """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
         name = _ALIASES.get((language or "").lower(), (language or "").lower())
-        if name not in GRAMMARS or (first is not None and first < self._size) or self._is_costly(start, end, name):
+        if name not in GRAMMARS or (first is not None and first < self._size):
             return self.text(start, end, first)
         size, overlap = self._size, self._overlap
         if not self._ruler.in_characters:
@@ -177,7 +181,11 @@ class Cutter:
         from semantic_text_splitter import CodeSplitter
 
         splitter = CodeSplitter(grammar(name), size, min(overlap, size - 1))
-        pieces = self._apply(splitter, start, end, _CODE_WINDOW_CHARACTERS)
+        try:
+            # Of what it is the beginning of, the structure may be another.
+            pieces = self._apply(splitter, start, end, _CODE_WINDOW_CHARACTERS, partial(self._refuse_costly, name))
+        except _Costly:
+            return self.text(start, end, first)
         joined = pieces[:1]
         for piece in pieces[1:]:
             before = joined[-1]
@@ -188,22 +196,26 @@ class Cutter:
                 joined.append(piece)
         return joined
 
-    def _is_costly(self, start: int, end: int, language: str) -> bool:
-        """Whether code cannot be parsed, or is nested so deep that cutting it at statements takes too long."""
-        if end - start <= _MAX_CODE_DEPTH:
-            return False
-        tree = parsed(self._text[start:end].encode(), language)
+    def _refuse_costly(self, language: str, code: str) -> None:
+        """Refuse code that cannot be parsed, or is nested so deep that cutting it at statements takes too long.
+
+        Raises:
+            _Costly: it is so.
+        """
+        if len(code) <= _MAX_CODE_DEPTH:
+            return
+        tree = parsed(code.encode(), language)
         if tree is None:
-            return True
+            raise _Costly
         cursor = tree.walk()
         while True:
             if cursor.goto_first_child():
                 if cursor.depth > _MAX_CODE_DEPTH:
-                    return True
+                    raise _Costly
                 continue
             while not cursor.goto_next_sibling():
                 if not cursor.goto_parent():
-                    return False
+                    return
 
     def rows(self, start: int, end: int, first: int | None = None) -> list[Span]:
         """Cut a table between rows; the header stays with its first row."""
@@ -244,15 +256,23 @@ class Cutter:
             lines = lines[3:]
         yield from lines
 
-    def _apply(self, splitter: _Splitter, start: int, end: int, window: int = WINDOW_CHARACTERS) -> list[Span]:
+    def _apply(
+        self,
+        splitter: _Splitter,
+        start: int,
+        end: int,
+        window: int = WINDOW_CHARACTERS,
+        check: Callable[[str], None] | None = None,
+    ) -> list[Span]:
+        """Cut a text in windows, each of which may be refused by `check`."""
         spans: list[Span] = []
         window = max(window, 4 * self._size)
         while True:
             stop = min(end, start + window)
-            found = [
-                (start + place, start + place + len(piece))
-                for place, piece in splitter.chunk_indices(self._text[start:stop])
-            ]
+            text = self._text[start:stop]
+            if check is not None:
+                check(text)
+            found = [(start + place, start + place + len(piece)) for place, piece in splitter.chunk_indices(text)]
             if stop == end:
                 return spans + found
             # The last piece is cut by the window: it is where the next window starts.

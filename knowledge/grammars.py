@@ -24,7 +24,11 @@ GRAMMARS = {
 }
 """language -> package of its grammar, and the function that gives it"""
 
-_BYTES_AT_ONCE = 65_536
+_BYTES_AT_ONCE = 4096
+_FREE_BYTES = 1_000_000
+_READS = 20
+"""times that the parser may read each byte. In 2,000 files it looked ahead so far that it read 3.4 times what there is;
+what begins again and again and never ends, it would read thousands of times."""
 _BYTES_PER_REPORT = 32
 """The parser reports every hundred steps. Of 775 files, minified ones among them, none gives rise to a report for fewer
 than 51 bytes; what is ambiguous or broken throughout does for 10, and takes up to 100 KB of memory for each."""
@@ -46,20 +50,25 @@ def parsed(source: bytes, language: str) -> Tree | None:
     """
     parser = _parser(language)
     reports = 0
+    left = _FREE_BYTES + _READS * len(source)
 
     def read(start: int, _: Point) -> bytes:
-        return source[start : start + _BYTES_AT_ONCE]
+        nonlocal left
+        left -= _BYTES_AT_ONCE
+        # A text that ends here ends what is being looked for, too.
+        return source[start : start + _BYTES_AT_ONCE] if left > 0 else b""
 
     def goes_too_far(place: int, _: bool) -> bool:
         nonlocal reports
         reports += 1
-        return reports > _FREE_REPORTS + place // _BYTES_PER_REPORT
+        return left <= 0 or reports > _FREE_REPORTS + place // _BYTES_PER_REPORT
 
     try:
-        return parser.parse(read, progress_callback=goes_too_far)
+        tree = parser.parse(read, progress_callback=goes_too_far)
     except ValueError:
         parser.reset()
         return None
+    return tree if left > 0 else None
 
 
 @lru_cache(maxsize=16)

@@ -388,3 +388,12 @@ def test_the_fingerprint_changes_with_what_shapes_chunks_and_only_with_that() ->
         ChunkingSettings(unit="tokens"),
     ]  # fmt: skip
     assert len({plain, *(fingerprint(one, "t1") for one in others), fingerprint(others[3], "t2")}) == 6
+
+
+@pytest.mark.slow
+def test_code_of_which_the_beginning_is_nested_deeper_than_the_whole_is_cut_as_text():
+    """Cut at statements, which are told from its first part alone, it would take hours."""
+    text = "/*" * 84_000 + "*/" * 66_000
+    part = Part(0, len(text), "document", 1, None, "code", "go")
+    chunks = Chunker(ChunkingSettings(), None).split(text, (part,), ())
+    assert len(chunks) == pytest.approx(len(text) / 1200, rel=0.3)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tests.knowledge.extract.hostile_shapes import Hostile, nested, repeated
+from tests.knowledge.extract.hostile_shapes import Hostile, halves, nested, repeated
 
 
 def _code(extension: str, pieces: dict[str, tuple[str, str, str]]) -> dict[str, Hostile]:
@@ -46,7 +46,7 @@ CODE: dict[str, Hostile] = {
         "operators": ("-", "x = ", "1"), "strings": ('"""', "", ""), "long name": ("a", "def ", "(): pass\n"),
     }),
     **_code("ts", {"types": ("Array<", "type A = ", "x"), "namespaces": ("namespace a{", "", ""), "declares": ("declare ", "", "x")}),
-    **_code("rs", {**_ANY, "modules": ("mod a{", "", ""), "attributes": ("#[a]\n", "", "fn b(){}"), "comments, nested": ("/*", "", "*/"), "macros": ("a!{", "", "")}),
+    **_code("rs", {**_ANY, "modules": ("mod a{", "", ""), "attributes": ("#[a]\n", "", "fn b(){}"), "comments, nested": ("/*", "", "*/"), "macros": ("a!{", "", ""), "quotes, raw": ('r#"', "", "")}),
     **_code("go", {**_ANY, "types": ("[]", "type A ", "int"), "imports": ('import "a"\n', "package a\n", "")}),
     **_code("java", {**_ANY, "classes": ("class A{", "", ""), "generics": ("A<", "class B extends ", "")}),
     **_code("c", {
@@ -54,7 +54,8 @@ CODE: dict[str, Hostile] = {
         "conditions, whole": ("#ifdef a\nint b;\n", "", "#endif\n"), "structs": ("struct a{", "", ""),
     }),
     **_code("cpp", {**_ANY, "templates": ("template<class A>", "", "int b;"), "namespaces": ("namespace a{", "", ""), "angles": ("a<", "", "")}),
-    **_code("sh", {**_ANY, "heredocs": ("<<a ", "cat ", ""), "substitutions": ("$(", "echo ", ""), "pipes": ("a|", "", "b"), "ifs": ("if a;then ", "", "")}),
+    **_code("sh", {**_ANY, "heredocs": ("<<a ", "cat ", ""), "heredocs, lines": ("<<a\n", "", ""), "substitutions": ("$(", "echo ", ""), "pipes": ("a|", "", "b"), "ifs": ("if a;then ", "", "")}),
+    "go: stars in comments": halves("a.go", "/*", "*/"),
     **_code("sql", {"one line": ("select 1;", "", ""), "brackets": ("(", "select ", "")}),
     **_code("toml", {"tables": ("[a]\n", "", "")}),
     **_code("yaml", {"lists": ("- ", "", "a\n"), "lines": ("a: b\n", "", "")}),
