@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 Input = TypeVar("Input")
 SECONDS = float(os.environ.get("PARQUETRY_FUZZ_SECONDS", "600"))
 """for all targets together"""
-MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "60000"))
+MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "30000"))
 """inputs for all targets together: a fast machine tries no others than those that were tried before"""
 SEED = int(os.environ.get("PARQUETRY_FUZZ_SEED", "0"))
 TIMEOUT = SECONDS + 600
