@@ -48,6 +48,6 @@ def test_file_that_is_read_without_end_is_given_up():
 
 
 def test_growth_is_the_largest_factor_for_ten_times_the_bytes():
-    rows = [{"bytes": 10, "seconds": 1.0}, {"bytes": 100, "seconds": 9.0}, {"bytes": 500, "seconds": 90.0}]
+    rows = [{"size": 10, "seconds": 1.0}, {"size": 100, "seconds": 9.0}, {"size": 500, "seconds": 90.0}]
     assert hostile.growth(rows) == 20.0
     assert hostile.growth([{"bytes": 10, "seconds": 0.001}, {"bytes": 100, "seconds": 9.0}]) == 0.0
