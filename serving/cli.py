@@ -166,7 +166,9 @@ def _shortened(lines: Sequence[str], arguments: Sequence[str]) -> list[str]:
         for long in (each, each.partition("=")[0], each.partition("=")[2], each[2:]):
             if len(long) > MOST_SHOWN:
                 for form in {masked(each) for each in (long, str(PurePath(long)), repr(long)[1:-1])}:
-                    left = f"{form[:MOST_SHOWN]}… ({len(form) - MOST_SHOWN:,} more characters)"
+                    # The end of a path tells more than its middle.
+                    half = MOST_SHOWN // 2
+                    left = f"{form[:half]}… ({len(form) - MOST_SHOWN:,} more characters) …{form[-half:]}"
                     kept = [line.replace(form, left) for line in kept]
     return kept
 

@@ -137,12 +137,13 @@ def test_wrong_use_is_refused_before_a_server_is_started(library, environment):
     assert not Path(environment["XDG_CACHE_HOME"]).exists()
 
 
-def test_corpus_that_cannot_be_written_is_refused_with_4(library, environment, prefect_api):
+def test_file_in_the_place_of_the_corpus_is_refused_with_2(library, environment, prefect_api):
     Path(library.settings.corpus.root).write_text("a file where a folder should be")
     environment["PREFECT_API_URL"] = prefect_api
     done = parquetry(library, environment)
-    assert done.returncode == 4
+    assert done.returncode == 2
     assert done.stderr.startswith("parquetry: ")
+    assert "a corpus is a folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 

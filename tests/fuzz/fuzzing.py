@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -57,10 +58,13 @@ def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *
 
     end = time.monotonic() + share * SECONDS
     number = SEED * _STEPS
-    while time.monotonic() < end and sum(seen.values()) < share * MOST:
-        # Each time anew, since a test of Hypothesis remembers what it has tried.
-        hypothesis.seed(number)(profile(hypothesis.given(inputs)(lambda value: once(value))))()
-        number += 1
+    with warnings.catch_warnings():
+        # Of the length of what it would print.
+        warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)
+        while time.monotonic() < end and sum(seen.values()) < share * MOST:
+            # Each time anew, since a test of Hypothesis remembers what it has tried.
+            hypothesis.seed(number)(profile(hypothesis.given(inputs)(lambda value: once(value))))()
+            number += 1
     print(f"{sum(seen.values())} inputs:", ", ".join(f"{what} {count}" for what, count in seen.most_common()))
     return seen
 

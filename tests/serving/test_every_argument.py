@@ -141,10 +141,10 @@ def test_a_message_repeats_no_more_of_an_argument_than_a_person_reads(tried, nam
 
 def test_what_is_left_out_of_a_long_argument_is_told(tried):
     assert tried("y" * 3000).complaint == (
-        f"No such command '{'y' * 80}… (2,920 more characters)' (see `parquetry --help`)"
+        f"No such command '{'y' * 40}… (2,920 more characters) …{'y' * 40}' (see `parquetry --help`)"
     )
     told = tried("search", "oak", f"--mode={'y' * 3000}").complaint
-    assert f"'{'y' * 80}… (2,920 more characters)' is not one of" in told
+    assert f"'{'y' * 40}… (2,920 more characters) …{'y' * 40}' is not one of" in told
 
 
 def test_a_file_in_the_place_of_the_corpus_is_told(tried):
