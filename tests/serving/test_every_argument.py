@@ -139,6 +139,14 @@ def test_a_message_repeats_no_more_of_an_argument_than_a_person_reads(tried, nam
         assert len(told.stderr) < 700
 
 
+def test_long_names_that_are_known_are_told_in_short(tried):
+    """Whatever the tests before have put into the corpus."""
+    assert tried("refresh", "docs", "--namespace", "z" * 3000, "--direct").code == 0
+    told = tried("documents", "--namespace", "z" * 2000)
+    assert told.code == 2
+    assert len(told.stderr) < 900
+
+
 def test_what_is_left_out_of_a_long_argument_is_told(tried):
     assert tried("y" * 3000).complaint == (
         f"No such command '{'y' * 40}… (2,920 more characters) …{'y' * 40}' (see `parquetry --help`)"
