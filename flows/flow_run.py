@@ -146,7 +146,6 @@ def begin() -> None:
     guard_output()
     if _OWN_PROCESS in os.environ:
         end_with_starter()
-        atexit.register(_hush)
 
 
 def _hush() -> None:
@@ -157,6 +156,11 @@ def _hush() -> None:
     """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+# As soon as DuckDB is there: a run may be ended before it begins.
+if _OWN_PROCESS in os.environ:
+    atexit.register(_hush)
 
 
 def tag(scopes: Sequence[Scope]) -> None:
