@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import duckdb
@@ -155,13 +155,19 @@ def _answer(connection: Connection, statement: str) -> tuple[list[str], list[tup
 
 def _interruptible(connection: Connection, work: Callable[[], Result]) -> Result:
     """Work of a connection, which Ctrl-C ends: a thread that DuckDB works in hears of it when its task is done."""
-    with ThreadPoolExecutor(1, thread_name_prefix="statement") as thread:
+    with ThreadPoolExecutor(1, "statement", _raise_once, (connection,)) as thread:
         result = thread.submit(work)
         try:
             return result.result()
         except KeyboardInterrupt:
             connection.interrupt()
             raise
+
+
+def _raise_once(connection: Connection) -> None:
+    """Have C++ raise something in this thread, which takes memory the first time: later there may be none left."""
+    with suppress(duckdb.Error):
+        connection.extract_statements("(")
 
 
 def _refusal(error: duckdb.Error) -> str:
