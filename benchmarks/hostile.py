@@ -11,7 +11,8 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -43,21 +44,22 @@ _MIB = 1024 * 1024
 
 Hostile = Callable[[int], tuple[bytes, str]]
 Read = Callable[[RawDocument, dict[str, Any]], None]
+Rows = list[dict[str, Any]]
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     options = _options(arguments)
     classes = {name: build for name, build in all_classes().items() if options.only in name}
     started = time.monotonic()
-    measured = {}
-    for name, build in classes.items():
-        measured[name] = measure(build, options.sizes, options.seconds, chat=name.startswith(CHAT))
-        print(f"{name:<50} {_line(measured[name])}", flush=True)
+    found = dict(_measured(classes, options))
+    measured = {name: found[name] for name in classes if name in found}
     told = [rows for rows in measured.values() if rows]
     result = {
         "conditions": conditions(PACKAGES),
         "seconds": round(time.monotonic() - started, 1),
         "limit_seconds": options.seconds,
+        "at_once": options.jobs,
+        "not_measured": len(classes) - len(measured),
         "over_the_bound": {name: grown for name, rows in measured.items() if (grown := growth(rows)) > BOUND},
         "not_finished": [name for name, rows in measured.items() if rows[-1]["outcome"] in ("timeout", "died")],
         "slowest_seconds": max((row["seconds"] for rows in told for row in rows), default=0.0),
@@ -71,6 +73,24 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     return result
 
 
+def _measured(
+    classes: Mapping[str, Hostile], options: argparse.Namespace
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The rows of each class as it is done; those that are done when Ctrl-C is pressed."""
+
+    def rows_of(name: str) -> tuple[str, Rows]:
+        return name, measure(classes[name], options.sizes, options.seconds, chat=name.startswith(CHAT))
+
+    with ThreadPoolExecutor(options.jobs) as threads:
+        try:
+            for done in as_completed([threads.submit(rows_of, name) for name in classes]):
+                name, rows = done.result()
+                print(f"{name:<50} {_line(rows)}", flush=True)
+                yield name, rows
+        except KeyboardInterrupt:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
 def all_classes() -> dict[str, Hostile]:
     """The classes of every module, by name."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -79,7 +99,7 @@ def all_classes() -> dict[str, Hostile]:
     return {name: build for module in modules for name, build in module.get("CLASSES", {}).items()}
 
 
-def measure(build: Hostile, sizes: Sequence[int], seconds: float, *, chat: bool = False) -> list[dict[str, Any]]:
+def measure(build: Hostile, sizes: Sequence[int], seconds: float, *, chat: bool = False) -> Rows:
     """Read files of rising size, each in a process of its own, up to the first that does not come to an end.
 
     Args:
@@ -190,6 +210,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="classes with this in their names")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes, rising")
     parser.add_argument("--seconds", type=float, default=120, help="CPU time of one file")
+    parser.add_argument("--jobs", type=int, default=1, help="files that are read at once")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args(arguments)
 

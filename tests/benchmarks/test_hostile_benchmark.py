@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_growth_of_classes_is_measured_and_written(tmp_path: Path):
-    arguments = ["--only", "html: <p", "--sizes", "2000", "20000", "--results", str(tmp_path)]
+    arguments = ["--only", "html: <p", "--jobs", "2", "--sizes", "2000", "20000", "--results", str(tmp_path)]
     hostile.main(arguments)
     result = json.loads((tmp_path / "hostile.json").read_text("utf-8"))
     assert {"html: <p>", "html: <p>x", "html: <pre>"} <= set(result["classes"])
@@ -24,6 +24,7 @@ def test_growth_of_classes_is_measured_and_written(tmp_path: Path):
     assert large["characters"] > small["characters"] > 0
     assert large["chunks"] > 0
     assert not result["not_finished"]
+    assert not result["not_measured"]
 
 
 def test_classes_of_all_readers_are_found():
