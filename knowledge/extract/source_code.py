@@ -110,11 +110,12 @@ def _definitions(text: str, language: str | None) -> list[_Definition] | None:
     """What a file defines, in order, at most one per line; None if it cannot be parsed."""
     if language not in GRAMMARS or len(text) > _MAX_PARSED:
         return []
-    tree = parsed(text.encode(), language)
+    source = text.encode()
+    tree = parsed(source, language)
     if tree is None:
         return None
     found: list[_Definition] = []
-    _collect(tree.root_node, 1, found)
+    _collect(tree.root_node, source, 1, found)
     distinct: list[_Definition] = []
     for definition in found:
         if not distinct or definition.row > distinct[-1].row:
@@ -122,7 +123,7 @@ def _definitions(text: str, language: str | None) -> list[_Definition] | None:
     return distinct
 
 
-def _collect(node: Node, level: int, found: list[_Definition], depth: int = 0) -> None:
+def _collect(node: Node, source: bytes, level: int, found: list[_Definition], depth: int = 0) -> None:
     if depth > _MAX_DEPTH:
         return
     row = -1
@@ -136,15 +137,15 @@ def _collect(node: Node, level: int, found: list[_Definition], depth: int = 0) -
         above = row if row >= 0 and child.start_point.row == end + 1 else child.start_point.row
         row = -1
         inner = _unwrapped(child)
-        title = _title(inner)
+        title = _title(inner, source)
         if title:
             found.append(_Definition(above, level, title))
         if inner.type in _TRANSPARENT and not title:
-            _collect(inner, level, found, depth + 1)
+            _collect(inner, source, level, found, depth + 1)
         elif inner.type in _CONTAINERS and level < _MAX_LEVEL:
             for part in inner.named_children:
                 if part.type in _TRANSPARENT:
-                    _collect(part, level + bool(title), found, depth + 1)
+                    _collect(part, source, level + bool(title), found, depth + 1)
 
 
 def _unwrapped(node: Node) -> Node:
@@ -157,35 +158,38 @@ def _unwrapped(node: Node) -> Node:
     return node
 
 
-def _title(node: Node) -> str | None:
+def _title(node: Node, source: bytes) -> str | None:
     """What a definition is called: `Name`, `name()`, `impl Trait for Name`; None if it is not one."""
     if node.type in ("lexical_declaration", "variable_declaration"):
         value = next((child for child in node.named_children if child.type == "variable_declarator"), None)
         function = value.child_by_field_name("value") if value is not None else None
         if value is None or function is None or function.type not in ("arrow_function", "function_expression", "class"):
             return None
-        return _named(value, "()" if function.type != "class" else "")
+        return _named(value, source, "()" if function.type != "class" else "")
     if node.type == "impl_item":
         trait, kind = node.child_by_field_name("trait"), node.child_by_field_name("type")
-        return f"impl {_text(trait)} for {_text(kind)}" if trait is not None else f"impl {_text(kind)}"
+        of = f"{_text(trait, source)} for " if trait is not None else ""
+        return f"impl {of}{_text(kind, source)}"
     if node.type in _FUNCTIONS:
-        return _named(node, "()")
+        return _named(node, source, "()")
     if node.type in _CONTAINERS or (node.type in _TYPES and node.child_by_field_name("body") is not None):
-        return _named(node, "")
+        return _named(node, source, "")
     if node.type in _TYPES:
-        return _named(node, "") or next((_named(child, "") for child in node.named_children), None)
+        return _named(node, source, "") or next((_named(child, source, "") for child in node.named_children), None)
     return None
 
 
-def _named(node: Node, suffix: str) -> str | None:
+def _named(node: Node, source: bytes, suffix: str) -> str | None:
     name = node.child_by_field_name("name")
     if name is None:
         # C and C++ hide the name within declarators: `int *(*f)(void)`.
         name = node.child_by_field_name("declarator")
         while name is not None and (inner := name.child_by_field_name("declarator")) is not None:
             name = inner
-    return f"{_text(name)}{suffix}" if name is not None else None
+    return f"{_text(name, source)}{suffix}" if name is not None else None
 
 
-def _text(node: Node | None) -> str:
-    return " ".join((node.text or b"").decode("utf-8", "replace").split())[:120] if node is not None else ""
+def _text(node: Node | None, source: bytes) -> str:
+    if node is None:
+        return ""
+    return " ".join(source[node.start_byte : node.end_byte].decode("utf-8", "replace").split())[:120]

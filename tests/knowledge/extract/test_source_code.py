@@ -246,6 +246,11 @@ def test_one_line_has_one_heading() -> None:
     assert len(read("function a(){}function b(){}", "text/x-javascript").headings) == 1
 
 
+def test_definitions_of_a_long_file_are_all_found() -> None:
+    found = read(b"".join(b"def f%d(): pass\n" % number for number in range(5000)), "text/x-python")
+    assert [heading.title for heading in found.headings] == [f"f{number}()" for number in range(5000)]
+
+
 def test_a_file_of_white_space_is_skipped() -> None:
     with pytest.raises(SkippedDocument):
         read("\n\n  \n", "text/x-python")
