@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import duckdb
+import psutil
 
 from knowledge.errors import DamagedCorpus, StorageError, first_line
 from knowledge.masking import masked
@@ -18,6 +20,10 @@ Connection = duckdb.DuckDBPyConnection
 Result = TypeVar("Result")
 _ROWS_AT_A_TIME = 200
 """made objects of at once; more take more memory and no less time"""
+_ROWS_BETWEEN_LOOKS = 1000
+"""fetched before it is looked whether memory is left"""
+_HEADROOM = 64 << 20
+"""bytes below the limit of the process at which an answer is given up"""
 _UNREADABLE = (
     *(duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException),
     # Of some damaged files, after which the DuckDB is of no use any more.
@@ -150,7 +156,23 @@ def _answer(connection: Connection, statement: str) -> tuple[list[str], list[tup
     result = connection.execute(statement)
     if result is None:
         raise QueryError("there is no statement in it")
-    return [column[0] for column in result.description or ()], result.fetchall()
+    names = [column[0] for column in result.description or ()]
+    rows: list[tuple[Any, ...]] = []
+    while some := result.fetchmany(_ROWS_BETWEEN_LOOKS):
+        rows += some
+        if _memory_is_short():
+            raise MemoryError
+    return names, rows
+
+
+def _memory_is_short() -> bool:
+    """Whether the process comes near its limit: with none left, native code crashes where it should raise."""
+    if sys.platform == "win32":
+        return False
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return limit != resource.RLIM_INFINITY and psutil.Process().memory_info().vms > limit - _HEADROOM
 
 
 def _interruptible(connection: Connection, work: Callable[[], Result]) -> Result:
