@@ -32,6 +32,7 @@ _SENTENCE_START = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？]\s*|\n+")
 _LINE_START = re.compile(r"\n+")
 _LINE_WITH_BREAKS = re.compile(r"[^\n]*\n+|[^\n]+$")
 _LINES_AT_ONCE = 4096
+_GAP = re.compile(r"(?<!\s)\s{1000,}+")
 _NOT_SPACE = re.compile(r"\S")
 _WORD_START = re.compile(r"\s+")
 
@@ -181,9 +182,11 @@ class Cutter:
         from semantic_text_splitter import CodeSplitter
 
         splitter = CodeSplitter(grammar(name), size, min(overlap, size - 1))
+        pieces: list[Span] = []
         try:
-            # Of what it is the beginning of, the structure may be another.
-            pieces = self._apply(splitter, start, end, _CODE_WINDOW_CHARACTERS, partial(self._refuse_costly, name))
+            for stretch in self._between_gaps(start, end):
+                # Of what it is the beginning of, the structure may be another.
+                pieces += self._apply(splitter, *stretch, _CODE_WINDOW_CHARACTERS, partial(self._refuse_costly, name))
         except _Costly:
             return self.text(start, end, first)
         joined = pieces[:1]
@@ -195,6 +198,14 @@ class Cutter:
             else:
                 joined.append(piece)
         return joined
+
+    def _between_gaps(self, start: int, end: int) -> Iterator[Span]:
+        """Stretches of a text between white space that no piece can hold; the splitter takes quadratic time over it."""
+        for gap in _GAP.finditer(self._text, start, end):
+            if self._ruler.size(*gap.span()) > self._size:
+                yield start, gap.start()
+                start = gap.end()
+        yield start, end
 
     def _refuse_costly(self, language: str, code: str) -> None:
         """Refuse code that cannot be parsed, or is nested so deep that cutting it at statements takes too long.

@@ -390,6 +390,14 @@ def test_the_fingerprint_changes_with_what_shapes_chunks_and_only_with_that() ->
     assert len({plain, *(fingerprint(one, "t1") for one in others), fingerprint(others[3], "t2")}) == 6
 
 
+def test_code_with_more_white_space_than_a_chunk_holds_is_cut_there():
+    """A million line breaks took minutes in native code."""
+    text = "x" + "\n" * 1_000_000 + "function f() {\n  return 1\n}\n"
+    part = Part(0, len(text), "document", 1, None, "code", "javascript")
+    chunks = Chunker(ChunkingSettings(), None).split(text, (part,), ())
+    assert [text[each.start : each.end] for each in chunks] == ["x", "function f() {\n  return 1\n}"]
+
+
 @pytest.mark.slow
 def test_code_of_which_the_beginning_is_nested_deeper_than_the_whole_is_cut_as_text():
     """Cut at statements, which are told from its first part alone, it would take hours."""
