@@ -19,7 +19,7 @@ import numpy.typing as npt
 from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.embedder import chunks_of
 from benchmarks.search_synthetic import clusters
-from storage.codes import rotation
+from parquetry.storage.index.codes import rotation
 
 KEPT = (100, 300, 400, 500, 1000, 2000)
 TRUE = (10, 100)
@@ -81,8 +81,8 @@ def _synthetic(rng: np.random.Generator, chunks: int) -> tuple[Matrix, Matrix]:
 
 
 def _real(rng: np.random.Generator, options: argparse.Namespace) -> tuple[Matrix, Matrix]:
-    from knowledge.embed.wordllama import WordLlamaEmbedder
-    from knowledge.settings import EmbeddingSettings
+    from parquetry.embed.wordllama import WordLlamaEmbedder
+    from parquetry.settings.sections import EmbeddingSettings
 
     embedder = WordLlamaEmbedder(EmbeddingSettings())
     chunks = [chunk for chunk in chunks_of(options.folder, options.chunks) if len(chunk.split()) > 8]

@@ -55,7 +55,7 @@ def parquetry(*, direct: bool = True) -> Contestant:
     program = [
         sys.executable,
         "-c",
-        "from serving.cli import main; main()",
+        "from parquetry.serving.cli.main import main; main()",
         "refresh",
         *(["--direct"] if direct else []),
     ]

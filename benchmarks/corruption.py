@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import ROOT, conditions, write_result
-from knowledge.errors import ParquetryError
-from serving.doctor_command import Repair, mend
-from storage.doctor import examine
-from storage.lake import Lake
+from parquetry.errors import ParquetryError
+from parquetry.serving.cli.doctor_command import Repair, mend
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.doctor import examine
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "pyarrow")
 

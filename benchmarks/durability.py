@@ -21,10 +21,10 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.conditions import conditions, wait_until_idle, write_result
-from flows.composition import Request, run_refresh
-from knowledge.settings import parse_settings
-from serving.progress import Silent
-from tasks.engine import DirectEngine
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.settings.sections import parse_settings
+from parquetry.tasks.engine.base import DirectEngine
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "pyarrow")
 WORDS = ("oak", "elm", "ash", "fir", "plane", "blade", "glue", "order", "hall", "leave", "sign", "dry")

@@ -25,10 +25,10 @@ PACKAGES = ("parquetry", "wordllama", "tokenizers", "numpy")
 
 def chunks_of(folder: Path, wanted: int) -> list[str]:
     """Up to `wanted` chunks of the text of a folder's PDFs, the same number from the start of each."""
-    from knowledge.errors import DocumentError
-    from knowledge.extract import registry
-    from knowledge.model import RawDocument
-    from knowledge.settings import ExtractionSettings
+    from parquetry.errors import DocumentError
+    from parquetry.extract import registry
+    from parquetry.model import RawDocument
+    from parquetry.settings.sections import ExtractionSettings
 
     chunks: list[str] = []
     settings = ExtractionSettings(ocr=False)
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _ours() -> Callable[[list[str]], object]:
-    from knowledge.embed.wordllama import WordLlamaEmbedder
-    from knowledge.settings import EmbeddingSettings
+    from parquetry.embed.wordllama import WordLlamaEmbedder
+    from parquetry.settings.sections import EmbeddingSettings
 
     return WordLlamaEmbedder(EmbeddingSettings()).embed
 

@@ -132,7 +132,7 @@ def _with_words(
     scores: Matrix,
     nearest: npt.NDArray[np.int64],
 ) -> Matrix:
-    from knowledge.sessions.candidates import shared_words
+    from parquetry.sessions.merge.candidates import shared_words
 
     shares = [
         [shared_words(texts[row], texts[known[place]]) for place in places]
@@ -150,7 +150,7 @@ def _by_size(
 
 
 def _row(parts: Sequence[_Searched], words: float, bar: float) -> dict[str, float]:
-    from knowledge.sessions.thresholds import Bar
+    from parquetry.sessions.merge.thresholds import Bar
 
     floor = Bar(bar, words).cosine if bar else -1.0
 
@@ -218,9 +218,9 @@ def _alike(embed: Embed, found: Sequence[Pair]) -> dict[str, Any]:
 
 
 def _embedder(name: str) -> Embed:
-    from knowledge.embed.registry import open_embedder
-    from knowledge.sessions.candidates import unit
-    from knowledge.settings import EmbeddingSettings
+    from parquetry.embed.registry import open_embedder
+    from parquetry.sessions.merge.candidates import unit
+    from parquetry.settings.sections import EmbeddingSettings
 
     embedder = open_embedder(name, EmbeddingSettings())
     return lambda texts: unit(embedder.embed(texts).vectors)

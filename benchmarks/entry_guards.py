@@ -20,8 +20,8 @@ from typing import Any
 
 from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.entry_sets import Half, clusters, pairs
-from knowledge.sessions.cue_words import MULTIPLIERS, NEGATIONS, NUMBER_WORDS
-from knowledge.sessions.guards import objection_to_existing, objection_to_merge
+from parquetry.sessions.cue_words import MULTIPLIERS, NEGATIONS, NUMBER_WORDS
+from parquetry.sessions.merge.guards import objection_to_existing, objection_to_merge
 
 PACKAGES = ("parquetry", "PyStemmer")
 _AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|should|would|will|must|does|do|has|have)\b(?! not\b|n't)")

@@ -31,9 +31,9 @@ import numpy as np
 
 from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.entry_sets import Half, clusters, pairs
-from knowledge.sessions.particulars import particulars
-from knowledge.sessions.passages import passage
-from knowledge.sessions.support import SUPPORT, inexact, nearness, support
+from parquetry.sessions.distill.passages import passage
+from parquetry.sessions.distill.support import SUPPORT, inexact, nearness, support
+from parquetry.sessions.particulars import particulars
 
 PACKAGES = ("parquetry", "wordllama", "numpy")
 THRESHOLDS = [round(each / 100, 2) for each in range(20, 71, 5)]

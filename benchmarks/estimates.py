@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from flows.composition import Request as RefreshRequest
-from flows.composition import plan_only, run_refresh
-from knowledge.embed.base import Embedder
-from knowledge.embed.registry import open_embedder
-from knowledge.settings import EmbeddingSettings, parse_settings
-from serving.progress import Silent
-from tasks.engine import DirectEngine
+from parquetry.embed.base import Embedder
+from parquetry.embed.registry import open_embedder
+from parquetry.flows.pipelines.documents import Request as RefreshRequest
+from parquetry.flows.pipelines.documents import plan_only, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.settings.sections import EmbeddingSettings, parse_settings
+from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
 
 RESULTS = Path(__file__).parent / "results" / "estimates.json"

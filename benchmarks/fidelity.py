@@ -22,10 +22,10 @@ from typing import Any
 
 from benchmarks.conditions import conditions, write_result
 from benchmarks.fidelity_sets import SETS, Pair, plain_markdown
-from knowledge.errors import DocumentError
-from knowledge.extract import registry
-from knowledge.model import Extraction, RawDocument
-from knowledge.settings import ExtractionSettings
+from parquetry.errors import DocumentError
+from parquetry.extract import registry
+from parquetry.model import Extraction, RawDocument
+from parquetry.settings.sections import ExtractionSettings
 
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _LONGEST_COMPARED = 20_000

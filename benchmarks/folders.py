@@ -35,7 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _refresh(folders: Sequence[Path], scratch: Path) -> dict[str, Any]:
-    program = [sys.executable, "-c", "from serving.cli import main; main()", "refresh", "--direct", "--json"]
+    program = [
+        sys.executable,
+        "-c",
+        "from parquetry.serving.cli.main import main; main()",
+        "refresh",
+        "--direct",
+        "--json",
+    ]
     places = [str(folder.absolute()) for folder in folders]
     measured = measure([*program, *places, "--corpus", str(scratch / "corpus")], scratch)
     report = json.loads(measured.output)

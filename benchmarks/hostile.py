@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import ROOT, conditions, write_result
-from knowledge.chunk import Chunker
-from knowledge.errors import DocumentError
-from knowledge.extract.detect import detect
-from knowledge.extract.registry import extract
-from knowledge.model import RawDocument
-from knowledge.sessions.model import Transcript
-from knowledge.sessions.transcripts.base import Unread
-from knowledge.sessions.transcripts.registry import read_transcripts
-from knowledge.settings import ChunkingSettings, ExtractionSettings
+from parquetry.chunking.chunker import Chunker
+from parquetry.errors import DocumentError
+from parquetry.extract.detect import detect
+from parquetry.extract.registry import extract
+from parquetry.model import RawDocument
+from parquetry.sessions.model import Transcript
+from parquetry.sessions.transcripts.base import Unread
+from parquetry.sessions.transcripts.registry import read_transcripts
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
-MODULES = "tests/knowledge/*/hostile_*.py"
+MODULES = "tests/*/hostile_*.py"
 """those that have `CLASSES`: name -> function of a size in bytes -> content and file name"""
 CHAT = "chat, "
 """Names of classes that are read as chat sessions begin so."""

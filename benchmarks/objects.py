@@ -58,7 +58,7 @@ def fill(server: S3Server, bucket: str, count: int) -> None:
 
 
 def run(server: S3Server, bucket: str, command: Sequence[str], scratch: Path) -> dict[str, Any]:
-    program = [sys.executable, "-c", "from serving.cli import main; main()", *command, "--json"]
+    program = [sys.executable, "-c", "from parquetry.serving.cli.main import main; main()", *command, "--json"]
     before = server.requests()
     measured = measure([*program, f"s3://{bucket}", "--corpus", str(scratch / "corpus")], scratch, server.environment())
     report = json.loads(measured.output)

@@ -21,18 +21,18 @@ from typing import Any
 
 from benchmarks.conditions import RESULTS, ROOT, conditions, wait_until_idle, write_result
 from benchmarks.process_tree import measure
-from knowledge import ids
-from knowledge.embed.base import Embedder
-from knowledge.fingerprint import Fingerprint, Fingerprints
-from knowledge.model import Access, DocumentRow, Item
-from knowledge.report import count_documents
-from knowledge.rows import Stamp, blank_row
-from knowledge.settings import Settings, SourceSettings
-from knowledge.sources.registry import Scope
-from storage.current import CurrentRows
-from storage.lake import Lake
-from tasks.models import Model
-from tasks.plan import plan_refresh
+from parquetry import ids
+from parquetry.embed.base import Embedder
+from parquetry.model import Access, DocumentRow, Item
+from parquetry.planning.fingerprint import Fingerprint, Fingerprints
+from parquetry.planning.report import count_documents
+from parquetry.planning.rows import Stamp, blank_row
+from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.sources.registry import Scope
+from parquetry.storage.lake.current import CurrentRows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.plan import plan_refresh
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "numpy")
 STEPS = ("new", "unchanged", "ten changed")

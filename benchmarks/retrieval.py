@@ -21,19 +21,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.conditions import conditions, write_result
-from benchmarks.retrieval_sweep import (
-    Collection,
-    Keywords,
-    Ranked,
-    without_common_part,
-    without_stop_words,
-)
-from knowledge.evaluation import read_dataset
-from knowledge.rank import convex, reciprocal_rank
-from knowledge.settings import SearchSettings, Settings, override
-from serving.eval_command import MODES, evaluate_mode, index_dataset
-from serving.progress import Silent
-from serving.service import Reader
+from benchmarks.retrieval_sweep import Collection, Keywords, Ranked, without_common_part, without_stop_words
+from parquetry.ranking.evaluation import read_dataset
+from parquetry.ranking.fusion import convex, reciprocal_rank
+from parquetry.serving.cli.eval_command import MODES, evaluate_mode, index_dataset
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader
+from parquetry.settings.sections import SearchSettings, Settings, override
 
 PACKAGES = ("parquetry", "duckdb", "wordllama", "PyStemmer", "numpy")
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)

@@ -16,16 +16,16 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from knowledge.embed.base import Vectors
-from knowledge.embed.registry import open_embedder
-from knowledge.evaluation import Dataset, Measures, measure
-from knowledge.settings import Settings
-from knowledge.stems import stop_words
-from serving.service import Reader
-from storage.database import tuples
-from storage.index_words import stems_of
-from storage.ranking import K1, K3, B
-from storage.tokens import CHUNK_TOKENS
+from parquetry.embed.base import Vectors
+from parquetry.embed.registry import open_embedder
+from parquetry.language.stems import stop_words
+from parquetry.ranking.evaluation import Dataset, Measures, measure
+from parquetry.serving.search.service import Reader
+from parquetry.settings.sections import Settings
+from parquetry.storage.database import tuples
+from parquetry.storage.index.ranking import K1, K3, B
+from parquetry.storage.index.tokens import CHUNK_TOKENS
+from parquetry.storage.index.words import stems_of
 
 DEEPEST = 1000
 """chunks of a list that are kept"""

@@ -24,7 +24,7 @@ from benchmarks.contestants import parquetry
 from benchmarks.process_tree import Measured, measure
 from benchmarks.search_material import Material, real
 from benchmarks.search_synthetic import synthetic
-from storage.layout import layout_of
+from parquetry.storage.files.layout import layout_of
 
 PEERS = ("faiss", "lancedb", "chroma")
 LARGEST = {"chroma": 100_000}

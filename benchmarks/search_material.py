@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from knowledge.model import Access
-from storage.current import current_rows
-from storage.filters import Caller
-from storage.lake import Lake, Snapshot
+from parquetry.model import Access
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.search.filters import Caller
 
 Vectors = npt.NDArray[np.float32]
 QUERIES = 50
@@ -90,8 +90,8 @@ def real(folder: Path, refreshed: Path) -> Material:
         folder: to be made; the corpus is moved into it, with who may see what as in the synthetic ones.
         refreshed: folder of the corpus, embedded by the bundled embedder.
     """
-    from knowledge.embed.registry import open_embedder
-    from knowledge.settings import EmbeddingSettings
+    from parquetry.embed.registry import open_embedder
+    from parquetry.settings.sections import EmbeddingSettings
 
     empty(folder)
     material = Material(folder)

@@ -15,13 +15,13 @@ from benchmarks.peers.search_rows import Asked
 from benchmarks.peers.search_rows import row as result_row
 from benchmarks.search_material import CALLERS, Material
 from benchmarks.search_synthetic import change
-from knowledge.settings import SearchSettings
-from storage.database import Connection
-from storage.filters import Filters
-from storage.index import IndexFolder
-from storage.layout import layout_of
-from storage.open_index import OpenIndex
-from storage.search import Hit, Mode, Searcher
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import Connection
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Hit, Mode, Searcher
 
 NEAREST = 10
 CHANGED = 10

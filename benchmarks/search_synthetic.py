@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.search_material import ACCESS, QUERIES, WARM_UP, Material, Vectors, empty, group_of, save
-from knowledge import ids
-from knowledge.model import DocumentRow
-from storage import schema
-from storage.lake import Lake
-from storage.shards import write_shard
+from parquetry import ids
+from parquetry.model import DocumentRow
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.shards import write_shard
 
 DIMENSION = 256
 """as of the bundled embedder"""

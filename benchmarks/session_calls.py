@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.sessions import FILES, Trial, scripted_model
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 PACKAGES = ("parquetry", "wordllama")
 CONVERSATIONS = 10

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.conditions import RESULTS, ROOT, conditions, wait_until_idle, write_result
 from benchmarks.process_tree import Measured, measure
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "openai", "wordllama")
 FILES = ("synthetic-persona-chat/data/Synthetic-Persona-Chat_valid.csv", "memorybank/en/memory_bank_en.json")
@@ -44,7 +44,17 @@ class Trial:
     def command(self) -> list[str]:
         config = str(self.folder / "parquetry.toml")
         engine = ["--direct"] if self.direct else []
-        return [sys.executable, "-m", "serving.cli", "sessions", "refresh", *engine, "--json", "--config", config]
+        return [
+            sys.executable,
+            "-m",
+            "parquetry.serving.cli.main",
+            "sessions",
+            "refresh",
+            *engine,
+            "--json",
+            "--config",
+            config,
+        ]
 
     def prepare(self, sessions: Path) -> None:
         """Write the settings."""
@@ -160,9 +170,9 @@ def take(corpora: Path, folder: Path, sessions: int) -> dict[str, int]:
 
 
 def _count(file: Path) -> int:
-    from knowledge.model import RawDocument
-    from knowledge.sessions.model import Transcript
-    from knowledge.sessions.transcripts.registry import read_transcripts
+    from parquetry.model import RawDocument
+    from parquetry.sessions.model import Transcript
+    from parquetry.sessions.transcripts.registry import read_transcripts
 
     return sum(isinstance(found, Transcript) for found in read_transcripts(RawDocument(file.read_bytes(), file.name)))
 

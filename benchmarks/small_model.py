@@ -25,18 +25,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conditions import RESULTS, conditions, write_result
-from flows.session_composition import AdHoc, SessionsRequest, run_sessions
-from knowledge.model import RawDocument
-from knowledge.sessions.distill import statement
-from knowledge.sessions.instructions import is_instruction
-from knowledge.sessions.model import Decision, Transcript
-from knowledge.sessions.report import SessionsReport, reasons
-from knowledge.sessions.small_talk import small_talk
-from knowledge.sessions.support import unsupported
-from knowledge.sessions.transcripts.registry import read_transcripts
-from knowledge.settings import parse_settings
-from serving.progress import Silent
-from tasks.engine import DirectEngine
+from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
+from parquetry.model import RawDocument
+from parquetry.serving.cli.progress import Silent
+from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.learn import statement
+from parquetry.sessions.distill.small_talk import small_talk
+from parquetry.sessions.distill.support import unsupported
+from parquetry.sessions.model import Decision, Transcript
+from parquetry.sessions.report import SessionsReport, reasons
+from parquetry.sessions.transcripts.registry import read_transcripts
+from parquetry.settings.sections import parse_settings
+from parquetry.tasks.engine.base import DirectEngine
 
 PACKAGES = ("parquetry", "openai", "wordllama")
 SEED = 20261122

@@ -1,4 +1,4 @@
-"""`python -m deployments` serves the deployments of a settings file on this machine, until it is stopped."""
+"""`python -m parquetry.deployments` serves the deployments of a settings file on this machine, until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from deployments.command import complain, run_command
-from deployments.definitions import check_deployments, deployments_of
-from flows.guarded import STARTER
-from flows.local import api_is_configured
-from flows.server import ENVIRONMENT, is_free, lasting_server
-from knowledge.errors import SettingsError
-from knowledge.ids import settings_hash
-from knowledge.printing import tell
-from knowledge.settings import DEFAULT_FILE, load_settings
+from parquetry.deployments.command import complain, run_command
+from parquetry.deployments.definitions import check_deployments, deployments_of
+from parquetry.errors import SettingsError
+from parquetry.flows.local import api_is_configured
+from parquetry.flows.orchestration.guarded import STARTER
+from parquetry.flows.orchestration.server import ENVIRONMENT, is_free, lasting_server
+from parquetry.ids import settings_hash
+from parquetry.printing import tell
+from parquetry.settings.sections import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
 """where people look for Prefect"""
@@ -46,7 +46,7 @@ def serve(
     check_deployments(settings)
     file = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
     with _api(file, port) as log:
-        from deployments.service import serve as serve_until_stopped
+        from parquetry.deployments.service import serve as serve_until_stopped
 
         deployments = deployments_of(settings, file)
         for deployment in deployments:
@@ -72,7 +72,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
         # Set before Prefect is imported, so that the runs that are started inherit it.
         os.environ |= {"PREFECT_API_URL": server.api_url, STARTER: str(os.getpid())}
         server.wait()
-        from deployments.service import crash_abandoned_runs
+        from parquetry.deployments.service import crash_abandoned_runs
 
         crash_abandoned_runs()
         tell(f"Prefect UI: {server.ui_url}")
@@ -102,7 +102,7 @@ def _leave_in_order(*_: object) -> None:
 def main() -> None:
     """Serve until somebody stops it."""
     signal.signal(signal.SIGTERM, _leave_in_order)
-    run_command(serve, "python -m deployments")
+    run_command(serve, "python -m parquetry.deployments")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the commands `python -m deployments...` have in common: a refusal is one clear line, and the right exit code."""
+"""Shared by `python -m parquetry.deployments...`: a refusal is one clear line, and the right exit code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 import typer
 from typer.exceptions import Abort, TyperException
 
-from knowledge.errors import ParquetryError
-from knowledge.masked_output import guard_output
-from knowledge.masking import masked
-from knowledge.printing import tell
+from parquetry.errors import ParquetryError
+from parquetry.masked_output import guard_output
+from parquetry.masking import masked
+from parquetry.printing import tell
 
 _INTERRUPTED = 130
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knowledge.errors import SettingsError
-from knowledge.schedule import next_run
-from knowledge.settings import Settings, SourceSettings
+from parquetry.errors import SettingsError
+from parquetry.settings.schedule import next_run
+from parquetry.settings.sections import Settings, SourceSettings
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
@@ -40,8 +40,8 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
         SettingsError: as `check_deployments`.
     """
     check_deployments(settings)
-    from flows.refresh import refresh, reindex
-    from flows.sessions import sessions
+    from parquetry.flows.refresh import refresh, reindex
+    from parquetry.flows.sessions import sessions
 
     file = str(config.resolve()) if config else None
     on_demand: list[Flow[..., Any]] = [refresh, reindex]
@@ -82,8 +82,8 @@ def deployment_name(source: SourceSettings, settings: Settings) -> str:
 
 
 def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> RunnerDeployment:
-    from flows.refresh import refresh
-    from flows.sessions import sessions
+    from parquetry.flows.refresh import refresh
+    from parquetry.flows.sessions import sessions
 
     namespace = source.namespace or settings.corpus.namespace
     return _deployment(
@@ -111,7 +111,7 @@ def _deployment(
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
 
-    from flows.flow_run import TAG
+    from parquetry.flows.orchestration.flow_run import TAG
 
     return RunnerDeployment.from_flow(
         flow,

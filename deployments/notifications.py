@@ -1,4 +1,4 @@
-"""`python -m deployments.notifications URL` has a Prefect server call a webhook about runs that end badly."""
+"""`python -m parquetry.deployments.notifications URL` has a Prefect server call a webhook about runs that end badly."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from deployments.command import run_command
-from flows.local import api_is_configured
-from knowledge.errors import SettingsError
-from knowledge.masking import masked
-from knowledge.printing import tell
+from parquetry.deployments.command import run_command
+from parquetry.errors import SettingsError
+from parquetry.flows.local import api_is_configured
+from parquetry.masking import masked
+from parquetry.printing import tell
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -65,7 +65,7 @@ def alerts(webhook: UUID) -> AutomationCore:
     from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
     from prefect.events.schemas.events import ResourceSpecification
 
-    from flows.flow_run import TAG
+    from parquetry.flows.orchestration.flow_run import TAG
 
     return AutomationCore(
         name=NAME,
@@ -88,7 +88,7 @@ def alerts(webhook: UUID) -> AutomationCore:
 
 def main() -> None:
     """Create the automation."""
-    run_command(notify, "python -m deployments.notifications")
+    run_command(notify, "python -m parquetry.deployments.notifications")
 
 
 if __name__ == "__main__":

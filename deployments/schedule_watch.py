@@ -22,9 +22,9 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import get_current_settings
 
-from deployments.watch import Trouble
-from knowledge.errors import first_line
-from knowledge.schedule import next_run
+from parquetry.deployments.watch import Trouble
+from parquetry.errors import first_line
+from parquetry.settings.schedule import next_run
 
 LATE = timedelta(minutes=5)
 """after its time, a run that has not started is late"""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic
 
-from deployments.watch import Trouble
-from knowledge.masking import masked
+from parquetry.deployments.watch import Trouble
+from parquetry.masking import masked
 
 QUIET_SECONDS = 300
 """after which a service that failed and does not fail again is taken to work; each of them runs more often"""

@@ -18,9 +18,9 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
 from prefect.states import Crashed
 
-from deployments.schedule_watch import ScheduleWatch
-from deployments.server_log import ServerLog
-from deployments.watch import Watch, watching
+from parquetry.deployments.schedule_watch import ScheduleWatch
+from parquetry.deployments.server_log import ServerLog
+from parquetry.deployments.watch import Watch, watching
 
 RUNS_AT_A_TIME = 4
 """flow runs of all deployments together; each is a process of its own"""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-from knowledge.errors import first_line
+from parquetry.errors import first_line
 
 Look = Callable[[], Iterable["Trouble"]]
 """gives what is wrong now"""

@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> None:
         SystemExit: it failed; with its exit code.
     """
     print("\n$ parquetry " + shlex.join(arguments).replace("'", '"'), flush=True)
-    done = subprocess.run([sys.executable, "-m", "serving.cli", *arguments], cwd=ROOT, check=False)
+    done = subprocess.run([sys.executable, "-m", "parquetry.serving.cli.main", *arguments], cwd=ROOT, check=False)
     if done.returncode:
         sys.exit(done.returncode)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +12,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from flows.composition import Observer, Request, check_request
-from flows.server import ENVIRONMENT, own_server
-from knowledge.report import RunReport
+from parquetry.flows.orchestration.server import ENVIRONMENT, own_server
+from parquetry.flows.pipelines.documents import Observer, Request, check_request
+from parquetry.planning.report import RunReport
 
 if TYPE_CHECKING:
-    from flows.session_composition import SessionsObserver, SessionsRequest
-    from knowledge.sessions.report import SessionsReport
-    from tasks.session_publish import Review
+    from sys import UnraisableHookArgs
+
+    from parquetry.flows.pipelines.sessions import SessionsObserver, SessionsRequest
+    from parquetry.sessions.report import SessionsReport
+    from parquetry.tasks.sessions.publish import Review
 
 _DRAIN_SECONDS = 5
 
@@ -38,7 +41,7 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
     """
     check_request(request)
     with _prefect(verbose=verbose) as alone:
-        from flows.refresh import run_request
+        from parquetry.flows.refresh import run_request
 
         return run_request(request, observer, alone=alone)
 
@@ -57,11 +60,11 @@ def run_sessions_on_prefect(
     Raises:
         ParquetryError: nothing was published.
     """
-    from flows.session_composition import check_sessions_request
+    from parquetry.flows.pipelines.sessions import check_sessions_request
 
     check_sessions_request(request)
     with _prefect(verbose=verbose) as alone:
-        from flows.sessions import run_sessions_request
+        from parquetry.flows.sessions import run_sessions_request
 
         return run_sessions_request(request, observer, review, alone=alone)
 
@@ -112,10 +115,18 @@ def _heeding_interrupts() -> Iterator[None]:
         if callable(previous):
             previous(number, frame)
 
+    tell_of_ignored = sys.unraisablehook
+
+    def tell_of_others(failed: UnraisableHookArgs) -> None:
+        if not isinstance(failed.exc_value, KeyboardInterrupt):
+            tell_of_ignored(failed)
+
     signal.signal(signal.SIGINT, heed)
+    sys.unraisablehook = tell_of_others
     try:
         yield
     finally:
+        sys.unraisablehook = tell_of_ignored
         signal.signal(signal.SIGINT, previous)
     if interrupts:
         raise KeyboardInterrupt
@@ -132,8 +143,8 @@ def _api() -> Iterator[bool]:
             # The server takes seconds to start; importing Prefect takes two of them.
             from prefect.settings import PREFECT_API_URL, temporary_settings
 
-            import flows.refresh
-            import flows.sessions  # noqa: F401
+            import parquetry.flows.refresh
+            import parquetry.flows.sessions  # noqa: F401
 
         server.wait()
         with temporary_settings({PREFECT_API_URL: server.api_url}):

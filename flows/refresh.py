@@ -9,8 +9,8 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.composition import Observer, Request, reindex_request, run_refresh, scopes_of_request
-from flows.flow_run import (
+from parquetry.errors import IndexNotWritten, OutageError, RefusedError
+from parquetry.flows.orchestration.flow_run import (
     Caller,
     begin,
     calling,
@@ -22,16 +22,16 @@ from flows.flow_run import (
     tag,
     without_index,
 )
-from flows.overlap import one_run_at_a_time
-from flows.parameters import Parameters, RefreshParameters, ReindexParameters
-from flows.report import create_artifacts
-from flows.run_log import RunLog, tasks_log_to_run
-from knowledge.errors import IndexNotWritten, OutageError, RefusedError
-from knowledge.masked_output import masked_errors
-from knowledge.report import RunReport
-from storage.layout import layout_of
-from tasks.prefect_engine import PrefectEngine
-from tasks.run import Cancelled
+from parquetry.flows.orchestration.overlap import one_run_at_a_time
+from parquetry.flows.orchestration.parameters import Parameters, RefreshParameters, ReindexParameters
+from parquetry.flows.orchestration.report import create_artifacts
+from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
+from parquetry.flows.pipelines.documents import Observer, Request, reindex_request, run_refresh, scopes_of_request
+from parquetry.masked_output import masked_errors
+from parquetry.planning.report import RunReport
+from parquetry.storage.files.layout import layout_of
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.prefect import PrefectEngine
 
 _Caller = Caller[Request, Observer, RunReport]
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)

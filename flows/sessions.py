@@ -9,7 +9,8 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from flows.flow_run import (
+from parquetry.errors import IndexNotWritten, OutageError, RefusedError
+from parquetry.flows.orchestration.flow_run import (
     Caller,
     begin,
     calling,
@@ -21,20 +22,19 @@ from flows.flow_run import (
     tag,
     without_index,
 )
-from flows.overlap import one_run_at_a_time
-from flows.parameters import SessionsParameters
-from flows.run_log import tasks_log_to_run
-from flows.session_composition import SessionsObserver, SessionsRequest, run_sessions, session_scopes
-from flows.session_log import SessionsLog
-from flows.session_report import create_session_artifacts
-from flows.session_review import wait_for_review
-from knowledge.errors import IndexNotWritten, OutageError, RefusedError
-from knowledge.masked_output import masked_errors
-from knowledge.sessions.report import SessionsReport
-from storage.layout import layout_of
-from tasks.prefect_engine import PrefectEngine
-from tasks.run import Cancelled
-from tasks.session_publish import Review
+from parquetry.flows.orchestration.overlap import one_run_at_a_time
+from parquetry.flows.orchestration.parameters import SessionsParameters
+from parquetry.flows.orchestration.run_log import tasks_log_to_run
+from parquetry.flows.orchestration.session_log import SessionsLog
+from parquetry.flows.orchestration.session_report import create_session_artifacts
+from parquetry.flows.orchestration.session_review import wait_for_review
+from parquetry.flows.pipelines.sessions import SessionsObserver, SessionsRequest, run_sessions, session_scopes
+from parquetry.masked_output import masked_errors
+from parquetry.sessions.report import SessionsReport
+from parquetry.storage.files.layout import layout_of
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.prefect import PrefectEngine
+from parquetry.tasks.sessions.publish import Review
 
 
 @dataclass

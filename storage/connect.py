@@ -6,18 +6,18 @@ import logging
 
 import numpy as np
 
-from knowledge.embed.registry import embedder_behind, id_of
-from knowledge.errors import IndexNotWritten, SettingsError, StorageError
-from knowledge.settings import Settings
-from storage.damage import may_be_damage, naming_damage
-from storage.database import FAILURES, Connection, reading
-from storage.index import IndexFolder
-from storage.index_views import hybrid_macro
-from storage.lake import SEARCHED, Lake, Snapshot
-from storage.locked import files_of, lent, lock
-from storage.open_index import OpenIndex, in_memory, spaces_of
-from storage.places import files_at
-from storage.snapshot_views import connect_readable, file_views, readable
+from parquetry.embed.registry import embedder_behind, id_of
+from parquetry.errors import IndexNotWritten, SettingsError, StorageError
+from parquetry.settings.sections import Settings
+from parquetry.storage.database import FAILURES, Connection, reading
+from parquetry.storage.files.places import files_at
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.open_index import OpenIndex, in_memory, spaces_of
+from parquetry.storage.index.views import hybrid_macro
+from parquetry.storage.lake.damage import may_be_damage, naming_damage
+from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
+from parquetry.storage.lake.snapshot_views import connect_readable, file_views, readable
+from parquetry.storage.search.locked import files_of, lent, lock
 
 log = logging.getLogger("parquetry")
 
@@ -140,7 +140,8 @@ def with_views(
         version: that was asked for.
         settings: of the corpus.
         opened: the index, which is closed if another one is returned.
-        locked: for SQL of somebody who is not trusted (`storage.locked`), without `embed`, which may ask a service.
+        locked: for SQL of somebody who is not trusted (`parquetry.storage.search.locked`), without `embed`, which may
+            ask a service.
 
     Returns:
         The index, and the snapshot of its version.

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import duckdb
 import psutil
 
-from knowledge.errors import DamagedCorpus, StorageError, first_line
-from knowledge.masking import masked
+from parquetry.errors import DamagedCorpus, StorageError, first_line
+from parquetry.masking import masked
 
 Connection = duckdb.DuckDBPyConnection
 Result = TypeVar("Result")
@@ -78,7 +78,7 @@ def _raise_damage(error: duckdb.Error) -> None:
 
 
 def _raise_if_missing(error: duckdb.Error) -> None:
-    from storage.given_way import missing_file, why_missing
+    from parquetry.storage.given_way import missing_file, why_missing
 
     file = missing_file(error)
     if file is not None:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from knowledge.errors import DamagedCorpus, FilesGaveWay, StorageError
-from storage.layout import TABLES, layout_of
+from parquetry.errors import DamagedCorpus, FilesGaveWay, StorageError
+from parquetry.storage.files.layout import TABLES, layout_of
 
 Result = TypeVar("Result")
 TRIES = 8
@@ -37,7 +37,7 @@ def why_missing(file: str) -> StorageError:
     Args:
         file: path or address, as it was listed.
     """
-    from storage.commits import files_of, open_table
+    from parquetry.storage.lake.commits import files_of, open_table
 
     folder, name = posixpath.split(file)
     root, table = posixpath.split(folder)

@@ -10,7 +10,7 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
-from serving.cli import main
+from parquetry.serving.cli.main import main
 
 
 def run(arguments: list[str]) -> dict[str, int | str]:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from storage.seals import sealed
+from parquetry.storage.lake.seals import sealed
 
 
 def rewrite_commit(log: Path, old: str, new: str) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers.azurite import Azurite
-from servers.google_storage import GoogleStorage
-from servers.seaweed import S3Server, seaweed
-from workshop import Workshop
 
-from knowledge import reply_forms
-from knowledge.quota import quota_of
+from parquetry.llm import reply_forms
+from parquetry.llm.quota import quota_of
+from tests.servers.azurite import Azurite
+from tests.servers.google_storage import GoogleStorage
+from tests.servers.seaweed import S3Server, seaweed
+from tests.workshop import Workshop
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -8,12 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from workshop import Workshop
-
-from serving.service import Reader, SearchRequest
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
 from tests.storage.notebook import ASH, ELM, OAK, Notebook
+from tests.workshop import Workshop
 
 FLIPS = 3
 """places of each file"""

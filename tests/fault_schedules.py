@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from servers.fault_proxy import FaultProxy, Schedule
-
-from flows.composition import Request, run_refresh
-from knowledge.errors import ParquetryError
-from knowledge.settings import Settings, parse_settings
-from serving.progress import Silent
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
-from tasks.engine import DirectEngine
+from parquetry.errors import ParquetryError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.settings.sections import Settings, parse_settings
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.tasks.engine.base import DirectEngine
+from tests.servers.fault_proxy import FaultProxy, Schedule
 
 SCHEDULES_PER_CORPUS = 6
 """after which a new one is begun, so that its making meets faults as well"""

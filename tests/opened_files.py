@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from knowledge.sources.folder_access import SIDECAR
+from parquetry.sources.local.access import SIDECAR
 
 _watched: list[tuple[Path, list[str]]] = []
 

@@ -14,10 +14,9 @@ from re import _constants as codes
 from re import _parser as parser
 from typing import Any
 
-from tests.documentation import ROOT
 from tests.processor_time import seconds_of
+from tests.product_modules import product_modules
 
-ROOMS = ("knowledge", "tasks", "storage", "serving", "flows", "deployments")
 _USES = {
     **{name: name for name in ("match", "fullmatch", "search")},
     **dict.fromkeys(("sub", "subn", "finditer", "findall", "split"), "finditer"),
@@ -39,35 +38,31 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
     """
     uses = _uses()
     found = dict(_written_in_place())
-    for room in ROOMS:
-        for file in sorted((ROOT / room).rglob("*.py")):
-            if "re.compile" in file.read_text("utf-8"):
-                name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
-                module = importlib.import_module(name)
-                for place, pattern in _held(vars(module)):
-                    known = uses.get((file.stem, place.partition("[")[0])) or set(_USES.values())
-                    found[f"{name}.{place}"] = (pattern, tuple(sorted(known)))
+    for name, file in product_modules():
+        if "re.compile" in file.read_text("utf-8"):
+            for place, pattern in _held(vars(importlib.import_module(name))):
+                known = uses.get((name, place.partition("[")[0])) or set(_USES.values())
+                found[f"{name}.{place}"] = (pattern, tuple(sorted(known)))
     return found
 
 
 def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str, ...]]]]:
     """Calls like `re.search("...", text)` within functions; what is put into a pattern there is taken for a digit."""
     uses = _uses()
-    for room in ROOMS:
-        for file in sorted((ROOT / room).rglob("*.py")):
-            tree = ast.parse(file.read_text("utf-8"))
-            for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-                kept = {
-                    node.value: node.targets[0].id
-                    for node in ast.walk(function)
-                    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-                }
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Call) and (source := _of_re(node)) is not None:
-                        name = f"{'.'.join(file.relative_to(ROOT).with_suffix('').parts)} {source!r}"
-                        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-                        known = {_USES[method]} if method in _USES else uses.get((file.stem, kept.get(node, "")))
-                        yield name, (re.compile(source, _flags(node)), tuple(sorted(known or set(_USES.values()))))
+    for name, file in product_modules():
+        tree = ast.parse(file.read_text("utf-8"))
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            kept = {
+                node.value: node.targets[0].id
+                for node in ast.walk(function)
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            }
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and (source := _of_re(node)) is not None:
+                    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                    known = {_USES[method]} if method in _USES else uses.get((name, kept.get(node, "")))
+                    pattern = re.compile(source, _flags(node))
+                    yield f"{name} {source!r}", (pattern, tuple(sorted(known or set(_USES.values()))))
 
 
 def _of_re(call: ast.Call) -> str | bytes | None:
@@ -108,15 +103,14 @@ def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, re.Patter
 
 
 def _uses() -> dict[tuple[str, str], set[str]]:
-    """(module, name) -> methods that are called on it; other modules name it as an attribute of the first."""
+    """(module, name) -> methods that are called on it there."""
     found = defaultdict(set)
-    for room in ROOMS:
-        for file in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-                if isinstance(node, ast.Attribute) and node.attr in _USES:
-                    held = node.value.value if isinstance(node.value, ast.Subscript) else node.value
-                    if isinstance(held, ast.Name):
-                        found[file.stem, held.id].add(_USES[node.attr])
+    for name, file in product_modules():
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in _USES:
+                held = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+                if isinstance(held, ast.Name):
+                    found[name, held.id].add(_USES[node.attr])
     return found
 
 

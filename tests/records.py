@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from knowledge import ids
-from knowledge.fingerprint import Fingerprint, Fingerprints
-from knowledge.model import Access, DocumentRow, Item
+from parquetry import ids
+from parquetry.model import Access, DocumentRow, Item
+from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 
 THEN = datetime(2031, 3, 1, 9, 30, tzinfo=UTC)
 NOW = datetime(2031, 3, 2, 9, 30, tzinfo=UTC)

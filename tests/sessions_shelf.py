@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from flows.session_composition import AdHoc, SessionsRequest, plan_sessions_only, run_sessions
-from knowledge.sessions.report import SessionsReport
-from knowledge.settings import Settings, parse_settings
-from serving.progress import Silent
-from serving.service import Reader
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
-from tasks.engine import DirectEngine
-from tasks.session_plan import SessionPlan
+from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, plan_sessions_only, run_sessions
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader
+from parquetry.sessions.report import SessionsReport
+from parquetry.settings.sections import Settings, parse_settings
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.tasks.engine.base import DirectEngine
+from parquetry.tasks.sessions.plan import SessionPlan
 
 
 class Shelf:

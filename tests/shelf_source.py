@@ -9,9 +9,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from knowledge import ids
-from knowledge.model import Access, Item, Unlisted
-from knowledge.sources.base import Place
+from parquetry import ids
+from parquetry.model import Access, Item, Unlisted
+from parquetry.sources.base import Place
 
 _THEN = datetime(2031, 3, 1, 9, 30, tzinfo=UTC)
 SHELVES: dict[str, ShelfSource] = {}

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from flows.composition import Request, plan_only, run_refresh
-from knowledge.model import DocumentRow
-from knowledge.report import RunReport
-from knowledge.settings import Settings, parse_settings
-from serving.progress import Silent
-from serving.service import Reader, SearchRequest, SearchResponse
-from storage.current import current_rows
-from storage.lake import Lake
-from tasks.engine import DirectEngine
-from tasks.plan import RefreshPlan
+from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
+from parquetry.model import DocumentRow
+from parquetry.planning.report import RunReport
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader, SearchRequest, SearchResponse
+from parquetry.settings.sections import Settings, parse_settings
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents.plan import RefreshPlan
+from parquetry.tasks.engine.base import DirectEngine
 
 
 class Workshop:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from servers.seaweed import S3Server
-
 from benchmarks.objects import fill, run
+from tests.servers.seaweed import S3Server
 
 
 def test_a_plan_is_measured_with_its_requests(s3_server: S3Server, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from benchmarks import retrieval
 from benchmarks.retrieval_sweep import Collection, Keywords, without_stop_words
-from knowledge.evaluation import Dataset, read_dataset
-from knowledge.settings import parse_settings
-from serving.eval_command import index_dataset
-from serving.progress import Silent
-from serving.service import Reader, SearchRequest
+from parquetry.ranking.evaluation import Dataset, read_dataset
+from parquetry.serving.cli.eval_command import index_dataset
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import parse_settings
 
 pytestmark = pytest.mark.slow
 

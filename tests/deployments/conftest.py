@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from served import Api, environment
-from workshop import Workshop
 
-from flows.server import lasting_server
+from parquetry.flows.orchestration.server import lasting_server
+from tests.deployments.served import Api, environment
+from tests.workshop import Workshop
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`python -m deployments` as operators run it, and its API as they use it."""
+"""`python -m parquetry.deployments` as operators run it, and its API as they use it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import psutil
+
+from tests.product_modules import ROOMS
 
 PATIENCE = 400
 """seconds that anything may take on a busy machine"""
@@ -101,7 +103,7 @@ class Api:
 
 
 class Service(Api):
-    """A running `python -m deployments` and its API."""
+    """A running `python -m parquetry.deployments` and its API."""
 
     def __init__(self, process: subprocess.Popen[str], output: Path) -> None:
         super().__init__("", self._is_running)
@@ -118,7 +120,7 @@ class Service(Api):
     def stop(self, how: int) -> bool:
         """Stop it; tells whether every process of it is gone."""
         family = psutil.Process(self.process.pid).children(recursive=True)
-        assert any("flows.guarded" in each.cmdline() for each in family)
+        assert any("parquetry.flows.orchestration.guarded" in each.cmdline() for each in family)
         self.process.send_signal(how)
         self.process.wait(PATIENCE)
         _, alive = psutil.wait_procs(family, timeout=30)
@@ -149,7 +151,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 @contextmanager
 def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
-    """Serve a settings file.
+    """Serve a settings file, in a folder whose `flows/`, `tasks/` and `storage/` are somebody else's.
 
     Args:
         settings: the file's content.
@@ -158,19 +160,30 @@ def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
     """
     file, output = folder / "parquetry.toml", folder / "output.txt"
     file.write_text(settings)
-    command = [sys.executable, "-u", "-m", "deployments", "--config", str(file), "--port", free_port()]
-    with running(command, environment(folder, **more), output) as process:
+    command = [sys.executable, "-u", "-m", "parquetry.deployments", "--config", str(file), "--port", free_port()]
+    with running(command, environment(folder, **more), output, other_repository(folder)) as process:
         service = Service(process, output)
         service.wait_until_ready()
         yield service
 
 
+def other_repository(folder: Path) -> Path:
+    """A repository of an operator with packages of common names, none of which Parquetry may import for its own."""
+    repository = folder / "repository"
+    for room in ROOMS[1:]:
+        (repository / room).mkdir(parents=True)
+        (repository / room / "__init__.py").write_text(f'raise ImportError("{room} is not of Parquetry")\n')
+    return repository
+
+
 @contextmanager
-def running(command: list[str], environment: dict[str, str], output: Path) -> Iterator[subprocess.Popen[str]]:
+def running(
+    command: list[str], environment: dict[str, str], output: Path, folder: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A program that writes to a file, and is killed with all its children at the end if it still runs."""
     with output.open("w") as stream:
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
         )
     try:
         yield process

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from terminal_signs import obeyed
+
+from tests.terminal_signs import obeyed
 
 pytestmark = pytest.mark.slow
 
@@ -15,13 +16,17 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        pytest.param(("deployments", "--port", "70000"), "less than or equal to 65535", id="port"),
-        pytest.param(("deployments", "--port=-1"), "greater than or equal to 1", id="negative-port"),
-        pytest.param(("deployments", "--a\x1b[2J\nparquetry: forged"), "No such option", id="option"),
-        pytest.param(("deployments", "--config", "/dev/zero"), "has more than 4194304 bytes", id="endless-settings"),
-        pytest.param(("deployments", "--config", b"caf\xe9"), r"caf\u{dce9} does not exist", id="no-utf-8"),
-        pytest.param(("deployments.notifications",), "Missing argument 'URL'", id="no-address"),
-        pytest.param(("deployments.notifications", "ftp://[\x1b[2J"), "is not the address of a webhook", id="address"),
+        pytest.param(("parquetry.deployments", "--port", "70000"), "less than or equal to 65535", id="port"),
+        pytest.param(("parquetry.deployments", "--port=-1"), "greater than or equal to 1", id="negative-port"),
+        pytest.param(("parquetry.deployments", "--a\x1b[2J\nparquetry: forged"), "No such option", id="option"),
+        pytest.param(
+            ("parquetry.deployments", "--config", "/dev/zero"), "has more than 4194304 bytes", id="endless-settings"
+        ),
+        pytest.param(("parquetry.deployments", "--config", b"caf\xe9"), r"caf\u{dce9} does not exist", id="no-utf-8"),
+        pytest.param(("parquetry.deployments.notifications",), "Missing argument 'URL'", id="no-address"),
+        pytest.param(
+            ("parquetry.deployments.notifications", "ftp://[\x1b[2J"), "is not the address of a webhook", id="address"
+        ),
     ],
 )
 def test_wrong_argument_is_one_line(arguments, problem, tmp_path):

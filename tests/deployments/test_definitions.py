@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.definitions import check_deployments, deployments_of
-from knowledge.errors import SettingsError
-from knowledge.settings import Settings, parse_settings
+from parquetry.deployments.definitions import check_deployments, deployments_of
+from parquetry.errors import SettingsError
+from parquetry.settings.sections import Settings, parse_settings
 
 
 def settings(*sources: dict[str, str]) -> Settings:
@@ -39,7 +39,7 @@ def test_each_source_with_a_schedule_gets_its_own_deployment(tmp_path):
         "parameters": {"targets": ["tickets/open"], "namespace": "hr"},
     }
     assert set(tickets.tags) == {"parquetry", "namespace:hr", "source:tickets/open"}
-    assert tickets.entrypoint == "flows.refresh.refresh"
+    assert tickets.entrypoint == "parquetry.flows.refresh.refresh"
     assert not found["refresh/on-demand"].schedules
 
 
@@ -61,7 +61,7 @@ def test_source_of_sessions_is_learned_from_and_not_refreshed():
         "sessions/on-demand",
     }
     learned = found["sessions/hr-handbook"]
-    assert learned.entrypoint == "flows.sessions.sessions"
+    assert learned.entrypoint == "parquetry.flows.sessions.sessions"
     assert learned.parameters["parameters"] == {"targets": ["handbook"], "namespace": "hr"}
     form = found["sessions/on-demand"]._parameter_openapi_schema.definitions["SessionsParameters"]
     assert set(form["properties"]) == {"namespace", "targets", "review", "retry_quarantined"}

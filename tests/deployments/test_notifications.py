@@ -10,9 +10,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from served import PATIENCE
-from servers.embedding_server import EmbeddingServer, refusal
-from servers.loopback import LoopbackServer, Quiet
+
+from tests.deployments.served import PATIENCE
+from tests.servers.embedding_server import EmbeddingServer, refusal
+from tests.servers.loopback import LoopbackServer, Quiet
 
 
 class Webhook(LoopbackServer):
@@ -46,7 +47,7 @@ def program(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(900)
 def test_webhook_is_called_for_runs_that_fail_crash_or_are_refused_and_for_no_other(server, webhook, library, tmp_path):
     for _ in range(2):
-        told = program("deployments.notifications", f"{webhook.url}/alerts")
+        told = program("parquetry.deployments.notifications", f"{webhook.url}/alerts")
         assert (told.returncode, told.stderr) == (0, "")
     (automation,) = server.api("/automations/filter", {})
     assert automation["name"] == "parquetry-alerts"
@@ -55,7 +56,7 @@ def test_webhook_is_called_for_runs_that_fail_crash_or_are_refused_and_for_no_ot
     source = f'[[source]]\nname = "docs"\nuri = "{library.folder}"\n'
     guard = "[refresh]\nmax_removed_documents = 1\n"
     file.write_text(f'[corpus]\nroot = "{library.settings.corpus.root}"\n[extraction]\nworkers = 1\n{guard}{source}')
-    refresh = ("serving.cli", "refresh", "--config", str(file))
+    refresh = ("parquetry.serving.cli.main", "refresh", "--config", str(file))
     library.refresh()
     for path in library.folder.iterdir():
         path.unlink()
@@ -67,7 +68,7 @@ def test_webhook_is_called_for_runs_that_fail_crash_or_are_refused_and_for_no_ot
         other = tmp_path / "other.toml"
         corpus = f'[corpus]\nroot = "{tmp_path / "other"}"\nembedder = "openai:m"\n'
         other.write_text(f"{corpus}[extraction]\nworkers = 1\n{service}{source}")
-        assert program("serving.cli", "refresh", "--config", str(other)).returncode == 4
+        assert program("parquetry.serving.cli.main", "refresh", "--config", str(other)).returncode == 4
     flow = server.api("/flows/", {"name": "refresh"})["id"]
     for name, tag, state in (
         ("of-others", "payroll", "Crashed"),
@@ -94,7 +95,7 @@ def test_webhook_is_called_for_runs_that_fail_crash_or_are_refused_and_for_no_ot
 def test_what_is_no_address_of_a_webhook_is_refused(url, monkeypatch, tmp_path):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    told = program("deployments.notifications", url)
+    told = program("parquetry.deployments.notifications", url)
     assert (told.returncode, told.stdout) == (2, "")
     assert told.stderr == f"parquetry: {url!r} is not the address of a webhook; it begins with https:// or http://\n"
 
@@ -102,6 +103,6 @@ def test_what_is_no_address_of_a_webhook_is_refused(url, monkeypatch, tmp_path):
 def test_without_a_server_the_variable_that_names_it_is_told(monkeypatch, tmp_path):
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    told = program("deployments.notifications", "https://hooks.example.com/x")
+    told = program("parquetry.deployments.notifications", "https://hooks.example.com/x")
     assert told.returncode == 2
     assert told.stderr.startswith("parquetry: PREFECT_API_URL is not set;")

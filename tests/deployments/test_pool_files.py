@@ -52,7 +52,7 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
             found = client.read_deployment_by_name(name)
             assert found.work_pool_name == "documents"
             flow = name.partition("/")[0]
-            assert found.entrypoint == f"flows.{'sessions' if flow == 'sessions' else 'refresh'}.{flow}"
+            assert found.entrypoint == f"parquetry.flows.{'sessions' if flow == 'sessions' else 'refresh'}.{flow}"
             assert found.parameters == {"config": "kb.toml"}
             assert found.global_concurrency_limit.limit == 1
             # No folder of the machine that deploys: the worker may run anywhere.
@@ -94,8 +94,8 @@ def test_commands_of_image_and_compose_exist():
     helps = {}
     for command in commands:
         words = command[2:] if command[0] == "python" else command
-        name = tuple(word for word in words if re.fullmatch(r"[a-z]+", word))[:3]
-        module = ["deployments"] if name[0] == "deployments" else ["prefect", *name[1:]]
+        name = tuple(word for word in words if re.fullmatch(r"[a-z.]+", word))[:3]
+        module = ["parquetry.deployments"] if name[0] == "parquetry.deployments" else ["prefect", *name[1:]]
         if tuple(module) not in helps:
             helps[tuple(module)] = subprocess.run(
                 [sys.executable, "-m", *module, "--help"], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served import PATIENCE, Api, running, serving
-from servers import session_model
-from servers.chat_server import ChatServer
-from sessions_shelf import Shelf
-from workshop import Workshop
+
+from tests.deployments.served import PATIENCE, Api, running, serving
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer
+from tests.sessions_shelf import Shelf
+from tests.workshop import Workshop
 
 ROOT = Path(__file__).parents[2]
 OFTEN = "* * * * *"

@@ -12,7 +12,7 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
 from pydantic import ValidationError
 
-from knowledge.schedule import check_cron, next_run
+from parquetry.settings.schedule import check_cron, next_run
 
 TAKEN = [
     "* * * * *",

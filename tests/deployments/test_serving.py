@@ -1,4 +1,4 @@
-"""`python -m deployments`: runs that people ask for, and an orderly end."""
+"""`python -m parquetry.deployments`: runs that people ask for, and an orderly end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from urllib.request import urlopen
 
 import pytest
-from served import PATIENCE, Service, serving
+
+from tests.deployments.served import PATIENCE, Service, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deployments.command import complain
-from deployments.schedule_watch import LATE, Planned, troubles_of
-from deployments.server_log import QUIET_SECONDS, ServerLog
-from deployments.watch import Trouble, Watch
+from parquetry.deployments.command import complain
+from parquetry.deployments.schedule_watch import LATE, Planned, troubles_of
+from parquetry.deployments.server_log import QUIET_SECONDS, ServerLog
+from parquetry.deployments.watch import Trouble, Watch
 
 pytestmark = pytest.mark.slow
 

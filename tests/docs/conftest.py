@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from documentation import ROOT
+
+from tests.documentation import ROOT
 
 
 @dataclass(frozen=True)

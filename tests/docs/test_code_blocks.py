@@ -4,9 +4,9 @@ import re
 import runpy
 
 import pytest
-from documentation import OWN_RULES, PAGES, ROOT, blocks_of
 
-from storage.connect import connect
+from parquetry.storage.connect import connect
+from tests.documentation import OWN_RULES, PAGES, ROOT, blocks_of
 
 pytestmark = pytest.mark.slow
 

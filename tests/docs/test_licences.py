@@ -7,7 +7,8 @@ import stat
 import sys
 
 import pytest
-from documentation import ROOT, text_of
+
+from tests.documentation import ROOT, text_of
 
 LICENCES = runpy.run_path(str(ROOT / "docs" / "licences.py"))
 AUDIT = runpy.run_path(str(ROOT / "docs" / "audit.py"))

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from documentation import ROOT, text_of
+
+from tests.documentation import ROOT, text_of
 
 
 @pytest.fixture

@@ -2,24 +2,29 @@
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from importlib.metadata import packages_distributions, requires
 
 import pytest
-from documentation import ROOT
 from packaging.requirements import Requirement
 
+from tests.documentation import ROOT
+from tests.product_modules import ROOMS, product_modules
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-PACKAGES = ["knowledge", "storage", "tasks", "flows", "serving", "deployments"]
 
 
 def _name(requirement):
     return re.split(r"[\[<>=!; ]", requirement)[0].lower().replace("_", "-")
 
 
-def _imported(package):
-    for file in (ROOT / package).rglob("*.py"):
+def _imported(room):
+    for file in (ROOT / room).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Import):
                 yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -27,8 +32,8 @@ def _imported(package):
                 yield node.module.partition(".")[0]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_import_is_declared(package):
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_import_is_declared(room):
     """What is only there because something else needs it is missing one day."""
     declared = {_name(each) for each in PROJECT["project"]["dependencies"]}
     for extra in PROJECT["project"]["optional-dependencies"].values():
@@ -36,7 +41,7 @@ def test_every_import_is_declared(package):
     owners = packages_distributions()
     # From 3.14 on; before that its backport is declared.
     library = {*sys.stdlib_module_names, "compression"}
-    outside = set(_imported(package)) - library - set(PACKAGES)
+    outside = set(_imported(room)) - library - {"parquetry"}
     unknown = {
         module
         for module in outside
@@ -74,8 +79,40 @@ def test_no_dependency_of_prefect_is_without_an_upper_bound():
 
 def test_every_folder_with_code_is_a_package():
     """setuptools leaves out a folder without `__init__.py`, and nobody notices in a checkout."""
-    patterns = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert sorted(pattern.rstrip("*") for pattern in patterns) == sorted(PACKAGES)
-    for package in PACKAGES:
-        for folder in {file.parent for file in (ROOT / package).rglob("*.py")}:
-            assert (folder / "__init__.py").exists(), folder
+    folders = {file.parent for _, file in product_modules()}
+    assert len(folders) > 30
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
+    """Not top-level `storage` or `tasks`, which an operator's own folders would stand in the way of."""
+    source = tmp_path / "source"
+    for name in (*ROOMS, "pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, source / name)
+    # The wheel is built from the sdist.
+    build = [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(build, capture_output=True, check=True, timeout=240)
+    (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        installed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    modules = {
+        f"{name.replace('.', '/')}{'/__init__' * (file.stem == '__init__')}.py" for name, file in product_modules()
+    }
+    prompts = {f"parquetry/sessions/{name}_prompt.md" for name in ("compare", "distill")}
+    assert installed == {*modules, *prompts, "parquetry/py.typed"}
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2].partition("/")[0] for name in archive.getnames()}
+    assert held <= {
+        "",
+        "parquetry",
+        "parquetry.egg-info",
+        "pyproject.toml",
+        "setup.cfg",
+        "PKG-INFO",
+        "README.md",
+        "LICENSE",
+    }

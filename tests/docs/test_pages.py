@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from documentation import OWN_RULES, PAGES, ROOT, anchors_of, blocks_of, links_of, prose_of, text_of
 from typer.main import get_command
 
-from knowledge.settings import Settings
-from serving.cli import app
+from parquetry.serving.cli.main import app
+from parquetry.settings.sections import Settings
+from tests.documentation import OWN_RULES, PAGES, ROOT, anchors_of, blocks_of, links_of, prose_of, text_of
 
 COMMANDS = get_command(app).commands
 OWN_PAGES = [page for page in PAGES if page not in OWN_RULES]
@@ -99,7 +99,7 @@ def test_targets_that_the_readme_names_exist():
 
 def test_views_have_the_columns_that_the_guide_describes(original):
     """Their order may differ; several columns may share a row."""
-    from storage.connect import connect
+    from parquetry.storage.connect import connect
 
     corpus = connect(str(original.folder / ".demo" / "corpus"))
     guide = text_of("docs/analysts.md")
@@ -114,7 +114,7 @@ def test_views_have_the_columns_that_the_guide_describes(original):
 
 
 def test_views_of_entries_have_the_columns_that_their_page_describes(original):
-    from storage.connect import connect
+    from parquetry.storage.connect import connect
 
     corpus = connect(str(original.folder / ".demo" / "corpus"))
     described = {}

@@ -5,13 +5,13 @@ import re
 
 import duckdb
 import pytest
-from documentation import ROOT, text_of
 
 from benchmarks.retrieval_page import refreshed, tables
-from knowledge.settings import SearchSettings
-from storage.ranking import K1, K3, B
-from storage.search import EXACT_CHUNKS
-from storage.tokens import MACROS
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index.ranking import K1, K3, B
+from parquetry.storage.index.tokens import MACROS
+from parquetry.storage.search.searcher import EXACT_CHUNKS
+from tests.documentation import ROOT, text_of
 
 PAGE = text_of("docs/retrieval.md")
 PROSE = " ".join(PAGE.split())

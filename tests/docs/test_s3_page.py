@@ -3,12 +3,11 @@
 import re
 import tomllib
 
-from documentation import blocks_of, text_of
-
-from knowledge.settings import parse_settings
-from knowledge.sources.registry import open_source, scopes_of
-from knowledge.sources.s3 import S3Options
-from knowledge.sources.s3_access import KEYS
+from parquetry.settings.sections import parse_settings
+from parquetry.sources.registry import open_source, scopes_of
+from parquetry.sources.s3.access import KEYS
+from parquetry.sources.s3.source import S3Options
+from tests.documentation import blocks_of, text_of
 
 PAGE = "docs/sources-s3.md"
 

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from documentation import ROOT, blocks_of, text_of
 
-from storage import locked
+from parquetry.storage.search import locked
+from tests.documentation import ROOT, blocks_of, text_of
 
 PAGE = "SECURITY.md"
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text_of(PAGE))

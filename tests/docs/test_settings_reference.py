@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.settings import Settings, parse_settings
+from parquetry.settings.sections import Settings, parse_settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documentation import ROOT, Block, blocks_of, text_of
 
-from knowledge.settings import load_settings
-from storage.connect import connect
+from parquetry.settings.sections import load_settings
+from parquetry.storage.connect import connect
 from tests.docs.conftest import Desk
+from tests.documentation import ROOT, Block, blocks_of, text_of
 
 pytestmark = pytest.mark.slow
 

@@ -4,12 +4,12 @@ import re
 import tomllib
 
 import pytest
-from documentation import blocks_of, text_of
 
-from knowledge.errors import SettingsError
-from knowledge.settings import parse_settings
-from knowledge.sources.registry import open_source, scopes_of
-from knowledge.sources.web import WebOptions, WebSource
+from parquetry.errors import SettingsError
+from parquetry.settings.sections import parse_settings
+from parquetry.sources.registry import open_source, scopes_of
+from parquetry.sources.web.source import WebOptions, WebSource
+from tests.documentation import blocks_of, text_of
 
 PAGE = "docs/sources-web.md"
 

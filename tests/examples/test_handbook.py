@@ -12,9 +12,9 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageChops
 
-from knowledge.extract.registry import extract
-from knowledge.model import RawDocument
-from knowledge.settings import ExtractionSettings
+from parquetry.extract.registry import extract
+from parquetry.model import RawDocument
+from parquetry.settings.sections import ExtractionSettings
 
 pytestmark = pytest.mark.slow
 

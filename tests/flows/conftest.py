@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer
+
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer
 
 
 class Records:

@@ -19,7 +19,7 @@ from typing import Any
 TESTS = Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
-from workshop import Workshop  # noqa: E402 - found through the paths set above
+from tests.workshop import Workshop  # noqa: E402 - found through the paths set above
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.scandir", "os.listdir"}
 

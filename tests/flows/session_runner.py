@@ -18,7 +18,8 @@ TESTS = Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
 import openai  # noqa: E402, F401 - children find it imported
-from sessions_shelf import Shelf  # noqa: E402 - found through the paths set above
+
+from tests.sessions_shelf import Shelf  # noqa: E402 - found through the paths set above
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir"}
 

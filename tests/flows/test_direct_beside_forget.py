@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.composition import Request, run_refresh
-from knowledge.errors import PublishConflict, SettingsError
-from knowledge.rows import new_stamp
-from knowledge.settings import load_settings
-from serving.cli import run
-from serving.progress import Silent
-from storage.lake import Lake
-from storage.places import files_at
-from storage.rewrite import restore_version
-from tasks.engine import DirectEngine
+from parquetry.errors import PublishConflict, SettingsError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.planning.rows import new_stamp
+from parquetry.serving.cli.main import run
+from parquetry.serving.cli.progress import Silent
+from parquetry.settings.sections import load_settings
+from parquetry.storage.files.places import files_at
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.rewrite import restore_version
+from parquetry.tasks.engine.base import DirectEngine
 from tests.serving.program import command
 
 SETTINGS = """
@@ -163,7 +163,7 @@ def test_files_that_give_way_while_a_conflict_is_looked_into_are_read_from_where
 
 
 def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it_went(place, monkeypatch, capsys):
-    from storage.current import Stored
+    from parquetry.storage.lake.current import Stored
 
     real, done = Stored.vectors, []
 

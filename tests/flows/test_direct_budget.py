@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
 
-from knowledge.errors import SettingsError
+from parquetry.errors import SettingsError
 from tests.flows.test_direct_outages import DOCS, Desk
+from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
 
 pytestmark = pytest.mark.slow
 
@@ -138,8 +138,8 @@ def test_local_model_costs_nothing_and_needs_no_price(desk):
 
 
 def test_sessions_with_a_budget_need_the_price_of_their_embedder():
-    from flows.session_composition import SessionsRequest, check_sessions_request
-    from knowledge.settings import parse_settings
+    from parquetry.flows.pipelines.sessions import SessionsRequest, check_sessions_request
+    from parquetry.settings.sections import parse_settings
 
     settings = parse_settings(
         {

@@ -8,9 +8,9 @@ import zipfile
 
 import pytest
 
-from knowledge.sources import youtube
-from serving.citations import cite
-from storage.filters import Caller, Filters
+from parquetry.serving.search.citations import cite
+from parquetry.sources.youtube import source as youtube
+from parquetry.storage.search.filters import Caller, Filters
 from tests.servers.youtube import Video, YouTube
 
 pytestmark = pytest.mark.slow

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_direct_properties import state
-from workshop import Workshop
 
-from storage.database import open_duckdb, sql_list
+from parquetry.storage.database import open_duckdb, sql_list
+from tests.flows.test_direct_properties import state
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

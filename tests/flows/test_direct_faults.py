@@ -1,10 +1,10 @@
 """Whatever fails between a run and its object store: no document lost, none twice, no half publish."""
 
 import pytest
-from fault_schedules import Trial
-from servers.fault_proxy import FaultProxy
 
-from tasks import retries
+from parquetry.tasks.engine import retries
+from tests.fault_schedules import Trial
+from tests.servers.fault_proxy import FaultProxy
 
 pytestmark = pytest.mark.slow
 

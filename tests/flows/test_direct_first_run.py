@@ -1,15 +1,15 @@
 """A first run that comes to nothing leaves no corpus, and what it paid for is there for the next one."""
 
 import pytest
-from workshop import Workshop
 
-from flows.composition import Request, run_refresh
-from knowledge.embed.wordllama import WordLlamaEmbedder
-from knowledge.errors import ParquetryError, RefusedError, SettingsError
-from serving.progress import Silent
-from storage.connect import connect
-from storage.lake import Lake
-from tasks.engine import DirectEngine
+from parquetry.embed.wordllama import WordLlamaEmbedder
+from parquetry.errors import ParquetryError, RefusedError, SettingsError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.storage.connect import connect
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine.base import DirectEngine
+from tests.workshop import Workshop
 
 OAK = "The oak is dried for two years."
 

@@ -9,15 +9,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from filled_disk import filled
-from workshop import Workshop
 
-from knowledge.errors import ParquetryError, classify
-from serving.cli import run
-from serving.service import SearchRequest
-from storage.doctor import examine
-from storage.lake import Lake
-from storage.layout import TABLES
+from parquetry.errors import ParquetryError, classify
+from parquetry.serving.cli.main import run
+from parquetry.serving.search.service import SearchRequest
+from parquetry.storage.files.layout import TABLES
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.doctor import examine
+from tests.filled_disk import filled
+from tests.workshop import Workshop
 
 
 def settled(root: Path) -> Workshop:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from knowledge.errors import SettingsError
+from parquetry.errors import SettingsError
 from tests.servers.chat_server import ChatServer, error, said
 
 CRANE = "A yellow crane lifts oak boards from a barge."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from opened_files import opened_in
 
-from knowledge.errors import RefusedError
+from parquetry.errors import RefusedError
+from tests.opened_files import opened_in
 
 LEAVE = "# Leave\n\nEverybody has thirty days of leave.\n\n# Sickness\n\nCall before nine o'clock.\n"
 TOOLS = "# Tools\n\nThe planer stands in hall two. Its blades are changed on Mondays.\n"
@@ -128,9 +128,9 @@ def test_permissions_changed_republishes_rows_alone(published):
 
 
 def test_reindex_of_embeddings_computes_every_vector_anew(published):
-    from flows.composition import reindex_request, run_refresh
-    from serving.progress import Silent
-    from tasks.engine import DirectEngine
+    from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+    from parquetry.serving.cli.progress import Silent
+    from parquetry.tasks.engine.base import DirectEngine
 
     request = reindex_request(published.settings, ("leave.md",), None, embeddings_only=True)
     report = run_refresh(request, DirectEngine(), Silent())

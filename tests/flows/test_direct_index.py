@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from flows.composition import Request, run_refresh
-from knowledge.errors import StorageError
-from serving.progress import Silent
-from storage.index import IndexFolder
-from storage.lake import Lake
-from tasks.engine import DirectEngine
+from parquetry.errors import StorageError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine.base import DirectEngine
 
 
 class NotingEngine(DirectEngine):

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.embedding_server import EmbeddingServer
-from workshop import Workshop
 
-from flows.composition import reindex_request, run_refresh
-from knowledge.embed.registry import id_of
-from knowledge.errors import SettingsError
-from knowledge.settings import Settings, parse_settings
-from serving.progress import Silent
-from serving.service import SearchRequest
-from storage.connect import connect
-from storage.doctor import examine
-from storage.filters import Caller, Filters
-from tasks.engine import DirectEngine
-from tests.knowledge.embed.tiny_onnx import build_folder
+from parquetry.embed.registry import id_of
+from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.documents import reindex_request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import SearchRequest
+from parquetry.settings.sections import Settings, parse_settings
+from parquetry.storage.connect import connect
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.tasks.engine.base import DirectEngine
+from tests.embed.tiny_onnx import build_folder
+from tests.servers.embedding_server import EmbeddingServer
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

@@ -4,15 +4,15 @@ import zipfile
 
 import pytest
 
-from flows.composition import Request, plan_only, run_refresh
-from knowledge.errors import SettingsError
-from knowledge.settings import load_settings
-from serving.progress import Silent
-from serving.service import Reader, SearchRequest
-from storage.current import current_rows
-from storage.filters import Caller, Filters
-from storage.lake import Lake
-from tasks.engine import DirectEngine
+from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import load_settings
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.tasks.engine.base import DirectEngine
 
 pytestmark = pytest.mark.slow
 

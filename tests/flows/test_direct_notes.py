@@ -4,17 +4,17 @@ import shutil
 
 import duckdb
 import pytest
-from workshop import Workshop
 
-from flows.composition import Request, run_refresh
-from flows.report import report_markdown
-from serving.progress import Silent
-from storage.connect import connect
-from storage.doctor import examine
-from storage.export import export_corpus, scoped
-from storage.filters import Caller, Filters, restrict
-from storage.snapshot_views import connect_snapshot
-from tasks.engine import DirectEngine
+from parquetry.flows.orchestration.report import report_markdown
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.storage.connect import connect
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.search.export import export_corpus, scoped
+from parquetry.storage.search.filters import Caller, Filters, restrict
+from parquetry.tasks.engine.base import DirectEngine
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

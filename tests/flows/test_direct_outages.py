@@ -3,20 +3,20 @@
 import json
 
 import pytest
-import shelf_source
-from servers.chat_server import ChatServer
-from servers.chat_server import error as chat_error
-from servers.embedding_server import EmbeddingServer, embeddings, refusal
-from servers.small_s3 import small_s3
-from shelf_source import SHELVES, ShelfSource
 
-from knowledge.errors import TransientError
-from knowledge.sources import providers
-from serving.cli import run
-from storage.current import current_rows
-from storage.lake import Lake
-from tasks import retries
+from parquetry.errors import TransientError
+from parquetry.serving.cli.main import run
+from parquetry.sources import providers
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine import retries
+from tests import shelf_source
 from tests.flows.test_direct_images import picture
+from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import error as chat_error
+from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
+from tests.servers.small_s3 import small_s3
+from tests.shelf_source import SHELVES, ShelfSource
 
 pytestmark = pytest.mark.slow
 

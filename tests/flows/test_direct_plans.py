@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from workshop import Workshop
 
 from benchmarks.estimates import KINDS, service
-from knowledge.embed.base import Worst
-from knowledge.embed.registry import open_embedder, worst_of
-from knowledge.settings import EmbeddingSettings
+from parquetry.embed.base import Worst
+from parquetry.embed.registry import open_embedder, worst_of
+from parquetry.settings.sections import EmbeddingSettings
 from tests.servers.embedding_server import EmbeddingServer
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from workshop import Workshop
 
-from serving.service import SearchRequest
+from parquetry.serving.search.service import SearchRequest
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

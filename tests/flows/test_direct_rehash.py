@@ -6,17 +6,18 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-import shelf_source
-from opened_files import opened_in
-from servers.web_server import Page, WebServer
-from shelf_source import SHELVES, ShelfSource
 
-from knowledge.errors import TransientError
-from knowledge.sources import providers, youtube
-from storage.current import current_rows
-from tasks import retries
-from tests.knowledge.sources.shelves import KINDS, shelf_of
+from parquetry.errors import TransientError
+from parquetry.sources import providers
+from parquetry.sources.youtube import source as youtube
+from parquetry.storage.lake.current import current_rows
+from parquetry.tasks.engine import retries
+from tests import shelf_source
+from tests.opened_files import opened_in
+from tests.servers.web_server import Page, WebServer
 from tests.servers.youtube import Video, YouTube
+from tests.shelf_source import SHELVES, ShelfSource
+from tests.sources.shelves import KINDS, shelf_of
 
 pytestmark = pytest.mark.slow
 

@@ -3,20 +3,20 @@
 import threading
 
 import pytest
-import shelf_source
-from shelf_source import SHELVES, ShelfSource
 
-from flows.composition import Request, plan_only, run_refresh
-from knowledge.errors import SettingsError, TransientError
-from knowledge.model import Unlisted
-from knowledge.settings import parse_settings
-from knowledge.sources import providers
-from serving.progress import Silent
-from serving.service import Reader
-from storage.current import current_rows
-from storage.lake import Lake
-from tasks import retries
-from tasks.engine import DirectEngine
+from parquetry.errors import SettingsError, TransientError
+from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
+from parquetry.model import Unlisted
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader
+from parquetry.settings.sections import parse_settings
+from parquetry.sources import providers
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine import retries
+from parquetry.tasks.engine.base import DirectEngine
+from tests import shelf_source
+from tests.shelf_source import SHELVES, ShelfSource
 
 pytestmark = pytest.mark.slow
 

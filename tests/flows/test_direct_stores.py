@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.knowledge.sources.cloud_shelves import AzureShelf
+from tests.sources.cloud_shelves import AzureShelf
 
 
 @pytest.fixture

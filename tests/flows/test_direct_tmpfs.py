@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_direct_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, settled
 
-from flows import composition
-from serving.cli import run
-from storage.index import IndexFolder
+from parquetry.flows.pipelines import documents as composition
+from parquetry.serving.cli.main import run
+from parquetry.storage.index.folder import IndexFolder
+from tests.flows.test_direct_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, settled
 
 pytestmark = pytest.mark.slow
 KB = 1024

@@ -1,16 +1,16 @@
 """Refreshes of the web: nothing is sent twice, nothing is lost when a server fails, and answers cite URLs."""
 
 import pytest
-from servers.web_server import Page, WebServer
 
-from flows.composition import Request, run_refresh
-from knowledge.settings import parse_settings
-from serving.progress import Silent
-from serving.service import Reader, SearchRequest
-from storage.current import current_rows
-from storage.lake import Lake
-from tasks import retries
-from tasks.engine import DirectEngine
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import parse_settings
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine import retries
+from parquetry.tasks.engine.base import DirectEngine
+from tests.servers.web_server import Page, WebServer
 
 pytestmark = pytest.mark.slow
 

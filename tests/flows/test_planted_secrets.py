@@ -5,16 +5,16 @@ import json
 from urllib.parse import quote
 
 import pytest
-from servers.chat_server import ChatServer, said
-from servers.chat_server import error as chat_error
-from servers.embedding_server import EmbeddingServer, Reply, embeddings, refusal
-from written_bytes import holding
 
-from serving.cli import run
-from storage.answers import Answers
-from storage.lake import Lake
-from storage.layout import layout_of
-from tasks import retries
+from parquetry.serving.cli.main import run
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.lake.answers import Answers
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.engine import retries
+from tests.servers.chat_server import ChatServer, said
+from tests.servers.chat_server import error as chat_error
+from tests.servers.embedding_server import EmbeddingServer, Reply, embeddings, refusal
+from tests.written_bytes import holding
 
 pytestmark = pytest.mark.slow
 

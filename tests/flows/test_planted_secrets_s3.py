@@ -4,11 +4,11 @@ from http.server import BaseHTTPRequestHandler
 from xml.sax.saxutils import escape
 
 import pytest
-from servers.loopback import LoopbackServer, Quiet
-from written_bytes import holding
 
-from serving.cli import run
-from tasks import retries
+from parquetry.serving.cli.main import run
+from parquetry.tasks.engine import retries
+from tests.servers.loopback import LoopbackServer, Quiet
+from tests.written_bytes import holding
 
 pytestmark = pytest.mark.slow
 

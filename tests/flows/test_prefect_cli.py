@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from flows.local import _heeding_interrupts
+from parquetry.flows.local import _heeding_interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,16 @@ def library(workshop):
 
 def command(library, *arguments: str) -> list[str]:
     root = library.settings.corpus.root
-    return [sys.executable, "-m", "serving.cli", "refresh", str(library.folder), "--corpus", root, *arguments]
+    return [
+        sys.executable,
+        "-m",
+        "parquetry.serving.cli.main",
+        "refresh",
+        str(library.folder),
+        "--corpus",
+        root,
+        *arguments,
+    ]
 
 
 def parquetry(library, environment, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -67,7 +77,7 @@ def server_of(process: subprocess.Popen[str]) -> psutil.Process:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for child in psutil.Process(process.pid).children(recursive=True):
-            if "flows.guarded" in child.cmdline():
+            if "parquetry.flows.orchestration.guarded" in child.cmdline():
                 return child
         time.sleep(0.05)
     raise AssertionError("no server was started")
@@ -147,19 +157,33 @@ def test_file_in_the_place_of_the_corpus_is_refused_with_2(library, environment,
     assert "Traceback" not in done.stderr
 
 
-def test_interrupt_that_an_import_swallows_is_heeded():
+def swallowing_library() -> None:
+    with suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(PATIENCE)
+
+
+def library_that_is_locked() -> None:
+    """Python cannot raise what it meets there, and would print it."""
+
+    class Lock:
+        pass
+
+    lock = Lock()
+    kept = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+    del lock
+    assert kept() is None
+
+
+@pytest.mark.parametrize("library", [swallowing_library, library_that_is_locked])
+def test_interrupt_that_an_import_swallows_is_heeded(library, capfd):
     """Libraries catch everything while they try what is installed."""
-
-    def library() -> None:
-        with suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(PATIENCE)
-
     # Whoever runs the tests in the background ignores the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), _heeding_interrupts():
             library()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert capfd.readouterr() == ("", "")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from flows.composition import Request
-from flows.overlap import limit_name
-from flows.refresh import run_request
-from serving.progress import Silent
-from storage.layout import layout_of
+from parquetry.flows.orchestration.overlap import limit_name
+from parquetry.flows.pipelines.documents import Request
+from parquetry.flows.refresh import run_request
+from parquetry.serving.cli.progress import Silent
+from parquetry.storage.files.layout import layout_of
 
 
 class Diary(Silent):

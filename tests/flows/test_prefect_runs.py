@@ -9,26 +9,27 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-import shelf_source
-from opened_files import opened_in
-from servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
-from shelf_source import SHELVES, ShelfSource
-from terminal_signs import obeyed
 
-from flows.composition import Request as RefreshRequest
-from flows.composition import reindex_request
-from flows.flow_run import cancelled, failed, refused, without_index
-from flows.parameters import RefreshParameters, ReindexParameters
-from flows.refresh import refresh, reindex, run_request
-from flows.report import failures_table
-from knowledge.errors import OutageError, RefusedError, SettingsError
-from knowledge.report import RunReport
-from knowledge.settings import parse_settings
-from knowledge.sources import providers
-from serving.progress import Silent
-from storage.lake import Lake
-from tasks import prefect_engine, reading_progress
-from tasks.run import Cancelled
+from parquetry.errors import OutageError, RefusedError, SettingsError
+from parquetry.flows.orchestration.flow_run import cancelled, failed, refused, without_index
+from parquetry.flows.orchestration.parameters import RefreshParameters, ReindexParameters
+from parquetry.flows.orchestration.report import failures_table
+from parquetry.flows.pipelines.documents import Request as RefreshRequest
+from parquetry.flows.pipelines.documents import reindex_request
+from parquetry.flows.refresh import refresh, reindex, run_request
+from parquetry.planning.report import RunReport
+from parquetry.serving.cli.progress import Silent
+from parquetry.settings.sections import parse_settings
+from parquetry.sources import providers
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents import reading_progress
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine import prefect as prefect_engine
+from tests import shelf_source
+from tests.opened_files import opened_in
+from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal
+from tests.shelf_source import SHELVES, ShelfSource
+from tests.terminal_signs import obeyed
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers.embedding_server import EmbeddingServer, refusal
-from written_bytes import everything_written, holding
 
 from tests.flows.test_planted_secrets import DOCS, KEY, SECRETS, repeated, settings
+from tests.servers.embedding_server import EmbeddingServer, refusal
+from tests.written_bytes import everything_written, holding
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ def test_secret_that_a_service_repeats_is_not_in_what_prefect_keeps(tmp_path, en
     with EmbeddingServer(lambda request: refusal(status, repeated(request))) as server:
         settings(tmp_path, server.url, DOCS)
         run = subprocess.run(
-            [sys.executable, "-m", "serving.cli", "refresh", "-v"],
+            [sys.executable, "-m", "parquetry.serving.cli.main", "refresh", "-v"],
             capture_output=True,
             text=True,
             cwd=tmp_path,

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from flows import server as servers
-from flows.server import Server, ServerFailed, is_free, lasting_server
+from parquetry.flows.orchestration import server as servers
+from parquetry.flows.orchestration.server import Server, ServerFailed, is_free, lasting_server
 
 
 class Healthy(BaseHTTPRequestHandler):

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, error, said
-from sessions_shelf import Shelf
+
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, error, said
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.chat_server import ChatServer
-from sessions_shelf import Shelf
+
+from tests.servers.chat_server import ChatServer
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

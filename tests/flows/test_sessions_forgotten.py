@@ -1,13 +1,13 @@
 """A user whose chats were learned from is forgotten: what others may know stays, and nothing tells whose it was."""
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer
-from sessions_shelf import Shelf
 
-from knowledge.rows import new_stamp
-from storage.doctor import examine
-from storage.erasure import forget_user
+from parquetry.planning.rows import new_stamp
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.maintenance.erasure import forget_user
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer
+from tests.sessions_shelf import Shelf
 from tests.storage.telling import telling
 
 pytestmark = pytest.mark.slow

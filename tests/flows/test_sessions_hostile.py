@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, Reply, said_json
-from sessions_shelf import Shelf
 
-from knowledge.rows import new_stamp
-from storage.undoing import undo_decision
+from parquetry.planning.rows import new_stamp
+from parquetry.storage.entries.undoing import undo_decision
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, Reply, said_json
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from sessions_shelf import Shelf
 
-from knowledge.rows import Stamp
-from storage.answers import Answers
-from storage.erasure import forget_user
-from storage.places import files_at
-from storage.undoing import undo_decision
+from parquetry.planning.rows import Stamp
+from parquetry.storage.entries.undoing import undo_decision
+from parquetry.storage.files.places import files_at
+from parquetry.storage.lake.answers import Answers
+from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import NOW
+from tests.sessions_shelf import Shelf
 
 SAW = "Saw: the saw of hall 3 runs at 4200 rpm."
 BELT = "Saw: its belt is checked on Mondays."

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, Reply, error, said
-from sessions_shelf import Shelf
 
-from serving.cli import run
+from parquetry.serving.cli.main import run
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, Reply, error, said
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from prefect.exceptions import Pause
 from prefect.types.entrypoint import EntrypointType
-from servers.chat_server import ChatServer, error, said
-from sessions_shelf import Shelf
 
-from flows import session_review
-from flows.parameters import SessionsParameters
-from flows.sessions import run_sessions_request, sessions
-from knowledge.sessions.report import SessionsReport
-from serving.progress import Silent
-from storage.lake import Lake
+from parquetry.flows.orchestration import session_review
+from parquetry.flows.orchestration.parameters import SessionsParameters
+from parquetry.flows.sessions import run_sessions_request, sessions
+from parquetry.serving.cli.progress import Silent
+from parquetry.sessions.report import SessionsReport
+from parquetry.storage.lake.lake import Lake
+from tests.servers.chat_server import ChatServer, error, said
+from tests.sessions_shelf import Shelf
 
 DRY = "Glue bench: it needs 12 hours to dry."
 CLOSED = "Glue bench: it is closed on Fridays."

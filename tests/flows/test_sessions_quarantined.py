@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, Reply, error, said
-from sessions_shelf import Shelf
 
-from knowledge.model import SESSION_TYPE, DocumentRow
-from storage.current import current_rows
+from parquetry.model import SESSION_TYPE, DocumentRow
+from parquetry.storage.lake.current import current_rows
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, Reply, error, said
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

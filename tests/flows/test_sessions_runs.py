@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, busy, error, said, said_json
-from sessions_shelf import Shelf
 
-from flows.composition import Request, run_refresh
-from flows.session_composition import AdHoc
-from knowledge.errors import RefusedError, SettingsError
-from knowledge.model import SESSION_TYPE
-from knowledge.sessions.effects import Proposal
-from serving.progress import Silent
-from serving.service import SearchRequest
-from storage.current import current_rows
-from storage.filters import Caller, Filters
-from tasks.engine import DirectEngine
+from parquetry.errors import RefusedError, SettingsError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.flows.pipelines.sessions import AdHoc
+from parquetry.model import SESSION_TYPE
+from parquetry.serving.cli.progress import Silent
+from parquetry.serving.search.service import SearchRequest
+from parquetry.sessions.merge.effects import Proposal
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.tasks.engine.base import DirectEngine
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, busy, error, said, said_json
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, Reply, said_json
-from sessions_shelf import Shelf
 
-from storage.doctor import examine
+from parquetry.storage.maintenance.doctor import examine
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, Reply, said_json
+from tests.sessions_shelf import Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import os
 import random
 from pathlib import Path
 
+from tests.extract import hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets
 from tests.fuzz.mutation import File
-from tests.knowledge.extract import hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets
-from tests.knowledge.sessions.transcript_samples import SAMPLES, TURNS
+from tests.sessions.transcript_samples import SAMPLES, TURNS
 
 FILES = os.environ.get("PARQUETRY_FUZZ_FILES")
 """a folder with more of them"""

@@ -13,11 +13,11 @@ import pytest
 import typer
 from hypothesis import strategies as st
 from typer.core import TyperCommand, TyperGroup
-from workshop import Workshop
 
-from serving.cli import app, run
+from parquetry.serving.cli.main import app, run
 from tests.fuzz.fuzzing import TIMEOUT, fuzz
 from tests.terminal_signs import obeyed
+from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 

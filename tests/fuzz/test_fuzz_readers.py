@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge.errors import DocumentError
-from knowledge.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE
-from knowledge.extract.detect import detect
-from knowledge.model import RawDocument
-from knowledge.sessions.transcripts.base import Unread
-from knowledge.settings import ChunkingSettings, ExtractionSettings
-from tasks.workers import WorkerPool
+from parquetry.errors import DocumentError
+from parquetry.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE
+from parquetry.extract.detect import detect
+from parquetry.model import RawDocument
+from parquetry.sessions.transcripts.base import Unread
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.workers import WorkerPool
 from tests.fuzz import seeds
 from tests.fuzz.fuzzing import TIMEOUT, fuzz, keep
 from tests.fuzz.mutation import File, mutated

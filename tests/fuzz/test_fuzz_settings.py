@@ -16,14 +16,14 @@ import httpx
 import pytest
 from hypothesis import strategies as st
 
-from knowledge.errors import ParquetryError
-from knowledge.evaluation import read_dataset
-from knowledge.settings import load_settings, parse_settings
-from knowledge.web.listings import entries_of, kind_of, unpacked
-from knowledge.web.robots import Robots
-from knowledge.web.tokens import as_declared
-from serving.cli import run
-from serving.query_file import read_queries
+from parquetry.errors import ParquetryError
+from parquetry.net.robots import Robots
+from parquetry.ranking.evaluation import read_dataset
+from parquetry.serving.cli.main import run
+from parquetry.serving.cli.query_file import read_queries
+from parquetry.settings.sections import load_settings, parse_settings
+from parquetry.sources.web.listings import entries_of, kind_of, unpacked
+from parquetry.sources.web.validators import as_declared
 from tests.fuzz import seeds
 from tests.fuzz.fuzzing import TIMEOUT, fuzz, keep
 from tests.fuzz.mutation import File, mutated

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from requests.adapters import HTTPAdapter
 
-from knowledge.sources.youtube import new_session
+from parquetry.sources.youtube.source import new_session
 from tests.servers.loopback import LoopbackServer, Quiet
 
 KEY, VERSION = "AIzaTestKey_0123", "2.20310610.00.00"

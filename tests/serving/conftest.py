@@ -5,9 +5,9 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
-from workshop import Workshop
 
-from serving.cli import run
+from parquetry.serving.cli.main import run
+from tests.workshop import Workshop
 
 TEXTS = {
     "leave.md": "# Leave\n\nEverybody has thirty days of holiday.\n\n## Moving\n\nOne more day for moving house.\n",

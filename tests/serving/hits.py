@@ -1,6 +1,6 @@
 """Hits of searches, for tests of what is shown of them."""
 
-from storage.search import Hit
+from parquetry.storage.search.searcher import Hit
 from tests.records import THEN
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 COUNTS = ["scanned", "added", "changed", "moved", "permissions", "unchanged", "removed", "failed", "skipped"]
-PROGRAM = "import sys; sys.path[:0] = {path!r}; from serving.cli import main; main()"
+PROGRAM = "import sys; sys.path[:0] = {path!r}; from parquetry.serving.cli.main import main; main()"
 
 
 def command(*arguments):

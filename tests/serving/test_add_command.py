@@ -4,7 +4,8 @@ import io
 import sys
 
 import pytest
-from program import found, settle
+
+from tests.serving.program import found, settle
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from serving.answer_cache import AnswerCache
+from parquetry.serving.search.answer_cache import AnswerCache
 
 
 def test_what_was_not_asked_for_the_longest_goes_first():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from serving.cli import run
+from parquetry.serving.cli.main import run
 from tests.serving.conftest import Desk
 
 pytestmark = pytest.mark.slow

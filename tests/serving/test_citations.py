@@ -2,7 +2,7 @@
 
 import pytest
 
-from serving.citations import cite, place
+from parquetry.serving.search.citations import cite, place
 from tests.serving.hits import hit
 
 

@@ -6,10 +6,10 @@ import shlex
 import subprocess
 
 import pytest
-from program import command, start
 from typer.main import get_command
 
-from serving.cli import app, run
+from parquetry.serving.cli.main import app, run
+from tests.serving.program import command, start
 
 
 def commands(group, path=()):

@@ -1,6 +1,6 @@
 """`documents --notes` lists what was worked around in documents."""
 
-from program import settle
+from tests.serving.program import settle
 
 
 def test_notes_are_listed_with_their_documents(desk):

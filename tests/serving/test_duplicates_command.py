@@ -5,9 +5,9 @@ import os
 from datetime import UTC, datetime
 
 import pytest
-from program import settle
 
 from tests.servers.chat_server import ChatServer, said
+from tests.serving.program import settle
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from servers.seaweed import S3Server
 
-from serving.cli import run
+from parquetry.serving.cli.main import run
+from tests.servers.seaweed import S3Server
 
 FOUND_NOTHING = "no document was found in"
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from knowledge.model import Access
-from serving.cli import run
+from parquetry.model import Access
+from parquetry.serving.cli.main import run
 from tests.serving.conftest import Result
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf

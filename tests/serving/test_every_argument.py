@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import PROGRAM
-from terminal_signs import obeyed
 from typer.main import get_command
 
-from knowledge.errors import ParquetryError
-from serving.cli import app
+from parquetry.errors import ParquetryError
+from parquetry.serving.cli.main import app
 from tests.serving.conftest import Desk
+from tests.serving.program import PROGRAM
+from tests.terminal_signs import obeyed
 
 pytestmark = pytest.mark.slow
 

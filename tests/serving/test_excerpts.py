@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.excerpts import excerpt, wrapped
+from parquetry.serving.search.excerpts import excerpt, wrapped
 
 PROSE = "\n\n".join(f"Paragraph {number} of the\nhandbook says little." for number in range(6)) + "\n\nThe kiln is hot."
 CODE = "def dry(kiln):\n\tif kiln.open:\n\t\treturn None\n\n    # " + "heat " * 30 + "\n    return kiln.heat()"

@@ -6,11 +6,11 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from opened_files import opened_in
-from program import found, settle
 
-from storage.current import current_rows
-from storage.lake import Lake
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from tests.opened_files import opened_in
+from tests.serving.program import found, settle
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from knowledge.errors import SettingsError
-from serving.filter_options import caller_of, filters_from, moment
-from storage.filters import Caller, Filters
+from parquetry.errors import SettingsError
+from parquetry.serving.cli.filter_options import caller_of, filters_from, moment
+from parquetry.storage.search.filters import Caller, Filters
 
 NOW = datetime(2031, 3, 31, 12, tzinfo=UTC)
 

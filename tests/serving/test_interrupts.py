@@ -8,15 +8,15 @@ from http.server import BaseHTTPRequestHandler
 
 import psutil
 import pytest
-from servers.loopback import LoopbackServer, Quiet
 
+from tests.servers.loopback import LoopbackServer, Quiet
 from tests.serving.program import command
 
 pytestmark = pytest.mark.slow
 
 BOUND = 60
 """seconds for a start or an end on a busy machine"""
-PATIENT = "import knowledge.web.client as client; client._SILENCE_SECONDS = 6000; main()"
+PATIENT = "import parquetry.net.client as client; client._SILENCE_SECONDS = 6000; main()"
 """The client itself would wait for longer than that."""
 SITEMAP = "<urlset><url><loc>{}/page</loc><lastmod>2031-01-31</lastmod></url></urlset>"
 PLACES = {

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from permissions import obey_permissions
-from program import settle, start
+
+from tests.permissions import obey_permissions
+from tests.serving.program import settle, start
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,8 @@ r"""Folders whose names end like the mark of an archive, `box.zip!`: they are fo
 import zipfile
 
 import pytest
-from program import found
+
+from tests.serving.program import found
 
 pytestmark = pytest.mark.slow
 

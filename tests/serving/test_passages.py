@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.passages import Passage, Place, Stretch, merge
+from parquetry.serving.search.passages import Passage, Place, Stretch, merge
 from tests.serving.hits import hit
 
 

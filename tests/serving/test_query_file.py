@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from knowledge.errors import SettingsError
-from serving.query_file import Query, read_queries
+from parquetry.errors import SettingsError
+from parquetry.serving.cli.query_file import Query, read_queries
 
 
 def read(tmp_path, content, k=5, mode="hybrid"):

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from serving.cli import COMMANDS, app
-from storage.database import open_duckdb
-from storage.layout import TABLES
+from parquetry.serving.cli.main import COMMANDS, app
+from parquetry.storage.database import open_duckdb
+from parquetry.storage.files.layout import TABLES
 
 NAMES = sorted(command.__name__ for command in COMMANDS)
 

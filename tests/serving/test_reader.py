@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.errors import SettingsError
-from knowledge.settings import override
-from serving.answer_cache import AnswerCache
-from serving.service import Reader, SearchRequest
-from storage.filters import Caller, Filters
+from parquetry.errors import SettingsError
+from parquetry.serving.search.answer_cache import AnswerCache
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import override
+from parquetry.storage.search.filters import Caller, Filters
 from tests.servers.embedding_server import EmbeddingServer
 
 pytestmark = pytest.mark.slow

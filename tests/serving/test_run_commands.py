@@ -5,9 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from program import COUNTS, found, settle
 
-from knowledge.settings import load_settings
+from parquetry.settings.sections import load_settings
+from tests.serving.program import COUNTS, found, settle
 
 pytestmark = pytest.mark.slow
 

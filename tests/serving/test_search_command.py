@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from program import settle
+
+from tests.serving.program import settle
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from knowledge.settings import override
-from serving import search_events
-from serving.search_events import SearchEvent, SearchLog, SearchRecord, mean
-from serving.service import Reader, SearchRequest
-from storage.database import rows
-from storage.lake import Lake
-from storage.snapshot_views import connect_snapshot
+from parquetry.serving.search import search_events
+from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import override
+from parquetry.storage.database import rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 EVENT = SearchEvent(
     searched_at=datetime(2031, 3, 1, 9, 30, tzinfo=UTC),

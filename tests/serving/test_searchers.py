@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from knowledge.settings import SearchSettings
-from serving.searchers import KEPT, Searchers
-from storage.filters import Caller, Filters
-from storage.index import IndexFolder
-from storage.search import Searcher
+from parquetry.serving.search.searchers import KEPT, Searchers
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.searcher import Searcher
 from tests.storage.shelf import Shelf
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from knowledge.errors import SettingsError
-from knowledge.settings import SearchSettings, Settings
-from knowledge.settings_llm import LlmSettings
-from serving.second_look import Looked, SecondLook
-from storage.filters import Filters
-from storage.search import Hit, Searcher
-from tests.knowledge.rerank.tiny_cross_encoder import build_folder, probability
+from parquetry.errors import SettingsError
+from parquetry.serving.search.second_look import Looked, SecondLook
+from parquetry.settings.llm import LlmSettings
+from parquetry.settings.sections import SearchSettings, Settings
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Hit, Searcher
+from tests.rerank.tiny_cross_encoder import build_folder, probability
 from tests.servers.chat_server import ChatServer, said
 from tests.storage.shelf import EMBEDDER, Shelf
 

@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from program import settle
 
-from knowledge.settings import override
-from serving.second_look import SecondLook
-from serving.service import SearchRequest
-from tests.knowledge.rerank.tiny_cross_encoder import build_folder, probability
+from parquetry.serving.search.second_look import SecondLook
+from parquetry.serving.search.service import SearchRequest
+from parquetry.settings.sections import override
+from tests.rerank.tiny_cross_encoder import build_folder, probability
 from tests.servers.chat_server import ChatServer, said
+from tests.serving.program import settle
 
 pytestmark = pytest.mark.slow
 
@@ -169,8 +169,8 @@ def test_an_answer_without_a_second_look_is_not_taken_for_one_with_it(workshop):
 
 def test_another_language_model_gives_another_answer(workshop):
     """The cache may be shared by readers of different settings."""
-    from serving.answer_cache import AnswerCache
-    from serving.service import Reader
+    from parquetry.serving.search.answer_cache import AnswerCache
+    from parquetry.serving.search.service import Reader
 
     workshop.write("a.md", "walnut kiln")
     workshop.refresh()

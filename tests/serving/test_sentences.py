@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.sentences import sentences
+from parquetry.serving.search.sentences import sentences
 
 
 def split(text):

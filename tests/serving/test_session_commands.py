@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 import typer
-from servers import session_model
-from servers.chat_server import ChatServer, said
-from sessions_shelf import Shelf
 from typer.testing import CliRunner
 
-from knowledge.sessions.effects import Proposal
-from serving.cli import app
-from serving.session_output import ask_about
+from parquetry.serving.cli.main import app
+from parquetry.serving.cli.session_output import ask_about
+from parquetry.sessions.merge.effects import Proposal
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, said
+from tests.sessions_shelf import Shelf
 
 FACT = "Glue bench: it needs 12 hours to dry."
 

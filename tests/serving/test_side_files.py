@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from program import found, settle
+
+from tests.serving.program import found, settle
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.snippets import LONGEST_SNIPPET, snippets
+from parquetry.serving.search.snippets import LONGEST_SNIPPET, snippets
 
 
 def quoted(query, text, headings=(), language="english"):

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storage.database import open_duckdb
-from storage.layout import TABLES
+from parquetry.storage.database import open_duckdb
+from parquetry.storage.files.layout import TABLES
 
 VIEWS = [
     "chunks", "decisions", "document_history", "documents", "entries", "entry_history", "failures", "notes",
@@ -59,7 +59,7 @@ def test_commands_for_here_and_for_python_work_as_they_are_printed(desk):
 
 
 def _connect(root):
-    from storage.connect import connect
+    from parquetry.storage.connect import connect
 
     return connect(root)
 

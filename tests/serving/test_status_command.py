@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from program import command
-from workshop import Workshop
 
-from knowledge.plural import counted
-from serving.cli import run
-from serving.run_rows import counts_of
-from storage import schema
+from parquetry.plural import counted
+from parquetry.serving.cli.main import run
+from parquetry.serving.cli.run_rows import counts_of
+from parquetry.storage.lake import schema
+from tests.serving.program import command
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def test_corpus_without_an_index_is_said_to_have_none(two):
 def test_index_of_an_earlier_version_is_said_to_be_behind(two, monkeypatch):
     (two.folder / "more" / "fir.txt").write_text("The fir table is light.")
     with monkeypatch.context() as patched:
-        patched.setattr("storage.index.IndexFolder.refresh", lambda *_: None)
+        patched.setattr("parquetry.storage.index.folder.IndexFolder.refresh", lambda *_: None)
         assert two("refresh", "--direct", "more").code == 0
     assert two("status", "--json").json["index"]["behind"] == 1
     assert "1 version behind, the next search brings it up to date." in two("status").stdout
@@ -153,7 +153,9 @@ def test_cost_of_a_paid_model_without_a_price_is_said_to_be_unknown(two):
 
 def test_nothing_of_prefect_is_imported(two):
     program = f"import sys; sys.argv = {['parquetry', 'status']!r}\n{command()[2].rpartition('; ')[0]}\n"
-    program += "from serving.cli import run\nassert run(['status']) == 0\nassert 'prefect' not in sys.modules"
+    program += (
+        "from parquetry.serving.cli.main import run\nassert run(['status']) == 0\nassert 'prefect' not in sys.modules"
+    )
     done = subprocess.run([command()[0], "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -177,7 +179,7 @@ def test_history_names_the_kind_of_each_run_and_its_counts(two, monkeypatch):
 def test_version_of_a_run_that_was_killed_before_it_was_recorded_is_unrecorded(two, monkeypatch):
     (two.folder / "more" / "fir.txt").write_text("The fir table is light.")
     with monkeypatch.context() as patched:
-        patched.setattr("storage.lake.Lake.record", lambda *_: None)
+        patched.setattr("parquetry.storage.lake.lake.Lake.record", lambda *_: None)
         assert two("refresh", "--direct", "more").code == 0
     newest, *others = two("history", "--json").json["versions"]
     assert (newest["kind"], newest["rows"]) == (None, 1)

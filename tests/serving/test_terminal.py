@@ -10,16 +10,16 @@ from urllib.parse import quote
 
 import pytest
 from pypdf import PdfReader, PdfWriter
-from servers.web_server import Page, WebServer
-from terminal_signs import obeyed
 
-from knowledge.model import Access
-from serving.cli import run
+from parquetry.model import Access
+from parquetry.serving.cli.main import run
 from tests.files.pdf_writer import line, with_attachments, write_pdf
+from tests.servers.web_server import Page, WebServer
 from tests.serving.conftest import Result
 from tests.serving.program import start
 from tests.storage.notebook import Notebook, decision, entry
 from tests.storage.shelf import Shelf
+from tests.terminal_signs import obeyed
 
 pytestmark = pytest.mark.slow
 

@@ -1,9 +1,9 @@
 """What is said in a video is cited at the moment when it is said."""
 
 import pytest
-from hits import hit
 
-from serving.citations import at_moment, cite
+from parquetry.serving.search.citations import at_moment, cite
+from tests.serving.hits import hit
 
 VIDEO = "https://www.youtube.com/watch?v=kiln_dries-"
 TEXT = "## 0:31\n\nWelcome to the kiln.\n\n## 1:02:03\n\nOak needs nine weeks.\n\n## 1:02:40\n\nGoodbye."

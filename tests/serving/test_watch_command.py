@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from program import command, start
 
-from knowledge.settings import parse_settings
-from knowledge.sources.registry import scopes_of
-from knowledge.sources.selection import Selection
-from serving.watch_command import Watched, _watched
+from parquetry.serving.cli.watch_command import Watched, _watched
+from parquetry.settings.sections import parse_settings
+from parquetry.sources.registry import scopes_of
+from parquetry.sources.selection import Selection
+from tests.serving.program import command, start
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import resource
 import subprocess
 
 import pytest
-from commits_by_hand import rewrite_commit
-from program import COUNTS, command, found, settle, start
 
-from storage import schema
-from storage.lake import Lake
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.lake import Lake
+from tests.commits_by_hand import rewrite_commit
 from tests.permissions import obey_permissions
+from tests.serving.program import COUNTS, command, found, settle, start
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import numpy as np
 
-from knowledge.model import Access
-from knowledge.rank import convex
-from storage.filters import Caller
-from storage.ranking import K1, B
-from storage.search import Searcher
+from parquetry.model import Access
+from parquetry.ranking.fusion import convex
+from parquetry.storage.index.ranking import K1, B
+from parquetry.storage.search.filters import Caller
+from parquetry.storage.search.searcher import Searcher
 from tests.records import THEN
 from tests.storage.shelf import EMBEDDER
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from knowledge.model import Failure, Note
-from knowledge.rows import Stamp
-from storage.shards import write_notes
+from parquetry.model import Failure, Note
+from parquetry.planning.rows import Stamp
+from parquetry.storage.lake.shards import write_notes
 from tests.records import NOW
 from tests.storage.notebook import ELM, OAK, Notebook
 from tests.storage.shelf import Shelf

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import numpy as np
 
-from knowledge import ids
-from knowledge.model import Access
-from knowledge.rows import Stamp
-from knowledge.sessions.entry_rows import scope_of
-from knowledge.sessions.model import Decision, Entry, Spent
-from storage.entries import EntryText, EntryWriter, Learned
-from storage.known_entries import KnownEntries
+from parquetry import ids
+from parquetry.model import Access
+from parquetry.planning.rows import Stamp
+from parquetry.sessions.ledger.entry_rows import scope_of
+from parquetry.sessions.model import Decision, Entry, Spent
+from parquetry.storage.entries.entries import EntryText, EntryWriter, Learned
+from parquetry.storage.entries.known_entries import KnownEntries
 from tests.records import NOW, THEN
 from tests.storage.shelf import EMBEDDER
 

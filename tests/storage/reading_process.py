@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-from knowledge.settings import SearchSettings
-from storage.index import IndexFolder
-from storage.lake import Lake
-from storage.search import Searcher
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.search.searcher import Searcher
 
 
 def main(root):

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from knowledge import ids
-from knowledge.model import Chunk, Extraction, Part
-from knowledge.settings import SearchSettings
-from storage.current import current_rows
-from storage.filters import Filters
-from storage.index import IndexFolder
-from storage.lake import Lake
-from storage.layout import shard_name
-from storage.open_index import in_memory
-from storage.search import Searcher
-from storage.shards import RevisionChunks, stored_text, write_chunks, write_texts
-from storage.snapshot_views import connect_snapshot
+from parquetry import ids
+from parquetry.model import Chunk, Extraction, Part
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.files.layout import shard_name
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.open_index import in_memory
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.shards import RevisionChunks, stored_text, write_chunks, write_texts
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Searcher
 from tests.records import row
 
 EMBEDDER = "model@4"

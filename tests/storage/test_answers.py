@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage.answers import Answers
-from storage.layout import layout_of
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.lake.answers import Answers
 
 ANSWER = {"text": "It is said: ja \ud83d.", "cost_usd": 0.25}
 

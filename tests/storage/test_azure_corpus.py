@@ -2,9 +2,9 @@
 
 import pytest
 
-from knowledge.errors import PublishConflict
-from storage.doctor import examine
-from storage.lake import Lake
+from parquetry.errors import PublishConflict
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.doctor import examine
 from tests.storage.shelf import Shelf
 
 

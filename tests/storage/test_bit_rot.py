@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from workshop import Workshop
 
-from storage.doctor import examine
-from storage.lake import Lake
-from storage.shards import faulty_columns
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.shards import faulty_columns
+from parquetry.storage.maintenance.doctor import examine
+from tests.workshop import Workshop
 
 OFFSETS = 12
 """that are flipped in each file, the first and the last byte among them"""
@@ -88,5 +88,5 @@ def test_documents_of_the_flip_are_named(corpus):
 
 
 def test_quick_examination_reads_no_checksum(corpus, monkeypatch):
-    monkeypatch.setattr("storage.file_faults.sha256_of", None)
+    monkeypatch.setattr("parquetry.storage.lake.file_faults.sha256_of", None)
     assert examine(Lake(str(corpus)), quick=True).healthy

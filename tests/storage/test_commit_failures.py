@@ -2,8 +2,8 @@
 
 import pytest
 
-from knowledge.errors import PublishConflict, StorageError
-from storage.lake import Lake
+from parquetry.errors import PublishConflict, StorageError
+from parquetry.storage.lake.lake import Lake
 from tests.storage.shelf import Shelf
 
 pytestmark = pytest.mark.slow
@@ -16,8 +16,10 @@ FOREVER = 10_000
 
 @pytest.fixture
 def store(small_store, monkeypatch, tmp_path):
-    monkeypatch.setattr("storage.commits._PAUSE", 0.01)
-    monkeypatch.setattr("storage.stores._RETRIES", {"max_retries": "1", "backoff_config.init_backoff": "10ms"})
+    monkeypatch.setattr("parquetry.storage.lake.commits._PAUSE", 0.01)
+    monkeypatch.setattr(
+        "parquetry.storage.files.stores._RETRIES", {"max_retries": "1", "backoff_config.init_backoff": "10ms"}
+    )
     small_store.reset()
     for name, value in small_store.environment().items():
         monkeypatch.setenv(name, value)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from knowledge.errors import SettingsError
-from storage.conditional import overwrites, weakness
-from storage.doctor import examine
-from storage.lake import Lake
-from storage.layout import PROBE, layout_of
+from parquetry.errors import SettingsError
+from parquetry.storage.files.conditional import overwrites, weakness
+from parquetry.storage.files.layout import PROBE, layout_of
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.doctor import examine
 from tests.storage.shelf import Shelf
 
 ROOT = "s3://bucket/kb"

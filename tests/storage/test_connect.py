@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.errors import StorageError
-from storage.connect import connect
-from storage.database import QueryError, open_duckdb, query, reading, rows, sql_list
-from storage.layout import TABLES
-from storage.snapshot_views import script
+from parquetry.errors import StorageError
+from parquetry.storage.connect import connect
+from parquetry.storage.database import QueryError, open_duckdb, query, reading, rows, sql_list
+from parquetry.storage.files.layout import TABLES
+from parquetry.storage.lake.snapshot_views import script
 from tests.records import failed, row
 
 KNOWLEDGE = ("published", "entries", "entry_history", "decisions", "sessions")

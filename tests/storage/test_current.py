@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from storage.current import CurrentRows, current_rows
-from storage.lake import Lake
+from parquetry.storage.lake.current import CurrentRows, current_rows
+from parquetry.storage.lake.lake import Lake
 from tests.records import content_hash, failed, row
 
 

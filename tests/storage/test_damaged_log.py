@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from workshop import Workshop
 
-from knowledge.errors import DamagedCorpus
-from serving.service import SearchRequest
-from storage.commits import commit, open_table
-from storage.doctor import examine
-from storage.lake import Lake
-from storage.seals import fault, sealed
-from storage.shards import Shard
-from storage.staging import CHECKPOINT_EVERY, commit_name, copy_name
+from parquetry.errors import DamagedCorpus
+from parquetry.serving.search.service import SearchRequest
+from parquetry.storage.lake.commits import commit, open_table
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.seals import fault, sealed
+from parquetry.storage.lake.shards import Shard
+from parquetry.storage.lake.staging import CHECKPOINT_EVERY, commit_name, copy_name
+from parquetry.storage.maintenance.doctor import examine
+from tests.workshop import Workshop
 
 TREES = {"oak.md": "The oak is dried.", "elm.md": "The elm is sawn.", "ash.md": "Ash bends."}
 
@@ -114,7 +114,7 @@ def test_a_copy_that_is_damaged_or_of_an_earlier_commit_says_nothing(corpus):
 
 
 def test_damage_is_one_line_of_the_command_line_and_exit_code_4(corpus, capsys):
-    from serving.cli import run
+    from parquetry.serving.cli.main import run
 
     commits(corpus)[-1].write_bytes(b"")
     assert run(["documents", "--corpus", str(corpus)]) == 4

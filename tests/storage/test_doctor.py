@@ -5,16 +5,16 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commits_by_hand import rewrite_commit
 
-from knowledge.model import Access
-from knowledge.rows import Stamp
-from storage.current import current_rows
-from storage.doctor import examine
-from storage.entries import last_rows
-from storage.ledger import write_decisions
-from storage.rewrite import restore_version
-from storage.undoing import undo_decision
+from parquetry.model import Access
+from parquetry.planning.rows import Stamp
+from parquetry.storage.entries.entries import last_rows
+from parquetry.storage.entries.undoing import undo_decision
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.ledger import write_decisions
+from parquetry.storage.lake.rewrite import restore_version
+from parquetry.storage.maintenance.doctor import examine
+from tests.commits_by_hand import rewrite_commit
 from tests.records import NOW, failed, skipped
 from tests.storage.notebook import ASH, ELM, OAK, Notebook, decision, entry
 
@@ -57,7 +57,7 @@ def test_empty_corpus_is_healthy(shelf):
 
 
 def test_all_spans_are_compared_and_those_of_a_sample_if_it_is_to_be_quick(healthy, monkeypatch):
-    monkeypatch.setattr("storage.doctor.SAMPLE_DOCUMENTS", 2)
+    monkeypatch.setattr("parquetry.storage.maintenance.doctor.SAMPLE_DOCUMENTS", 2)
     assert examine(healthy.lake).spans_checked == 3
     assert examine(healthy.lake, quick=True).spans_checked == 2
 

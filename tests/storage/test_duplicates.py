@@ -6,10 +6,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from knowledge.model import ENTRY_TYPE, Access
-from storage import search
-from storage.filters import Caller, Filters
-from storage.search import Searcher
+from parquetry.model import ENTRY_TYPE, Access
+from parquetry.storage.search import searcher as search
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.searcher import Searcher
 from tests.storage.crowd import Crowd, Oracle, may_see
 from tests.storage.notebook import ADA, OAK, entry
 from tests.storage.shelf import EMBEDDER, Shelf

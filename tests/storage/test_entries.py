@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from knowledge.errors import PublishConflict, StorageError
-from knowledge.model import ENTRY_TYPE
-from knowledge.rows import Stamp
-from knowledge.sessions.entry_rows import scope_of
-from storage import lake
-from storage.current import current_rows
-from storage.entries import Learned
-from storage.undoing import undo_decision
+from parquetry.errors import PublishConflict, StorageError
+from parquetry.model import ENTRY_TYPE
+from parquetry.planning.rows import Stamp
+from parquetry.sessions.ledger.entry_rows import scope_of
+from parquetry.storage.entries.entries import Learned
+from parquetry.storage.entries.undoing import undo_decision
+from parquetry.storage.lake import lake
+from parquetry.storage.lake.current import current_rows
 from tests.records import NOW
 from tests.storage.notebook import ADA, ASH, ELM, OAK, PUBLIC, decision, entry, text_of
 
@@ -126,7 +126,7 @@ def test_undone_contradiction_leaves_no_mark(notebook):
 
 
 def test_ledger_tells_every_field_of_a_decision_back(notebook):
-    from storage.ledger import history_of
+    from parquetry.storage.lake.ledger import history_of
 
     made = replace(
         decision(0, entry=replace(OAK, access=ADA), run="learn-1"),

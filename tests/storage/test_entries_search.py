@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.model import Access
-from storage.filters import Caller, Filters, restrict
-from storage.search import Searcher
+from parquetry.model import Access
+from parquetry.storage.search.filters import Caller, Filters, restrict
+from parquetry.storage.search.searcher import Searcher
 from tests.storage.notebook import ADA, ASH, ELM, OAK, decision, entry, vector
 from tests.storage.shelf import EMBEDDER
 
@@ -56,7 +56,7 @@ def told(connection, settings):
 
 @pytest.mark.parametrize("exact_chunks", [pytest.param(20_000, id="exact"), pytest.param(1, id="two-stage")])
 def test_entries_of_others_change_no_byte_of_an_answer(notebook, monkeypatch, exact_chunks):
-    monkeypatch.setattr("storage.search.EXACT_CHUNKS", exact_chunks)
+    monkeypatch.setattr("parquetry.storage.search.searcher.EXACT_CHUNKS", exact_chunks)
     notebook.shelf.publish({f"{n}.md": [f"an oak number {n} stands here"] for n in range(20)})
     notebook.learn(entry("The oak is Ada's.", ADA), entry("The oak is acme's.", Access("organization", org_id="acme")))
     with notebook.shelf.index() as connection:
@@ -83,7 +83,7 @@ def test_macros_and_views_of_the_index_are_about_documents_but_entries_have_thei
 
 
 def test_index_brought_up_to_date_with_entries_is_the_one_built_again(notebook):
-    from storage.open_index import in_memory
+    from parquetry.storage.index.open_index import in_memory
 
     with notebook.shelf.index():
         pass

@@ -7,17 +7,18 @@ import duckdb
 import numpy as np
 import pytest
 
-from knowledge.model import ENTRY_TYPE, SESSION_TYPE, TRANSCRIPTS_TYPE, Access
-from storage import index_views, search
-from storage.connect import connect
-from storage.current import current_rows
-from storage.export import export_corpus, scoped
-from storage.filters import Caller, Filters
-from storage.lake import Lake
-from storage.namespaces import namespaces_of
-from storage.open_index import in_memory
-from storage.search import Searcher
-from storage.snapshot_views import script
+from parquetry.model import ENTRY_TYPE, SESSION_TYPE, TRANSCRIPTS_TYPE, Access
+from parquetry.storage.connect import connect
+from parquetry.storage.index import views as index_views
+from parquetry.storage.index.open_index import in_memory
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import script
+from parquetry.storage.search import searcher as search
+from parquetry.storage.search.export import export_corpus, scoped
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.namespaces import namespaces_of
+from parquetry.storage.search.searcher import Searcher
 from tests.records import row
 from tests.storage.notebook import Notebook, entry, vector
 from tests.storage.shelf import EMBEDDER
@@ -125,8 +126,8 @@ def test_corpus_of_before_entries_has_empty_views_until_it_is_written_to(shelf):
 
 
 def test_removal_of_everything_named_leaves_entries(notebook):
-    from knowledge.rows import Stamp
-    from storage.rewrite import remove_documents
+    from parquetry.planning.rows import Stamp
+    from parquetry.storage.lake.rewrite import remove_documents
     from tests.records import NOW
 
     remove_documents(notebook.lake, ["*"], Stamp("gone", NOW))

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.errors import PublishConflict, SettingsError
-from knowledge.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure, Note
-from knowledge.rows import Stamp
-from knowledge.settings import SearchSettings
-from storage import erasure
-from storage.answers import Answers
-from storage.doctor import examine
-from storage.entries import Learned
-from storage.erasure import forget_user
-from storage.index import IndexFolder
-from storage.layout import shard_name
-from storage.places import LocalFiles
-from storage.shards import write_notes
+from parquetry.errors import PublishConflict, SettingsError
+from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure, Note
+from parquetry.planning.rows import Stamp
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.entries.entries import Learned
+from parquetry.storage.files.layout import shard_name
+from parquetry.storage.files.places import LocalFiles
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.lake.answers import Answers
+from parquetry.storage.lake.shards import write_notes
+from parquetry.storage.maintenance import erasure
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import row
 from tests.storage.notebook import Notebook, decision, entry, text_of
 from tests.storage.shelf import Shelf
@@ -117,7 +117,7 @@ def copied(shelf, folder):
     if layout.is_local:
         shutil.copytree(layout.root, folder / "corpus", dirs_exist_ok=True)
         return folder
-    from storage.object_store import open_store
+    from parquetry.storage.files.object_store import open_store
 
     open_store("s3")._filesystem.get(layout.root, str(folder / "corpus"), recursive=True)
     return folder

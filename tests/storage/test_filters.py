@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from knowledge.errors import SettingsError
-from knowledge.model import Access
-from storage.filters import Caller, Filters, select_visible, visible_statements
+from parquetry.errors import SettingsError
+from parquetry.model import Access
+from parquetry.storage.search.filters import Caller, Filters, select_visible, visible_statements
 from tests.storage.shelf import Shelf
 
 MARCH, APRIL = datetime(2031, 3, 1, tzinfo=UTC), datetime(2031, 4, 1, tzinfo=UTC)

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge.model import Access
-from knowledge.settings import SearchSettings
-from storage import index_build, index_words
-from storage.filters import Filters
-from storage.index import KEPT, IndexFolder
-from storage.index_check import disagreements
-from storage.open_index import attached, in_memory
-from storage.search import Searcher
+from parquetry.model import Access
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index import build as index_build
+from parquetry.storage.index import words as index_words
+from parquetry.storage.index.check import disagreements
+from parquetry.storage.index.folder import KEPT, IndexFolder
+from parquetry.storage.index.open_index import attached, in_memory
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Searcher
 from tests.storage.shelf import Shelf
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.index import KEPT, IndexFolder
+from parquetry.storage.index.folder import KEPT, IndexFolder
 
 pytestmark = pytest.mark.slow
 

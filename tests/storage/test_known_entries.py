@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from knowledge.errors import StorageError
-from knowledge.model import Access
-from knowledge.sessions.entry_rows import scope_of
-from storage import known_entries
-from storage.database import reading
-from storage.entries import Learned
-from storage.layout import holds_entries
+from parquetry.errors import StorageError
+from parquetry.model import Access
+from parquetry.sessions.ledger.entry_rows import scope_of
+from parquetry.storage.database import reading
+from parquetry.storage.entries import known_entries
+from parquetry.storage.entries.entries import Learned
+from parquetry.storage.files.layout import holds_entries
 from tests.storage.notebook import ADA, ELM, OAK, PUBLIC, decision, entry, text_of, vector
 from tests.storage.shelf import EMBEDDER
 

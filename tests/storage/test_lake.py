@@ -9,13 +9,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError
-from knowledge.ids import text_hash
-from knowledge.rows import failure_of
-from storage import schema
-from storage.current import Stored, current_rows
-from storage.lake import Lake
-from storage.layout import TABLES, layout_of, shard_name
+from parquetry.errors import PublishConflict, SettingsError, StorageError
+from parquetry.ids import text_hash
+from parquetry.planning.rows import failure_of
+from parquetry.storage.files.layout import TABLES, layout_of, shard_name
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.current import Stored, current_rows
+from parquetry.storage.lake.lake import Lake
 from tests.records import failed, row
 from tests.storage.shelf import Shelf
 
@@ -274,7 +274,7 @@ def test_publish_after_which_nothing_can_be_read_has_published(shelf, monkeypatc
             Unreadable.committed = True
 
     with monkeypatch.context() as patched:
-        patched.setattr("storage.commits._PAUSE", 0.0)
-        patched.setattr("storage.commits.DeltaTable", Unreadable)
+        patched.setattr("parquetry.storage.lake.commits._PAUSE", 0.0)
+        patched.setattr("parquetry.storage.lake.commits.DeltaTable", Unreadable)
         assert shelf.lake.publish(base, rows, run) == 2
     assert shelf.texts() == {"a.md": ["one"], "b.md": ["two"]}

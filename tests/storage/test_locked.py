@@ -11,14 +11,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from knowledge.errors import StorageError
-from knowledge.settings import Settings
-from storage import locked
-from storage.connect import open_index, with_views
-from storage.database import QueryError, open_duckdb, query
-from storage.export import scoped
-from storage.filters import Caller, Filters
-from storage.lake import SEARCHED
+from parquetry.errors import StorageError
+from parquetry.settings.sections import Settings
+from parquetry.storage.connect import open_index, with_views
+from parquetry.storage.database import QueryError, open_duckdb, query
+from parquetry.storage.lake.lake import SEARCHED
+from parquetry.storage.search import locked
+from parquetry.storage.search.export import scoped
+from parquetry.storage.search.filters import Caller, Filters
 from tests.storage.shelf import Shelf
 
 pytestmark = pytest.mark.slow
@@ -391,7 +391,7 @@ def test_what_a_caller_may_see_and_does_not_fit_in_memory_is_told(tmp_path, monk
         connection.execute("SET memory_limit = '24MB'")
         return connection
 
-    monkeypatch.setattr("storage.export.open_duckdb", small)
+    monkeypatch.setattr("parquetry.storage.search.export.open_duckdb", small)
     monkeypatch.chdir(tmp_path)
     shelf = Shelf(tmp_path / "corpus")
     words = np.random.default_rng(1).integers(0, 1 << 40, (400, 2000))

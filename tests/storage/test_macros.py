@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from knowledge.settings import SearchSettings
-from storage import index_views, search
-from storage.connect import connect
-from storage.index import IndexFolder
-from storage.open_index import in_memory
-from storage.search import CANDIDATES, Searcher
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.connect import connect
+from parquetry.storage.index import views as index_views
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.open_index import in_memory
+from parquetry.storage.search import searcher as search
+from parquetry.storage.search.searcher import CANDIDATES, Searcher
 
 pytestmark = pytest.mark.slow
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from knowledge.model import Access
-from storage.filters import Caller, Filters
-from storage.namespaces import namespaces_of
-from storage.search import Searcher
+from parquetry.model import Access
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.namespaces import namespaces_of
+from parquetry.storage.search.searcher import Searcher
 
 pytestmark = pytest.mark.slow
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from knowledge.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError
-from knowledge.ids import text_hash
-from knowledge.rows import Stamp
-from storage.connect import connect
-from storage.current import Stored
-from storage.doctor import examine
-from storage.export import export_corpus
-from storage.filters import Filters
-from storage.given_way import missing_file
-from storage.index import IndexFolder
-from storage.lake import Lake
-from storage.layout import TABLES, shard_name
-from storage.places import files_at
-from storage.rewrite import remove_documents, restore_version
-from storage.snapshot_views import connect_snapshot
+from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError
+from parquetry.ids import text_hash
+from parquetry.planning.rows import Stamp
+from parquetry.storage.connect import connect
+from parquetry.storage.files.layout import TABLES, shard_name
+from parquetry.storage.files.places import files_at
+from parquetry.storage.given_way import missing_file
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.lake.current import Stored
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.rewrite import remove_documents, restore_version
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.search.export import export_corpus
+from parquetry.storage.search.filters import Filters
 from tests.records import row
 from tests.storage.shelf import Shelf
 

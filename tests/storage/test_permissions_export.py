@@ -8,13 +8,13 @@ import duckdb
 import numpy as np
 import pytest
 
-from knowledge.errors import SettingsError
-from knowledge.model import Access
-from storage.database import QueryError, query
-from storage.export import export_corpus, scoped
-from storage.filters import Caller, Filters
-from storage.lake import Lake
-from storage.open_index import attached
+from parquetry.errors import SettingsError
+from parquetry.model import Access
+from parquetry.storage.database import QueryError, query
+from parquetry.storage.index.open_index import attached
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.search.export import export_corpus, scoped
+from parquetry.storage.search.filters import Caller, Filters
 from tests.storage.crowd import Crowd, answers, may_see
 from tests.storage.shelf import EMBEDDER, Shelf
 

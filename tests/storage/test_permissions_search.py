@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from knowledge.errors import SettingsError
-from knowledge.model import Access
-from storage import search
-from storage.filters import Caller, Filters
-from storage.open_index import in_memory
+from parquetry.errors import SettingsError
+from parquetry.model import Access
+from parquetry.storage.index.open_index import in_memory
+from parquetry.storage.search import searcher as search
+from parquetry.storage.search.filters import Caller, Filters
 from tests.records import THEN, row
 from tests.storage.crowd import Crowd, Oracle, answers, may_see
 from tests.storage.shelf import Shelf

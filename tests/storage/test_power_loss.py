@@ -6,16 +6,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from power_loss import Disk, digest, lay, recorded
-from workshop import Workshop
 
-from knowledge.rows import new_stamp
-from knowledge.settings import SearchSettings, parse_settings
-from serving.service import Reader, SearchRequest
-from storage.doctor import examine
-from storage.erasure import forget_user
-from storage.lake import Lake
-from storage.staging import make_checkpoint
+from parquetry.planning.rows import new_stamp
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.settings.sections import SearchSettings, parse_settings
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.staging import make_checkpoint
+from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.maintenance.erasure import forget_user
+from tests.power_loss import Disk, digest, lay, recorded
+from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

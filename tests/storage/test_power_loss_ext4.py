@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_power_loss import held
-from workshop import Workshop
 
-from storage.doctor import examine
-from storage.lake import Lake
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.doctor import examine
+from tests.storage.test_power_loss import held
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flows import server
-from storage.answers import Answers
-from storage.index_files import make_place
-from storage.layout import layout_of
+from parquetry.flows.orchestration import server
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.index.files import make_place
+from parquetry.storage.lake.answers import Answers
 
 
 @pytest.fixture(autouse=True)

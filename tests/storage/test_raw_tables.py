@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from knowledge.errors import SettingsError
-from storage.raw_tables import CHUNKS_QUERY, DOCUMENTS_QUERY, raw_tables
+from parquetry.errors import SettingsError
+from parquetry.storage.lake.raw_tables import CHUNKS_QUERY, DOCUMENTS_QUERY, raw_tables
 from tests.records import failed, row
 from tests.storage.notebook import OAK
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from knowledge.errors import ParquetryError
-from serving.cli import run
-from storage.doctor import examine
-from storage.lake import Lake
-from storage.staging import copy_name
+from parquetry.errors import ParquetryError
+from parquetry.serving.cli.main import run
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.staging import copy_name
+from parquetry.storage.maintenance.doctor import examine
 from tests.corruption import answers, damages, files_of, kind_of, make_corpus, state
 from tests.damage import flip_vector
 

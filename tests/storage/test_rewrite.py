@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.errors import PublishConflict, SettingsError, StorageError
-from knowledge.model import Access
-from knowledge.rebase import by_key
-from knowledge.restore import restore
-from knowledge.rows import Stamp
-from knowledge.select import is_named
-from storage.rewrite import remove_documents, restore_version
-from storage.seals import sealed
+from parquetry.errors import PublishConflict, SettingsError, StorageError
+from parquetry.model import Access
+from parquetry.planning.match import is_named
+from parquetry.planning.rebase import by_key
+from parquetry.planning.restore import restore
+from parquetry.planning.rows import Stamp
+from parquetry.storage.lake.rewrite import remove_documents, restore_version
+from parquetry.storage.lake.seals import sealed
 from tests.records import NOW, row
 
 pytestmark = pytest.mark.slow

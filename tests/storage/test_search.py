@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from knowledge.model import Access
-from knowledge.rank import convex
-from storage.filters import Caller, Filters
-from storage.ranking import K1, K3, B
-from storage.search import Searcher
+from parquetry.model import Access
+from parquetry.ranking.fusion import convex
+from parquetry.storage.index.ranking import K1, K3, B
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.searcher import Searcher
 from tests.records import failed
 
 ACCESS = {

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from knowledge import ids
-from knowledge.model import Heading, Part
-from storage.current import Stored
-from storage.layout import shard_name
-from storage.shards import StoredText, parse_structure, structure_json, write_chunks
+from parquetry import ids
+from parquetry.model import Heading, Part
+from parquetry.storage.files.layout import shard_name
+from parquetry.storage.lake.current import Stored
+from parquetry.storage.lake.shards import StoredText, parse_structure, structure_json, write_chunks
 
 
 def read(shelf, table):

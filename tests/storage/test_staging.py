@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.errors import StorageError
-from storage import staging
-from storage.commits import commit, open_table
-from storage.lake import Lake
-from storage.layout import Layout
-from storage.shards import Shard
-from storage.staging import ABANDONED_SECONDS, CHECKPOINT_EVERY, clear_abandoned, commit_name, copy_name
+from parquetry.errors import StorageError
+from parquetry.storage.files.layout import Layout
+from parquetry.storage.lake import staging
+from parquetry.storage.lake.commits import commit, open_table
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.shards import Shard
+from parquetry.storage.lake.staging import ABANDONED_SECONDS, CHECKPOINT_EVERY, clear_abandoned, commit_name, copy_name
 
 
 @pytest.fixture

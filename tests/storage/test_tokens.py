@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.database import open_duckdb
-from storage.index_words import stems_of
-from storage.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens, tokenised
+from parquetry.storage.database import open_duckdb
+from parquetry.storage.index.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens, tokenised
+from parquetry.storage.index.words import stems_of
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commits_by_hand import rewrite_commit
 
-from knowledge import ids
-from knowledge.changes import Force
-from knowledge.errors import DamagedCorpus
-from serving.doctor_command import Repair, mend
-from storage.checksums import recorded_hashes
-from storage.current import Stored
+from parquetry import ids
+from parquetry.errors import DamagedCorpus
+from parquetry.planning.diff import Force
+from parquetry.serving.cli.doctor_command import Repair, mend
+from parquetry.storage.lake.checksums import recorded_hashes
+from parquetry.storage.lake.current import Stored
+from tests.commits_by_hand import rewrite_commit
 from tests.damage import flip_vector, replace_in_column
 from tests.storage.shelf import EMBEDDER
 
@@ -98,7 +98,7 @@ def test_text_of_a_damaged_shard_is_read_from_its_source_again(workshop, caplog,
     workshop.refresh()
     workshop.write("elm.md", "# Elm\n\nThe elm is sawn wet.")
     workshop.refresh()
-    shard, _ = sorted((workshop.root / "corpus" / "texts").glob("*.parquet"))
+    shard = min((workshop.root / "corpus" / "texts").glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
     if damage == "other text":
         replace_in_column(shard, "text", "kiln", "yard")
     elif damage == "cut":

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge.errors import DamagedCorpus, PublishConflict, SettingsError
-from knowledge.rows import Stamp
-from storage.rewrite import remove_namespace, restore_version
-from storage.undoing import undo_decision
+from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError
+from parquetry.planning.rows import Stamp
+from parquetry.storage.entries.undoing import undo_decision
+from parquetry.storage.lake.rewrite import remove_namespace, restore_version
 from tests.damage import replace_in_column
 from tests.records import NOW
 from tests.storage.notebook import Notebook, decision, entry
@@ -127,7 +127,7 @@ def test_undo_gives_way_to_others_and_sees_what_they_published(notebook):
 
 
 def test_undo_gives_up_when_others_never_stop(notebook, monkeypatch):
-    monkeypatch.setattr("storage.undoing.ATTEMPTS", 2)
+    monkeypatch.setattr("parquetry.storage.entries.undoing.ATTEMPTS", 2)
     with pytest.raises(PublishConflict, match="nothing was changed, try again"):
         undo(notebook, last(notebook, "merged"), lake=Busy(notebook, 99))
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.errors import SettingsError
-from storage import schema
-from storage.where import FUNCTIONS, LONGEST, parse_where
+from parquetry.errors import SettingsError
+from parquetry.storage.lake import schema
+from parquetry.storage.search.where import FUNCTIONS, LONGEST, parse_where
 
 
 @pytest.mark.parametrize(

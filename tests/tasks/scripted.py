@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from knowledge.embed.base import Embedded
+from parquetry.embed.base import Embedded
 
 
 class ScriptedEmbedder:

@@ -7,14 +7,14 @@ import time
 from typing import Any
 
 import pytest
-from servers import session_model
-from servers.chat_server import ChatServer, Reply
-from sessions_shelf import Shelf
 
-from flows.session_composition import SessionsRequest, run_sessions
-from serving.progress import Lines, Silent
-from tasks.asking import Asking, Waiting
-from tasks.engine import DirectEngine
+from parquetry.flows.pipelines.sessions import SessionsRequest, run_sessions
+from parquetry.serving.cli.progress import Lines, Silent
+from parquetry.tasks.engine.base import DirectEngine
+from parquetry.tasks.sessions.asking import Asking, Waiting
+from tests.servers import session_model
+from tests.servers.chat_server import ChatServer, Reply
+from tests.sessions_shelf import Shelf
 
 
 def test_what_is_waited_for_longest_is_told_with_the_number_of_others_and_of_answers():

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.batches import Batch
-from knowledge.changes import Change
-from knowledge.errors import DiskFull, RefusedError, SettingsError, StorageError, TransientError
-from knowledge.ids import document_id
-from knowledge.rows import new_stamp
-from knowledge.sources.registry import open_source, scopes_of
-from storage.current import CurrentRows, current_rows
-from storage.lake import Lake
-from tasks.batch import document_batches, failed_batch, process_batch
-from tasks.engine import ATTEMPTS, DirectEngine
-from tasks.models import Model, fingerprints_of
-from tasks.plan import check_budget, plan_refresh
-from tasks.run import Cancelled, Run
+from parquetry.errors import DiskFull, RefusedError, SettingsError, StorageError, TransientError
+from parquetry.ids import document_id
+from parquetry.planning.batches import Batch
+from parquetry.planning.diff import Change
+from parquetry.planning.rows import new_stamp
+from parquetry.sources.registry import open_source, scopes_of
+from parquetry.storage.lake.current import CurrentRows, current_rows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents.batch import document_batches, failed_batch, process_batch
+from parquetry.tasks.documents.models import Model, fingerprints_of
+from parquetry.tasks.documents.plan import check_budget, plan_refresh
+from parquetry.tasks.documents.run import Cancelled, Run
+from parquetry.tasks.engine.base import ATTEMPTS, DirectEngine
 from tests.tasks.scripted import ScriptedEmbedder
 
 

@@ -3,16 +3,16 @@
 import threading
 
 import pytest
-from shelf_source import ShelfSource
 
-from knowledge.errors import TransientError
-from knowledge.settings import SourceSettings
-from knowledge.sources.registry import Scope
-from knowledge.waiting import Waits
-from tasks import fetching as module
-from tasks.fetching import AT_A_TIME, Fetching
-from tasks.retries import Retries
-from tasks.run import Cancelled
+from parquetry.errors import TransientError
+from parquetry.settings.sections import SourceSettings
+from parquetry.sources.registry import Scope
+from parquetry.tasks.documents import fetching as module
+from parquetry.tasks.documents.fetching import AT_A_TIME, Fetching
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.retries import Retries
+from parquetry.waiting import Waits
+from tests.shelf_source import ShelfSource
 
 
 class Pauses(list):

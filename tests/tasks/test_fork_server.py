@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.fork_server import needed
+from parquetry.tasks.engine.fork_server import needed
 
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
-from knowledge.settings import ChunkingSettings, ExtractionSettings
-from tasks.workers import WorkerPool
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.workers import WorkerPool
 
 if __name__ == "__main__":
     pool = WorkerPool(ExtractionSettings(workers=1), ChunkingSettings(), None)
@@ -49,7 +49,7 @@ def test_no_process_that_reads_documents_was_started_with_a_secret(tmp_path):
 
 START = """
 import multiprocessing, sys
-from tasks.fork_server import start_fork_server
+from parquetry.tasks.engine.fork_server import start_fork_server
 
 if __name__ == "__main__":
     start_fork_server()

@@ -4,16 +4,16 @@ import threading
 from dataclasses import replace
 
 import pytest
-from shelf_source import ShelfSource
 
-from knowledge.errors import SettingsError, TransientError
-from knowledge.model import BrokenOff
-from knowledge.settings import SourceSettings
-from knowledge.settled import Settled, Sighting
-from knowledge.sources.registry import Scope
-from tasks.listing import list_scopes
-from tasks.retries import Retries
+from parquetry.errors import SettingsError, TransientError
+from parquetry.model import BrokenOff
+from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.settings.sections import SourceSettings
+from parquetry.sources.registry import Scope
+from parquetry.tasks.documents.listing import list_scopes
+from parquetry.tasks.engine.retries import Retries
 from tests.records import row
+from tests.shelf_source import ShelfSource
 
 
 def scope(name):

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge import ids
-from knowledge.changes import Force, plan_source
-from knowledge.errors import TransientError
-from knowledge.model import Access, Unlisted
-from knowledge.report import count_documents
-from knowledge.settings import RefreshSettings, Settings, SourceSettings
-from knowledge.sources.registry import Scope
-from storage.current import CurrentRows
-from storage.lake import Lake
-from tasks.listing import list_scopes
-from tasks.models import Model
-from tasks.plan import plan_refresh
-from tasks.retries import Retries
+from parquetry import ids
+from parquetry.errors import TransientError
+from parquetry.model import Access, Unlisted
+from parquetry.planning.diff import Force, plan_source
+from parquetry.planning.report import count_documents
+from parquetry.settings.sections import RefreshSettings, Settings, SourceSettings
+from parquetry.sources.registry import Scope
+from parquetry.storage.lake.current import CurrentRows
+from parquetry.storage.lake.lake import Lake
+from parquetry.tasks.documents.listing import list_scopes
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.plan import plan_refresh
+from parquetry.tasks.engine.retries import Retries
 from tests.records import content_hash, failed, fingerprints, item, row, skipped
 
 PATHS = [f"{folder}{name}{extension}" for folder in ("", "sub/") for name in "abc" for extension in (".md", ".txt")]

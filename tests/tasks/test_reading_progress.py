@@ -6,20 +6,21 @@ from concurrent.futures import Future
 from io import StringIO
 
 import pytest
-import shelf_source
 from rich.console import Console
-from shelf_source import SHELVES, ShelfSource
 
-from flows.composition import Request, run_refresh
-from knowledge.changes import Change
-from knowledge.errors import TransientError
-from knowledge.model import Access, Item
-from knowledge.settings import parse_settings
-from knowledge.sources import providers
-from serving.progress import Bar, Lines, Silent
-from tasks import reading_progress, retries
-from tasks.engine import DirectEngine
-from tasks.reading_progress import ReadingProgress, SlowDocument
+from parquetry.errors import TransientError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.model import Access, Item
+from parquetry.planning.diff import Change
+from parquetry.serving.cli.progress import Bar, Lines, Silent
+from parquetry.settings.sections import parse_settings
+from parquetry.sources import providers
+from parquetry.tasks.documents import reading_progress
+from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
+from parquetry.tasks.engine import retries
+from parquetry.tasks.engine.base import DirectEngine
+from tests import shelf_source
+from tests.shelf_source import SHELVES, ShelfSource
 
 
 def change_of(path):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from knowledge.errors import BrokenDocument, SettingsError, TransientError
-from tasks import retries as module
-from tasks.retries import LONGEST_ASKED, LONGEST_WAIT, PATIENCE, Retries
-from tasks.run import Cancelled
+from parquetry.errors import BrokenDocument, SettingsError, TransientError
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine import retries as module
+from parquetry.tasks.engine.retries import LONGEST_ASKED, LONGEST_WAIT, PATIENCE, Retries
 
 UNREACHABLE = TransientError("unreachable", "no answer")
 

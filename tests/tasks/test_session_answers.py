@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from servers.chat_server import ChatServer, error, said
 
-from knowledge.errors import TransientError
-from knowledge.sessions.model import Owner
-from knowledge.sessions.replies import Question, Reply
-from knowledge.settings_llm import LlmSettings
-from knowledge.spending import Ledger
-from storage.answers import Answers
-from storage.layout import layout_of
-from tasks.asking import Asking
-from tasks.session_answers import KeptAnswers, PlannedAnswers, Unanswered
+from parquetry.errors import TransientError
+from parquetry.llm.spending import Ledger
+from parquetry.sessions.distill.replies import Question, Reply
+from parquetry.sessions.model import Owner
+from parquetry.settings.llm import LlmSettings
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.lake.answers import Answers
+from parquetry.tasks.sessions.answers import KeptAnswers, PlannedAnswers, Unanswered
+from parquetry.tasks.sessions.asking import Asking
+from tests.servers.chat_server import ChatServer, error, said
 
 ADA = Owner("default", None, "ada", "individual")
 BOB = Owner("default", None, "bob", "individual")

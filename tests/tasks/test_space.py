@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.composition import Request, plan_with_space
-from knowledge.errors import RefusedError
-from tasks.space import LEAST_FILES, Space, check_space
+from parquetry.errors import RefusedError
+from parquetry.flows.pipelines.documents import Request, plan_with_space
+from parquetry.tasks.documents.space import LEAST_FILES, Space, check_space
 
 
 def space(free, files=None):

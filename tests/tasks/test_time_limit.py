@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from knowledge.errors import BrokenDocument
-from knowledge.extract import ocr
-from knowledge.model import RawDocument
-from knowledge.settings import ChunkingSettings, ExtractionSettings
-from tasks.time_limit import TimeLimit, time_limit, time_limit_of
-from tasks.workers import WorkerPool
+from parquetry.errors import BrokenDocument
+from parquetry.extract import ocr
+from parquetry.model import RawDocument
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
+from parquetry.tasks.engine.workers import WorkerPool
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from knowledge.errors import StorageError, TransientError
-from knowledge.ids import text_hash
-from storage.current import Stored
-from tasks.vectors import RunVectors
+from parquetry.errors import StorageError, TransientError
+from parquetry.ids import text_hash
+from parquetry.storage.lake.current import Stored
+from parquetry.tasks.documents.vectors import RunVectors
 from tests.storage.shelf import Shelf
 from tests.tasks.scripted import ScriptedEmbedder
 

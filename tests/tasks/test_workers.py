@@ -6,10 +6,10 @@ import time
 import psutil
 import pytest
 
-from knowledge.errors import BrokenDocument, SkippedDocument
-from knowledge.model import Part, RawDocument
-from knowledge.settings import ChunkingSettings, ExtractionSettings
-from tasks.workers import WorkerPool
+from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.model import Part, RawDocument
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.workers import WorkerPool
 
 TEXT = RawDocument(b"# Leave\n\nThirty days.\n", "leave.md")
 

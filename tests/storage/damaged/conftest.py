@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.cli import run
+from parquetry.serving.cli.main import run
 from tests.storage.damaged_shelf import make
 
 

@@ -8,9 +8,9 @@ import shutil
 import duckdb
 import pytest
 
-from knowledge.model import Access
-from knowledge.rows import Stamp
-from storage.erasure import forget_user
+from parquetry.model import Access
+from parquetry.planning.rows import Stamp
+from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import NOW
 from tests.storage.damaged_shelf import DAMAGES, damage, files_of, later
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from knowledge.errors import DamagedCorpus
-from storage.connect import connect
-from storage.damage import check_written
-from storage.layout import TABLES
-from storage.staging import copy_name
+from parquetry.errors import DamagedCorpus
+from parquetry.storage.connect import connect
+from parquetry.storage.files.layout import TABLES
+from parquetry.storage.lake.damage import check_written
+from parquetry.storage.lake.staging import copy_name
 from tests.storage.damaged_shelf import damage, files_of, later
 
 SPARED = tuple(table for table in TABLES if table not in ("documents", "chunks"))

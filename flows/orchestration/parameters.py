@@ -1,0 +1,87 @@
+"""Parameters of the flows: pydantic models, which the Prefect UI shows as forms."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parquetry.errors import SettingsError
+
+
+class Parameters(BaseModel):
+    """What a run is about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    namespace: str | None = Field(
+        None, title="Namespace", pattern=r"^[\w.-]+$", description="Only this part of the corpus."
+    )
+
+    def subject(self) -> str:
+        """What a run with these parameters is about, for its name."""
+        return self.namespace or "all"
+
+
+class RefreshParameters(Parameters):
+    """A scheduled or on-demand refresh."""
+
+    targets: list[str] = Field(
+        [], title="Targets", description="Names of sources, folders or files; empty for all sources."
+    )
+    allow_removals: bool = Field(
+        False, title="Allow removals", description="Agree to the removal of any number of documents."
+    )
+    rehash: bool = Field(
+        False, title="Rehash", description="Read every document, and compare its bytes with what is published."
+    )
+
+    def subject(self) -> str:
+        names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
+        return _several(self.namespace, names)
+
+
+class ReindexParameters(Parameters):
+    """An on-demand rebuild of documents, whatever their hashes say."""
+
+    documents: list[str] = Field([], title="Documents", description="Ids, uris, or globs over names and paths.")
+    all: bool = Field(False, title="All", description="Every document; needed where none is named.")
+    embeddings_only: bool = Field(
+        False,
+        title="Embeddings only",
+        description="Compute vectors anew from the stored text; do not read the sources.",
+    )
+
+    def check(self) -> None:
+        """Refuse parameters that name no document without saying that all are meant, or that do both.
+
+        Raises:
+            SettingsError: says which parameters to give.
+        """
+        if self.all == bool(self.documents):
+            given = "both are given" if self.all else "neither is given"
+            raise SettingsError(f'reindex takes "documents" or "all": true, and {given}; nothing was done')
+
+    def subject(self) -> str:
+        return _several(self.namespace, self.documents)
+
+
+class SessionsParameters(Parameters):
+    """Learning from finished chat sessions."""
+
+    targets: list[str] = Field(
+        [], title="Targets", description="Names of sources of sessions, folders or files; empty for all such sources."
+    )
+    review: bool = Field(
+        False, title="Review", description="Wait for a person's answer about merges before anything is published."
+    )
+    retry_quarantined: bool = Field(
+        False, title="Retry quarantined", description="Ask again about parts of sessions that were quarantined before."
+    )
+
+    def subject(self) -> str:
+        names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
+        return _several(self.namespace, names)
+
+
+def _several(namespace: str | None, names: list[str]) -> str:
+    shown = names[0] if len(names) == 1 else f"{names[0]}+{len(names) - 1}" if names else None
+    return ":".join(part for part in (namespace, shown) if part) or "all"

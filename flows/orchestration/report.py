@@ -1,0 +1,111 @@
+"""A run's report as artifacts for the Prefect UI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from parquetry.planning.report import RunReport, dollars, failures_by_reason
+from parquetry.printing import visible
+
+MOST_FAILURES = 1000
+"""rows of the table; the corpus's own table `failures` has them all"""
+MOST_WARNINGS = 50
+
+
+def create_artifacts(report: RunReport, kind: str, namespaces: Iterable[str]) -> None:
+    """Leave the report, and the documents that are not indexed, with the flow run.
+
+    The keys `{kind}-report-{namespace}` and `{kind}-failures-{namespace}` make the reports of one namespace a history.
+
+    Args:
+        report: of the run.
+        kind: refresh or reindex.
+        namespaces: that the run was about.
+    """
+    create_markdown_artifact(
+        report_markdown(report, kind), key=artifact_key(f"{kind}-report", namespaces), description="What the run did"
+    )
+    create_table_artifact(
+        failures_table(report),
+        key=artifact_key(f"{kind}-failures", namespaces),
+        description="Documents that are not indexed, and why",
+    )
+
+
+def artifact_key(what: str, namespaces: Iterable[str]) -> str:
+    """A key of lower-case letters, digits and hyphens, which is all that Prefect takes."""
+    name = "-".join([what, *sorted(namespaces)]).lower()
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:200]
+
+
+def report_markdown(report: RunReport, kind: str = "refresh") -> str:
+    """The report as Markdown."""
+    counts, work = report.documents, report.work
+    lines = [
+        f"# {kind.capitalize()} {report.run_id}",
+        "",
+        f"{_outcome(report)} in {report.seconds:.1f} s.",
+        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
+        *(line for refusal in report.refused for line in ("", f"**Refused:** {refusal}")),
+        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
+        "",
+        "| documents | |",
+        "| --- | ---: |",
+        *(f"| {name} | {value:,} |" for name, value in counts.as_dict().items()),
+        "",
+        "| work | |",
+        "| --- | ---: |",
+        f"| chunks written | {work.chunks_written:,} |",
+        f"| chunks embedded | {work.chunks_embedded:,} |",
+        f"| vectors reused | {work.chunks_reused:,} |",
+        f"| bytes read | {work.bytes_read:,} |",
+        f"| tokens | {work.tokens:,} |",
+        f"| cost | {dollars(work.cost_usd)} |",
+    ]
+    for kept in report.kept[:MOST_WARNINGS]:
+        lines += ["", f"{kept}."]
+    for line in report.left_out:
+        lines += ["", f"{line[0].upper()}{line[1:]}."]
+    if report.failures:
+        lines += ["", "| not indexed | documents |", "| --- | ---: |"]
+        lines += [f"| {reason} | {count:,} |" for reason, count in failures_by_reason(report.failures).items()]
+    if report.seconds_by_stage:
+        lines += ["", "| stage | seconds, summed over batches |", "| --- | ---: |"]
+        lines += [f"| {stage} | {seconds:.1f} |" for stage, seconds in report.seconds_by_stage.items()]
+    if report.warnings:
+        lines += ["", "Notes (`parquetry documents --notes` lists those on documents):", ""]
+        lines += [f"- {warning}" for warning in report.warnings[:MOST_WARNINGS]]
+        if len(report.warnings) > MOST_WARNINGS:
+            lines.append(f"- and {len(report.warnings) - MOST_WARNINGS:,} more")
+    return "\n".join(map(visible, lines))
+
+
+def visible_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of a table that show what a terminal or a page would obey or hide."""
+    return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
+
+
+def _outcome(report: RunReport) -> str:
+    if report.version == report.version_before:
+        return f"Nothing to publish, still version **{report.version}**,"
+    return f"Version {report.version_before} -> **{report.version}**"
+
+
+def failures_table(report: RunReport) -> list[dict[str, Any]]:
+    """One row per document that is not indexed."""
+    rows = [
+        {
+            "status": failure.status,
+            "uri": failure.uri,
+            "stage": failure.stage,
+            "reason": failure.reason,
+            "detail": failure.detail,
+            "attempts": failure.attempts,
+        }
+        for failure in report.failures[:MOST_FAILURES]
+    ]
+    return visible_rows(rows) or [{"status": "every document is indexed"}]

@@ -1,0 +1,250 @@
+"""A Prefect server of this program's own, for runs on a machine that has none. Imports nothing of Prefect."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+
+from parquetry.errors import ParquetryError
+
+START_SECONDS = 180
+"""a first start writes its database and compiles all of Prefect: half a minute on a busy machine"""
+STOP_SECONDS = 15
+MOST_HOMES = 8
+"""runs at a time that keep a home; further ones make one and throw it away"""
+LARGEST_DATABASE = 256 * 1024 * 1024
+"""bytes after which the history of single runs starts anew; what they did is in the corpus's own table `runs`"""
+
+_FILE = 0o600
+"""mode of the files of a home"""
+
+ENVIRONMENT = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_LOGGING_SERVER_LEVEL": "WARNING",
+}
+
+
+class ServerFailed(ParquetryError):
+    """The Prefect server did not start."""
+
+
+class Server:
+    """A Prefect server in a process of its own, with its own home, on loopback. It ends with this program.
+
+    Args:
+        home: folder of its database and log; kept from run to run, so that migrations happen once.
+        port: to listen on; 0 for any that is free.
+        lasting: serve schedules and the UI too, for as long as deployments are served; otherwise the API alone.
+    """
+
+    def __init__(self, home: Path, port: int = 0, *, lasting: bool = False) -> None:
+        self._home = home
+        self._lasting = lasting
+        self.log = home / "server.log"
+        self._port = port or _free_port()
+        self.ui_url = f"http://127.0.0.1:{self._port}"
+        self.api_url = f"{self.ui_url}/api"
+        _make_private(home)
+        command = [sys.executable, "-m", "parquetry.flows.orchestration.guarded", "server", "start"]
+        command += ["--host", "127.0.0.1", "--port", str(self._port)]
+        with self.log.open("wb") as log:
+            self.log.chmod(_FILE)
+            self._process = subprocess.Popen(
+                command if lasting else [*command, "--no-services"],
+                stdin=subprocess.PIPE,  # its end tells the server that this program is gone
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment(),
+                umask=0o077,  # its database holds what runs were asked for and what became of them
+                start_new_session=True,  # Ctrl-C is for this program, which stops the server last
+            )
+
+    def _environment(self) -> Mapping[str, str]:
+        inherited = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_API_", "PREFECT_UI_"))
+        }
+        own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
+        if self._lasting:
+            own["PREFECT_UI_URL"] = self.ui_url  # for the messages that its automations send
+            # Slots of runs that were killed together with the server are given back after its next start.
+            own["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
+        return {**inherited, **own}
+
+    def wait(self) -> None:
+        """Return when the server answers.
+
+        Raises:
+            ServerFailed: it stopped, or did not answer in time; says where its log is.
+        """
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise ServerFailed(f"the Prefect server stopped at once; its log is {self.log}{self._way_out}")
+            try:
+                with urlopen(f"{self.api_url}/health", timeout=5) as answer:  # noqa: S310 - our own loopback URL
+                    if answer.status == 200 and self._listens():
+                        return
+            except (URLError, OSError):
+                pass
+            time.sleep(0.1)
+        raise ServerFailed(
+            f"the Prefect server did not answer in {START_SECONDS} s; its log is {self.log}{self._way_out}"
+        )
+
+    def _listens(self) -> bool:
+        """Whether it is this server that answers: another program may have taken the port while this one started."""
+        try:
+            connections = psutil.Process(self._process.pid).net_connections("tcp")
+        except psutil.NoSuchProcess:
+            return False
+        return any(each.status == psutil.CONN_LISTEN and each.laddr.port == self._port for each in connections)
+
+    @property
+    def _way_out(self) -> str:
+        return "" if self._lasting else ". Or use --direct"
+
+    def stop(self) -> None:
+        """Stop it in order; kill it if it does not, or if nobody wants to wait for it."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except BaseException as error:
+            self._process.kill()
+            self._process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+        finally:
+            if self._process.stdin:
+                self._process.stdin.close()
+
+
+@contextmanager
+def own_server() -> Iterator[Server]:
+    """A server for one run that is being started; call `wait` before the first use. Stopped at the end."""
+    with _home_of_a_run() as home:
+        server = Server(home)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def lasting_server(home: Path, port: int) -> Iterator[Server]:
+    """A server with schedules and UI that is being started; call `wait` before the first use. Stopped at the end.
+
+    Args:
+        home: folder that keeps its database.
+        port: to listen on; 0 for any that is free.
+
+    Raises:
+        ServerFailed: another program serves from this home.
+    """
+    held = _lock(home)
+    if held is None:
+        raise ServerFailed(f"{home} is in use: these deployments are being served already, or it cannot be written")
+    with held:
+        server = Server(home, port, lasting=True)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def _home_of_a_run() -> Iterator[Path]:
+    """The first kept home that no other run is using, else one for this run alone."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
+    for number in range(1, MOST_HOMES + 1):
+        home = base / f"prefect-{number}"
+        held = _lock(home)
+        if held is not None:
+            with held:
+                _forget_long_history(home)
+                yield home
+            return
+    temporary = Path(tempfile.mkdtemp(prefix="parquetry-prefect-"))
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _forget_long_history(home: Path) -> None:
+    database = home / "prefect.db"
+    if database.exists() and database.stat().st_size > LARGEST_DATABASE:
+        for file in home.glob("prefect.db*"):
+            file.unlink()
+
+
+def _lock(folder: Path) -> IO[str] | None:
+    """The open file whose lock says that this program uses the folder; None if another does, or nobody can."""
+    try:
+        _make_private(folder)
+        held = (folder / "lock").open("w")
+    except OSError:
+        return None
+    if _locked(held.fileno()):
+        return held
+    held.close()
+    return None
+
+
+def _make_private(home: Path) -> None:
+    """Make a home that is its owner's alone; one that an earlier program made for all to read becomes so.
+
+    Raises:
+        OSError: it cannot be made, or is somebody else's.
+    """
+    home.mkdir(0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
+    for file in home.glob("*"):
+        if file.is_file():
+            file.chmod(_FILE)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock that ends with this process, or tell that another has it."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    """A port that is free now, and outside the range from which systems take ports for outgoing connections."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        if is_free(port):
+            return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on a port of loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,98 @@
+"""The report of a run over sessions as artifacts for the Prefect UI.
+
+Whoever sees the UI may not be who may see an entry: what is one user's alone, and what was refused, is named by its
+decision and not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from parquetry.flows.orchestration.report import MOST_WARNINGS, artifact_key, visible_rows
+from parquetry.planning.report import dollars
+from parquetry.printing import visible
+from parquetry.sessions.model import Decision
+from parquetry.sessions.report import SessionsReport, reasons
+
+MOST_ROWS = 1000
+"""of the tables; the corpus's own table `decisions` has them all"""
+LEARNED = ("new", "merged", "contradicts")
+REFUSED = ("refused", "quarantined")
+
+
+def create_session_artifacts(report: SessionsReport, namespaces: Iterable[str]) -> None:
+    """Leave with the flow run: the report, what was learned, merged and contradicted, and what was refused and why.
+
+    Args:
+        report: of the run.
+        namespaces: that the run was about.
+    """
+    names = sorted(namespaces)
+    create_markdown_artifact(
+        session_markdown(report), key=artifact_key("sessions-report", names), description="What the run did"
+    )
+    create_table_artifact(
+        decisions_table(report.decisions, LEARNED),
+        key=artifact_key("sessions-learned", names),
+        description="What was learned, merged and contradicted",
+    )
+    create_table_artifact(
+        decisions_table(report.decisions, REFUSED),
+        key=artifact_key("sessions-refused", names),
+        description="What was proposed and refused, and why",
+    )
+
+
+def session_markdown(report: SessionsReport) -> str:
+    """The report as Markdown."""
+    outcome = f"Version {report.version_before} -> **{report.version}**"
+    if report.version == report.version_before:
+        outcome = f"Nothing to publish, still version **{report.version}**,"
+    lines = [
+        f"# Sessions {report.run_id}",
+        "",
+        f"{outcome} in {report.seconds:.1f} s.",
+        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
+        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
+        *_table("sessions", report.sessions.items()),
+        *_table("entries", report.entries.items()),
+        *_table(
+            "language model",
+            (("calls", report.calls), ("answers that were kept", report.cached), ("tokens", report.tokens)),
+        ),
+        f"| cost | {dollars(report.cost_usd)} |",
+        *_table("refused or kept apart", reasons(report.decisions).items()),
+    ]
+    if report.failures:
+        lines += ["", "Failed:", ""]
+        lines += [
+            f"- {each.uri}: {each.stage}/{each.reason}: {each.detail}" for each in report.failures[:MOST_WARNINGS]
+        ]
+    if report.warnings:
+        lines += ["", "Worked around:", "", *(f"- {warning}" for warning in report.warnings[:MOST_WARNINGS])]
+    return "\n".join(map(visible, lines))
+
+
+def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
+    """One row per decision of some kinds."""
+    rows = [
+        {
+            "decision": each.decision_id,
+            "kind": each.kind,
+            "entry kind": each.entry_kind or "",
+            "visible to": each.access.visibility if each.access else "nobody",
+            "text": each.text if each.access and each.access.visibility != "individual" else "(not shown here)",
+            "reason": each.reason or "",
+            "session": each.session_uri or "",
+        }
+        for each in decisions
+        if each.kind in kinds
+    ]
+    return visible_rows(rows[:MOST_ROWS]) or [{"kind": "nothing"}]
+
+
+def _table(title: str, rows: Iterable[tuple[str, int]]) -> list[str]:
+    return ["", f"| {title} | |", "| --- | ---: |", *(f"| {name} | {value:,} |" for name, value in rows)]

@@ -1,0 +1,1 @@
+"""A run step by step, whichever engine runs it. No Prefect here."""

@@ -1,0 +1,46 @@
+"""The observer of a run that reports nothing, and the base of those that report something. Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parquetry.planning.batches import Batch
+    from parquetry.planning.report import RunReport
+    from parquetry.sessions.report import SessionsReport
+    from parquetry.tasks.documents.batch import BatchReport
+    from parquetry.tasks.documents.plan import RefreshPlan
+    from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
+    from parquetry.tasks.sessions.asking import Asking
+    from parquetry.tasks.sessions.batch import SessionBatch, SessionBatchReport
+    from parquetry.tasks.sessions.plan import SessionPlan
+
+
+class Silent:
+    """Reports nothing."""
+
+    def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
+
+    def documents_read(self, reading: ReadingProgress) -> None: ...
+
+    def document_read(self) -> None: ...
+
+    def document_slow(self, slow: SlowDocument) -> None: ...
+
+    def batch_done(self, report: BatchReport) -> None: ...
+
+    def published(self, report: RunReport) -> None: ...
+
+    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
+
+    def sessions_asked(self, asking: Asking) -> None: ...
+
+    def sessions_learned(self, report: SessionBatchReport) -> None: ...
+
+    def sessions_published(self, report: SessionsReport) -> None: ...
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...

@@ -1,0 +1,84 @@
+"""Parquetry keeps knowledge bases fresh: sources in, Parquet shards out, searched by DuckDB.
+
+The public Python API; `docs/python.md` has a running example of each name. A name is imported when it is first used.
+The package itself holds what every room needs: records, ids, errors, and the one way to the terminal.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from parquetry.errors import ParquetryError, SettingsError, StorageError, TransientError
+    from parquetry.flows.in_process import plan, refresh
+    from parquetry.model import Item, Unlisted
+    from parquetry.pieces import Piece, split
+    from parquetry.serving.corpus import Corpus
+    from parquetry.serving.search.answer_cache import AnswerCache
+    from parquetry.serving.search.answers import Shown, answer
+    from parquetry.serving.search.service import Reader, SearchRequest
+    from parquetry.settings.base import Section
+    from parquetry.settings.sections import Settings, load_settings
+    from parquetry.sources.base import Place
+    from parquetry.sources.options import options_of
+    from parquetry.storage.connect import connect
+    from parquetry.storage.search.filters import Caller, Filters
+    from parquetry.storage.search.searcher import Hit
+
+__all__ = [
+    "AnswerCache",
+    "Caller",
+    "Corpus",
+    "Filters",
+    "Hit",
+    "Item",
+    "ParquetryError",
+    "Piece",
+    "Place",
+    "Reader",
+    "SearchRequest",
+    "Section",
+    "Settings",
+    "SettingsError",
+    "Shown",
+    "StorageError",
+    "TransientError",
+    "Unlisted",
+    "answer",
+    "connect",
+    "load_settings",
+    "options_of",
+    "plan",
+    "refresh",
+    "split",
+]
+_MODULES = {
+    **dict.fromkeys(("Piece", "split"), "pieces"),
+    **dict.fromkeys(("ParquetryError", "SettingsError", "StorageError", "TransientError"), "errors"),
+    **dict.fromkeys(("plan", "refresh"), "flows.in_process"),
+    "Corpus": "serving.corpus",
+    **dict.fromkeys(("Item", "Unlisted"), "model"),
+    "Place": "sources.base",
+    "AnswerCache": "serving.search.answer_cache",
+    **dict.fromkeys(("Shown", "answer"), "serving.search.answers"),
+    **dict.fromkeys(("Reader", "SearchRequest"), "serving.search.service"),
+    "Section": "settings.base",
+    "options_of": "sources.options",
+    **dict.fromkeys(("Settings", "load_settings"), "settings.sections"),
+    "connect": "storage.connect",
+    **dict.fromkeys(("Caller", "Filters"), "storage.search.filters"),
+    "Hit": "storage.search.searcher",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Chunks: texts cut to size with exact spans. No embedding and no storage."""

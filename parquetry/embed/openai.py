@@ -1,0 +1,364 @@
+"""Embeddings from any service that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import copy
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from parquetry import ids
+from parquetry.embed.base import Embedded, Embedder, Vectors, Worst, model_id
+from parquetry.embed.checks import blank, in_order, same_dimension, unit_rows
+from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
+from parquetry.llm.calls import Endpoint, Patience, endpoint, open_client, patiently
+from parquetry.llm.spending import Ledger, Usage
+from parquetry.masking import excerpt
+from parquetry.settings.sections import EmbeddingSettings
+
+if TYPE_CHECKING:
+    import openai
+
+_REVISION = 1
+"""raised whenever the same text may get another vector from us"""
+_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+_PRICES = {"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10}
+"""US dollars per million tokens. Source: https://platform.openai.com/docs/pricing"""
+_BYTES_PER_TOKEN = 3
+"""fewer than most texts have, so that the estimate is mostly an upper one"""
+WORST = Worst(1, 8)
+"""Byte-level BPE makes a token of every byte at most; services with other tokenizers add special ones."""
+_PROBE = "probe"
+
+Format = Literal["base64", "float"]
+
+
+class OpenAIEmbedder:
+    """A model behind `/embeddings` of OpenAI or of a service that speaks its API.
+
+    Args:
+        model: the service's name for it.
+        settings: endpoint, key, batch sizes, tries, dimension, prefixes.
+        patience: how long to try; None takes the settings' number of tries and the real clock.
+
+    Raises:
+        SettingsError: OpenAI itself is meant and there is no key.
+    """
+
+    tokenizer_json: str | None = None
+
+    def __init__(self, model: str, settings: EmbeddingSettings, patience: Patience | None = None) -> None:
+        self._model = model
+        self._settings = settings
+        self._where: Endpoint = endpoint(settings.base_url, settings.api_key, "embedding")
+        self._patience = patience or Patience(settings.attempts)
+        self._dimension = settings.dimension or _DIMENSIONS.get(model)
+        self._format: Format = "base64"
+        self._proven = False
+        self._lock = threading.RLock()
+        self._client: openai.OpenAI | None = None
+        self._unclaimed: dict[str, npt.NDArray[np.float32]] = {}
+        self._ledger = Ledger()
+
+    def accounted_by(self, ledger: Ledger) -> Embedder:
+        """The same embedder with a ledger of its own; vectors that were paid for are shared."""
+        accounted = copy.copy(self)
+        accounted._ledger = ledger
+        return accounted
+
+    @property
+    def id(self) -> str:
+        """Endpoint and key have no part in it: the same model somewhere else gives the same vectors."""
+        return _id(self._model, self.dimension, self._settings)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; asked of the service if neither the settings nor the model's name tell."""
+        if self._dimension is None:
+            self._prove()
+        if self._dimension is None:
+            raise SettingsError(
+                f"{self._model} at {self._where.url} does not tell its dimension; set it in [embedding]"
+            )
+        return self._dimension
+
+    @property
+    def price_per_million_tokens(self) -> float | None:
+        """US dollars: what the settings say, else OpenAI's list price if it is OpenAI that is called."""
+        return _price(self._model, self._settings, self._where)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Embed documents' texts; texts that the service will not take are refused, all others embedded.
+
+        Vectors that were paid for before a later request failed for good are kept for the next call.
+
+        Raises:
+            TransientError: a request failed as often as the settings allow.
+            SettingsError: the key, the quota or the model's name is not in order.
+        """
+        refused = blank(texts)
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        inputs = {row: self._settings.document_prefix + text for row, text in enumerate(texts) if row not in refused}
+        kept = self._claim(inputs)
+        for row, vector in kept.items():
+            vectors[row] = vector
+        waiting = {row: text for row, text in inputs.items() if row not in kept}
+        done = set(kept)
+        paid: list[int] = []
+        unpaid: dict[int, str] = {}
+        try:
+            for batch in self._batches(waiting):
+                self._embed_batch(batch, vectors, refused, done, paid)
+        except BudgetReached as error:
+            unpaid = {row: str(error) for row in waiting if row not in done and row not in refused}
+        except (TransientError, SettingsError):
+            self._keep({inputs[row]: vectors[row] for row in done})
+            raise
+        for row, reason in unit_rows(vectors).items():
+            if row not in unpaid:
+                refused.setdefault(row, reason)
+        counts = [_estimate(inputs.get(row, "")) for row in range(len(texts))]
+        return Embedded(vectors, sum(paid), refused, counts, unpaid)
+
+    def embed_query(self, text: str) -> Vectors:
+        """float32[dimension], L2-normalised; zeros for a blank text.
+
+        Raises:
+            TransientError: the request failed as often as the settings allow.
+            SettingsError: the key, the quota or the model's name is not in order, or the service refuses this text.
+        """
+        query: Vectors = self.embed_queries([text])[0]
+        return query
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32[n, dimension], each row as `embed_query` gives it; many queries go into one request.
+
+        Raises:
+            TransientError: a request failed as often as the settings allow.
+            SettingsError: the key, the quota or the model's name is not in order, or the service refuses a text.
+        """
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        inputs = {row: self._settings.query_prefix + text for row, text in enumerate(texts) if text.strip()}
+        for batch in self._batches(inputs):
+            try:
+                vectors[list(batch)], _ = self._request(list(batch.values()))
+            except BrokenDocument as error:
+                which = "the query" if len(batch) == 1 else f"one of {len(batch)} queries"
+                raise SettingsError(f"{which} cannot be embedded: {error.detail}") from error
+        unit_rows(vectors)
+        return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Upper estimates from the lengths in UTF-8."""
+        return [_estimate(text) for text in texts]
+
+    def _batches(self, inputs: dict[int, str]) -> Iterator[dict[int, str]]:
+        """As many texts per request as the limits allow; a text that may be too long for the model goes alone."""
+        batch: dict[int, str] = {}
+        tokens = 0
+        for row, text in inputs.items():
+            size = _estimate(text)
+            if size > self._settings.max_input_tokens:
+                yield {row: text}
+                continue
+            if batch and (len(batch) >= self._settings.batch_inputs or tokens + size > self._settings.batch_tokens):
+                yield batch
+                batch, tokens = {}, 0
+            batch[row] = text
+            tokens += size
+        if batch:
+            yield batch
+
+    def _embed_batch(
+        self, batch: dict[int, str], vectors: Vectors, refused: dict[int, str], done: set[int], paid: list[int]
+    ) -> None:
+        """Fill in a batch's rows, halving it as long as the service or the budget refuses it.
+
+        Raises:
+            BudgetReached: the budget does not even allow a single text; `paid` has the tokens of the others.
+        """
+        waiting = [list(batch)]
+        while waiting:
+            rows, form = waiting.pop(), self._format
+            try:
+                found, tokens = self._request([batch[row] for row in rows])
+            except BudgetReached:
+                if len(rows) == 1:
+                    raise
+                middle = len(rows) // 2
+                waiting += [rows[middle:], rows[:middle]]
+                continue
+            except BrokenDocument as error:
+                # Unless a request has gone well, the fault may be in all of them: a wrong model, dimension or format.
+                self._prove()
+                if form != self._format:
+                    waiting.append(rows)
+                elif len(rows) == 1:
+                    refused[rows[0]] = str(error)
+                else:
+                    middle = len(rows) // 2
+                    waiting += [rows[middle:], rows[:middle]]
+                continue
+            vectors[rows] = found
+            done.update(rows)
+            paid.append(tokens)
+
+    def _prove(self) -> None:
+        """Find a form of request that this service takes, and its dimension, with one harmless word.
+
+        Raises:
+            SettingsError: it refuses even that.
+        """
+        with self._lock:
+            if self._proven:
+                return
+            formats: tuple[Format, ...] = ("base64", "float")
+            for form in formats:
+                self._format = form
+                try:
+                    self._request([_PROBE])
+                except BrokenDocument as error:
+                    refusal = error
+                else:
+                    return
+            raise SettingsError(
+                f"{self._where.url} refuses every request to {self._model}; check the model's name and "
+                f"embedding.dimension ({refusal.detail})"
+            ) from refusal
+
+    def _request(self, inputs: list[str]) -> tuple[npt.NDArray[np.float32], int]:
+        """Vectors of some texts in their order, as they came, and the tokens paid for."""
+        client = self._connected()
+        shape = {"dimensions": self._settings.dimension} if self._settings.dimension else {}
+
+        def post() -> Any:
+            raw = client.embeddings.with_raw_response.create(
+                model=self._model, input=inputs, encoding_format=self._format, extra_body=shape
+            )
+            # Read as plain data: the client's types take a second for what is read in milliseconds, and a service may
+            # leave out what they promise.
+            return json.loads(raw.content)
+
+        def one_try() -> tuple[npt.NDArray[np.float32], int]:
+            reply, paid = self._accounted(post, inputs)
+            return _vectors(reply, len(inputs)), paid
+
+        found, paid = patiently(one_try, self._where, self._patience)
+        with self._lock:
+            if self._dimension is None:
+                self._dimension = found.shape[1]
+            same_dimension(found.shape[1], self._dimension, f"{self._model} at {self._where.url}")
+            self._proven = True
+        return found, paid
+
+    def _accounted(self, post: Callable[[], Any], inputs: Sequence[str]) -> tuple[Any, int]:
+        """One request within the budget: what it may cost is reserved, what the service counted is written down."""
+        price = (self.price_per_million_tokens or 0.0) / 1e6
+        reserved = price * sum(map(tokens_at_most, inputs))
+        if reserved:
+            self._ledger.begin(reserved, patient=True)
+        used = Usage()
+        try:
+            reply = post()
+            usage = reply.get("usage") if isinstance(reply, dict) else None
+            counted = usage.get("total_tokens") if isinstance(usage, dict) else None
+            paid = counted if isinstance(counted, int) else sum(map(_estimate, inputs))
+            used = Usage(1, paid, 0, paid * price)
+        finally:
+            if reserved:
+                self._ledger.settle("embed", reserved, used)
+            else:
+                self._ledger.note("embed", used)
+        return reply, paid
+
+    def _connected(self) -> openai.OpenAI:
+        with self._lock:
+            if self._client is None:
+                self._client = open_client(self._where, self._settings.timeout_seconds)
+            return self._client
+
+    def _keep(self, paid: dict[str, Any]) -> None:
+        with self._lock:
+            self._unclaimed.update((ids.text_hash(text), np.array(vector)) for text, vector in paid.items())
+
+    def _claim(self, inputs: dict[int, str]) -> dict[int, Any]:
+        """Vectors paid for by a call that was interrupted."""
+        with self._lock:
+            if not self._unclaimed:
+                return {}
+            hashes = {row: ids.text_hash(text) for row, text in inputs.items()}
+            found = {row: self._unclaimed[key] for row, key in hashes.items() if key in self._unclaimed}
+            for row in found:
+                self._unclaimed.pop(hashes[row], None)
+            return found
+
+
+def embedder_id(model: str, settings: EmbeddingSettings) -> str | None:
+    """The id that `OpenAIEmbedder(model, settings)` has; None if only the service knows the dimension."""
+    dimension = settings.dimension or _DIMENSIONS.get(model)
+    return None if dimension is None else _id(model, dimension, settings)
+
+
+def price(model: str, settings: EmbeddingSettings) -> float | None:
+    """The price that `OpenAIEmbedder(model, settings)` has.
+
+    Raises:
+        SettingsError: OpenAI itself is meant and there is no key.
+    """
+    return _price(model, settings, endpoint(settings.base_url, settings.api_key, "embedding"))
+
+
+def _price(model: str, settings: EmbeddingSettings, where: Endpoint) -> float | None:
+    if settings.price_per_million_tokens is not None:
+        return settings.price_per_million_tokens
+    return _PRICES.get(model) if where.official else None
+
+
+def _id(model: str, dimension: int, settings: EmbeddingSettings) -> str:
+    return model_id("openai", f"{model}/{_REVISION}", dimension, prefix=settings.document_prefix)
+
+
+def tokens_at_most(text: str) -> int:
+    """Tokens of a text in the worst case: one for every byte, and those that a service adds."""
+    return int(len(text.encode("utf-8", "replace")) * WORST.tokens_per_byte) + WORST.tokens_per_text
+
+
+def _estimate(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+
+
+def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
+    """float32[expected, dimension] in the order of the texts.
+
+    Raises:
+        TransientError: `bad-reply`, vectors are missing, doubled, of different lengths or no numbers at all.
+    """
+    data = reply.get("data") if isinstance(reply, dict) else None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise TransientError("bad-reply", f"the embedding service sent no data but {excerpt(str(reply), 200)!r}")
+    places = in_order([_index(item) for item in data], expected)
+    try:
+        found = np.array([_numbers(item["embedding"]) for item in data], np.float32)
+    except (TypeError, ValueError, KeyError, binascii.Error) as error:
+        raise TransientError("bad-reply", f"the embedding service sent a vector that is none: {error}") from error
+    if found.ndim != 2:
+        raise TransientError("bad-reply", "the embedding service sent something else than one vector per text")
+    ordered: npt.NDArray[np.float32] = found[places]
+    return ordered
+
+
+def _index(item: dict[str, Any]) -> int:
+    index = item.get("index")
+    return index if isinstance(index, int) else -1
+
+
+def _numbers(value: Any) -> npt.NDArray[np.float32]:
+    if isinstance(value, str):
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4")
+    return np.asarray(value, np.float32)

@@ -1,0 +1,252 @@
+"""The bundled model: token vectors from the wordllama wheel, averaged. Nothing is downloaded, no service is called.
+
+A text's vector is the mean over the vectors of its tokens, so all the time goes into finding the tokens. The
+tokenizer's merges never cross from a word into the space before the next one; therefore a text can be cut there, each
+distinct piece is tokenised once, and its token ids are kept. Texts are lower-cased, because the model's vectors of
+capitalised words are poor.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import mmap
+import re
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from parquetry.embed.base import Embedded, Vectors, Worst, model_id
+from parquetry.embed.checks import blank, unit_rows
+from parquetry.errors import SettingsError
+from parquetry.settings.sections import EmbeddingSettings
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+MODEL = "l2-supercat/1"
+"""The digit is raised whenever the same text may get another vector from us."""
+FULL_DIMENSION = 256
+DIMENSIONS = (64, 128, 256)
+"""Lengths that the model was trained to be cut to (Matryoshka); 512 and 1,024 are not in the wheel."""
+
+_WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
+_TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
+_TENSOR = "embedding.weight"
+
+WORST = Worst(1.5, 1)
+"""A token for every byte of the text in lower case, which may be half as long again; and a space before it."""
+
+_SPACE = "\u2581"
+"""what the tokenizer makes of a space"""
+_WORD_BOUNDARY = re.compile(r"(?<=[^ ]) ")
+_BLOCK_TEXTS = 64
+_BLOCK_TOKENS = 512
+"""rows gathered at a time: half a megabyte, which stays in the processor's cache"""
+_KEPT_BYTES = 32 * 1024 * 1024
+_PIECE_OVERHEAD = 200
+"""bytes of a dictionary entry with a short key and value, roughly"""
+
+
+class WordLlamaEmbedder:
+    """wordllama's `l2_supercat` with 256 dimensions or its first 128 or 64.
+
+    Args:
+        settings: `dimension` and the prefixes are used.
+
+    Raises:
+        SettingsError: the model was not trained for this dimension, or its files are not where the wheel puts them.
+
+    Source: https://github.com/dleemiller/WordLlama
+    """
+
+    price_per_million_tokens = 0.0
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.dimension = chosen_dimension(settings)
+        self.id = embedder_id(settings)
+        self._document_prefix = settings.document_prefix
+        self._query_prefix = settings.query_prefix
+        folder = _package_folder()
+        self._stored = _token_vectors(folder / _WEIGHTS)[:, : self.dimension]
+        self._tokens = _Pieces(folder / _TOKENIZER)
+        self._lock = threading.Lock()
+        self._widened: npt.NDArray[np.float32] | None = None
+
+    @functools.cached_property
+    def tokenizer_json(self) -> str:
+        """The tokenizer with our lower-casing in it, and cutting at words, which changes its speed but no token."""
+        described = json.loads(self._tokens.file.read_text("utf-8"))
+        described["normalizer"]["normalizers"].insert(0, {"type": "Lowercase"})
+        described["pre_tokenizer"] = {
+            "type": "Split",
+            "pattern": {"Regex": f"{_SPACE}+"},
+            "behavior": "MergedWithNext",
+            "invert": False,
+        }
+        return json.dumps(described, ensure_ascii=False)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Embed documents' texts; a text that is blank is refused."""
+        refused = blank(texts)
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        buffer = np.empty((_BLOCK_TOKENS, self.dimension), np.float32)
+        table = self._table()
+        counts = [0] * len(texts)
+        for first in range(0, len(texts), _BLOCK_TEXTS):
+            block = [self._document_prefix + text for text in texts[first : first + _BLOCK_TEXTS]]
+            for row, found in enumerate(self._tokens.of(block), first):
+                if row not in refused:
+                    _add_up(table, found, buffer, vectors[row])
+                    counts[row] = int(found.size)
+        for row, reason in unit_rows(vectors).items():
+            refused.setdefault(row, reason)
+        return Embedded(vectors, sum(counts), refused, counts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """float32[dimension], exactly as if the text were a document's; read without loading the whole table."""
+        vector = np.zeros((1, self.dimension), np.float32)
+        if text.strip():
+            (found,) = self._tokens.of([self._query_prefix + text])
+            rows, places = np.unique(found, return_inverse=True)
+            table = self._stored[rows].astype(np.float32)
+            _add_up(table, places, np.empty((_BLOCK_TOKENS, self.dimension), np.float32), vector[0])
+            unit_rows(vector)
+        query: Vectors = vector[0]
+        return query
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32[n, dimension], each row as `embed_query` gives it."""
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self.embed_query(text)
+        return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Exact numbers of tokens."""
+        return [
+            int(found.size)
+            for first in range(0, len(texts), _BLOCK_TEXTS)
+            for found in self._tokens.of(texts[first : first + _BLOCK_TEXTS])
+        ]
+
+    def _table(self) -> npt.NDArray[np.float32]:
+        # Adding half-precision rows is five times slower, so the first batch pays for widening all of them once.
+        with self._lock:
+            if self._widened is None:
+                self._widened = np.ascontiguousarray(self._stored, np.float32)
+            return self._widened
+
+
+def chosen_dimension(settings: EmbeddingSettings) -> int:
+    """The dimension that the settings ask for.
+
+    Raises:
+        SettingsError: the model was not trained for it.
+    """
+    dimension = settings.dimension or FULL_DIMENSION
+    if dimension not in DIMENSIONS:
+        choices = ", ".join(map(str, DIMENSIONS))
+        raise SettingsError(f"embedding.dimension is {dimension}, but wordllama gives vectors of {choices}")
+    return dimension
+
+
+def embedder_id(settings: EmbeddingSettings) -> str:
+    """The id that `WordLlamaEmbedder(settings)` has, without loading anything."""
+    return model_id("wordllama", MODEL, chosen_dimension(settings), prefix=settings.document_prefix)
+
+
+class _Pieces:
+    """The token ids of texts, found through the pieces that texts are made of."""
+
+    def __init__(self, file: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self.file = file
+        self._tokenizer: Tokenizer = Tokenizer.from_file(str(file))
+        # The normaliser marks spaces; the pieces come with their marks. What looks like a control token is just text.
+        self._tokenizer.normalizer = None
+        self._tokenizer.encode_special_tokens = True
+        self._kept: dict[str, bytes] = {}
+        self._kept_bytes = 0
+
+    def of(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint16]]:
+        """The tokens of each text in order; none for an empty one."""
+        cut = [_pieces(text.lower()) if text else [] for text in texts]
+        # Another thread may replace the dictionary at any time: this call goes on with the one that it holds.
+        kept = self._kept
+        new = set().union(*cut).difference(kept)
+        if new:
+            kept.update(self._tokenise(list(new)))
+        find: Callable[[str], bytes] = kept.__getitem__
+        return [np.frombuffer(b"".join(map(find, pieces)), np.uint16) for pieces in cut]
+
+    def _tokenise(self, pieces: list[str]) -> dict[str, bytes]:
+        marked = [(piece if "\n" in piece else " " + piece).replace(" ", _SPACE) for piece in pieces]
+        encodings = self._tokenizer.encode_batch_fast(marked, add_special_tokens=False)
+        found = {
+            piece: np.array(encoding.ids, np.uint16).tobytes()
+            for piece, encoding in zip(pieces, encodings, strict=True)
+        }
+        self._kept_bytes += sum(_PIECE_OVERHEAD + 4 * len(piece) + len(ids) for piece, ids in found.items())
+        if self._kept_bytes > _KEPT_BYTES:
+            self._kept, self._kept_bytes = {}, 0
+        return found
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut before each run of spaces and before each line feed.
+
+    A piece stands for itself with one space before it, except that a piece with a line feed stands for just itself.
+    """
+    spaced = text.replace(_SPACE, " ").replace("\n", " \n")
+    if "  " in spaced or spaced.startswith(" "):
+        return _WORD_BOUNDARY.split(spaced)
+    return spaced.split(" ")
+
+
+def _add_up(
+    table: npt.NDArray[np.float32], rows: npt.NDArray[np.integer], buffer: npt.NDArray[np.float32], into: Vectors
+) -> None:
+    """Add the sum of some rows of `table` to `into`, in an order that depends on nothing but `rows`."""
+    for first in range(0, rows.size, _BLOCK_TOKENS):
+        block = rows[first : first + _BLOCK_TOKENS]
+        gathered = buffer[: block.size]
+        # Any mode but "raise" writes straight into `out`; ids come from the tokenizer and are in range.
+        table.take(block, axis=0, out=gathered, mode="clip")
+        into += np.add.reduce(gathered, axis=0)
+
+
+def _package_folder() -> Path:
+    # Importing wordllama would load compiled clustering code, set up logging and cost most of a second.
+    found = importlib.util.find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise SettingsError(
+            "the embedder wordllama needs the package wordllama; install it with: pip install wordllama"
+        )
+    return Path(found.submodule_search_locations[0])
+
+
+def _token_vectors(file: Path) -> npt.NDArray[np.float16]:
+    """float16[vocabulary, dimension], mapped into memory and shared by all processes that read it.
+
+    Source: https://huggingface.co/docs/safetensors (eight bytes of header length, a JSON header, the numbers)
+    """
+    try:
+        with file.open("rb") as stream:
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"wordllama's weights cannot be read, reinstall the package wordllama: {error}") from error
+    header_bytes = int.from_bytes(mapped[:8], "little")
+    tensor = json.loads(mapped[8 : 8 + header_bytes])[_TENSOR]
+    if tensor["dtype"] != "F16" or tensor["shape"][1] != FULL_DIMENSION:
+        raise SettingsError(f"wordllama's weights are {tensor['dtype']} {tensor['shape']}, not what this version reads")
+    rows = tensor["shape"][0]
+    start = 8 + header_bytes + tensor["data_offsets"][0]
+    flat = np.frombuffer(mapped, np.float16, rows * FULL_DIMENSION, start)
+    return flat.reshape(rows, FULL_DIMENSION)

@@ -1,0 +1,239 @@
+"""The error tree, and the one place that decides what an error means.
+
+ParquetryError                what was wrong, where, and what to do
+├── DocumentError             permanent: this document is refused, the run goes on
+│   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
+│   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
+├── TransientError            may go away by itself: retried, then failed
+├── SettingsError             the operator has to change something: stops, exit 2
+│   ├── WrongSettings         several mistakes in the settings, each with a line
+│   ├── MissingExtra          an optional package is not installed: names the install line
+│   └── ServiceRefused        a service turns the account away: key, quota or the model's name
+├── OutageError               a service failed everything that a source needed: exit 4, what was good is published
+├── RefusedError              a guard or a budget said no: stops, exit 3
+│   └── BudgetReached         the next request would pass the budget
+└── StorageError              the corpus could not be read or written: stops, exit 4
+    ├── DamagedCorpus         a file of it is not what was written, or is gone: names it
+    ├── DiskFull              there is no space left to write it
+    ├── IndexNotWritten       the search index could not be built or written; of a run that has published: exit 5
+    └── PublishConflict       another run published first
+        └── FilesGaveWay      files that were listed were replaced and deleted by another run: read again
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from parquetry.masking import excerpt, masked
+
+
+class ParquetryError(Exception):
+    """Base of every error that Parquetry raises on purpose; its text is fit for a person, and holds no secret."""
+
+    exit_code: ClassVar[int] = 4
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(masked(each) if isinstance(each, str) else each for each in told))
+
+    def add_note(self, note: str) -> None:
+        super().add_note(masked(note))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The text in the lines that a person gets; a line end within one belongs to a name or value in it."""
+        return (str(self),)
+
+
+class DocumentError(ParquetryError):
+    """A document is refused, for a reason.
+
+    Args:
+        reason: short code in kebab-case (`empty`, `unsupported-type`, `damaged`), stable for reports and tests.
+        detail: one sentence for a person.
+    """
+
+    media_type: str | None = None
+    """of the document, if it has been told"""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = masked(detail)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+class SkippedDocument(DocumentError):
+    """There is nothing to index in this document: `unsupported-type`, `empty`, `no-text`, `too-large`."""
+
+
+class BrokenDocument(DocumentError):
+    """A document that should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
+
+
+class TransientError(ParquetryError):
+    """A failure that may go away by itself.
+
+    Args:
+        reason: short code (`unreachable`, `rate-limited`, `changed-while-read`).
+        detail: one sentence for a person.
+        retry_after: seconds the other side asked to wait, if it did.
+    """
+
+    def __init__(self, reason: str, detail: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, detail, retry_after)
+        self.reason = reason
+        self.detail = masked(detail)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+class SettingsError(ParquetryError):
+    """The operator has to change a setting, an argument or an environment variable."""
+
+    exit_code = 2
+
+
+class WrongSettings(SettingsError):
+    """Mistakes in the settings.
+
+    Args:
+        mistakes: a line for each.
+    """
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__(*mistakes)
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self.args
+
+
+class MissingExtra(SettingsError):
+    """An optional package is needed and not installed.
+
+    Args:
+        extra: name of the extra in `pyproject.toml`.
+        need: what needs it, for the message.
+    """
+
+    def __init__(self, extra: str, need: str) -> None:
+        super().__init__(extra, need)
+        self.extra = extra
+        self.need = need
+
+    def __str__(self) -> str:
+        return f"{self.need} needs an optional package; install it with: pip install 'parquetry[{self.extra}]'"
+
+
+class ServiceRefused(SettingsError):
+    """A service turns the account away until its key, its quota or the name of the model is in order."""
+
+
+class OutageError(ParquetryError):
+    """A service failed everything that a source needed of it; what was good is published."""
+
+
+class RefusedError(ParquetryError):
+    """A guard or a budget stopped the run before it did harm."""
+
+    exit_code = 3
+
+
+class BudgetReached(RefusedError):
+    """The next request would pass the budget of the run."""
+
+
+class StorageError(ParquetryError):
+    """The corpus could not be read or written; nothing was published."""
+
+
+class DamagedCorpus(StorageError):
+    """A file of the corpus is not what was written, or is gone."""
+
+
+class DiskFull(StorageError):
+    """The disk has no space left; the text names the place."""
+
+
+class IndexNotWritten(StorageError):
+    """The search index could not be built or written; what was published is there."""
+
+    exit_code = 5
+
+
+class PublishConflict(StorageError):
+    """Another run published to the same namespace first."""
+
+
+class FilesGaveWay(PublishConflict):
+    """Files that were to be read were replaced by another run meanwhile: the newest version names others."""
+
+
+Fate = Literal["skip", "fail", "retry", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an error means for the document at hand."""
+
+    fate: Fate
+    """skip and fail concern one document; retry may succeed later; stop concerns the whole run"""
+    reason: str
+    """short code in kebab-case"""
+    detail: str
+    """one sentence for a person"""
+
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""numbers of errors of an operating system that mean so"""
+
+
+def classify(error: BaseException) -> Verdict:
+    """Decide what `error` means for the document it happened to.
+
+    Every branch has its own reason. An error that nobody foresaw fails its document as `unexpected`, with its type
+    and text, and never the run. The detail is stored and shown, so secrets in it are masked.
+    """
+    verdict = _judged(error)
+    return replace(verdict, detail=masked(verdict.detail))
+
+
+def _judged(error: BaseException) -> Verdict:
+    match error:
+        case SkippedDocument():
+            return Verdict("skip", error.reason, error.detail)
+        case DocumentError():
+            return Verdict("fail", error.reason, error.detail)
+        case TransientError():
+            return Verdict("retry", error.reason, error.detail)
+        case ParquetryError():
+            return Verdict("stop", "refused" if isinstance(error, RefusedError) else "stopped", str(error))
+        case FileNotFoundError():
+            return Verdict("retry", "vanished", f"{error.filename or 'file'} was listed but is gone")
+        case PermissionError():
+            return Verdict("retry", "unreadable", f"no permission to read {error.filename or 'the file'}")
+        case MemoryError():
+            return Verdict("fail", "memory", "needed more memory than the limit for one document")
+        case TimeoutError():
+            return Verdict("retry", "timeout", str(error) or "timed out")
+        case OSError() if error.errno in DISK_FULL:
+            return Verdict("stop", "disk-full", f"no space left on device: {error.filename or 'the place of a file'}")
+        case OSError():
+            return Verdict("retry", "io-error", f"{type(error).__name__}: {error}")
+        case _:
+            lines = str(error).strip().splitlines() or [""]
+            return Verdict("fail", "unexpected", excerpt(f"{type(error).__name__}: {lines[-1].strip()}", 500))
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library says first, for a message of one line."""
+    return masked((str(error).strip() or type(error).__name__).splitlines()[0])

@@ -1,0 +1,235 @@
+"""Builds a normalised text piece by piece, so that every position is exact from the start."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from parquetry.extract import allowance
+from parquetry.extract.scanning import longest_run
+from parquetry.model import Extraction, Heading, Part, PartKind, Scalar, TextFormat
+from parquetry.plural import counted
+
+TABLE_BLOCK_CHARACTERS = 900
+"""A longer table is stored as several, each with the header row, so that any chunk of it has its column names. Below
+the size of every chunking preset, so that such a chunk holds at least one whole block."""
+MAX_TITLE_CHARACTERS = 5000
+"""of a heading, a part or a document; a longer one is cut, as it stands beside every chunk"""
+MOST_NAMES = 16
+"""characters of column names that a block of a table repeats for each character of its rows, at most"""
+MAX_FILLING = 8
+"""cells of a table for each one that is there, at most; what spans or fills more is left as it is"""
+FREE_FILLING = 10_000
+"""cells that any table may be filled up to"""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
+_REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
+_TRAILING_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|$)")
+_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+_MOST_MARKS = 500
+_BLANK_LINES = re.compile(r"\n{3,}")
+_LIGATURES = {
+    "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
+}  # fmt: skip
+
+
+def normalise(text: str, *, keep_layout: bool = False) -> str:
+    """The form in which all text is stored.
+
+    Unicode NFC; typographic ligatures spelled out; every line break a line feed; no control character but tab and line
+    feed; lone surrogates replaced; no space at line ends; at most one blank line in a row.
+
+    Args:
+        text: anything.
+        keep_layout: leave spaces at line ends and blank lines alone (for code).
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
+    text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
+    text = _CONTROL.sub("", text)
+    if not text.isascii():
+        text = _REPLACED.sub(lambda match: _LIGATURES.get(match[0], "\ufffd"), text)
+        text = unicodedata.normalize("NFC", _MANY_MARKS.sub(_in_canonical_order, text))
+    if keep_layout:
+        return text
+    return _BLANK_LINES.sub("\n\n", _TRAILING_SPACE.sub("", text))
+
+
+def _in_canonical_order(run: re.Match[str]) -> str:
+    """Combining marks in the order that normalisation gives them, which takes it quadratic time to find."""
+    characters = "".join(unicodedata.normalize("NFD", character) for character in run[0])
+    return "".join(
+        character
+        for marks, group in groupby(characters, key=lambda character: unicodedata.combining(character) > 0)
+        for character in (sorted(group, key=unicodedata.combining) if marks else group)
+    )
+
+
+def has_many_marks(text: str) -> bool:
+    """Whether so many combining marks follow each other that libraries which normalise text take too long."""
+    runs = () if text.isascii() else (run[0] for run in _MANY_MARKS.finditer(text))
+    return any(sum(map(bool, map(unicodedata.combining, run))) > _MOST_MARKS for run in runs if len(run) > _MOST_MARKS)
+
+
+def one_line(text: str) -> str:
+    """Normalised text with single spaces for all white space."""
+    return " ".join(normalise(text).split())
+
+
+def fenced(code: str, language: str) -> str:
+    """Code between fences that are longer than anything like them within."""
+    fence = "`" * max(3, 1 + longest_run(code, "`"))
+    return f"{fence}{language}\n{code}\n{fence}"
+
+
+def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows of equal length, unless hardly any cell of such a table would be there."""
+    width = max(map(len, rows), default=0)
+    if width * len(rows) > FREE_FILLING + MAX_FILLING * sum(map(len, rows)):
+        return list(rows)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """One row of a Markdown table; line breaks and pipes in cells are escaped."""
+    shown = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return "| " + " | ".join(shown) + " |"
+
+
+class TextBuilder:
+    """Collects the text, parts and headings of one document.
+
+    Pieces are normalised as they are added, and separated by a blank line. Open a part before adding to it; what is
+    added outside any part belongs to one part of kind `document`.
+    """
+
+    def __init__(self, default_format: TextFormat = "markdown", language: str | None = None) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._parts: list[Part] = []
+        self._headings: list[Heading] = []
+        self._open: tuple[int, PartKind, int, str | None, TextFormat] = (
+            0,
+            "document",
+            1,
+            None,
+            default_format,
+        )
+        self._language = language
+        self._allowance = allowance.current()
+        self._cut = 0
+        self._joins = False
+        """whether what is added next should stand in a part of its own, and may not"""
+        self._joined = 0
+
+    @property
+    def length(self) -> int:
+        """Code points added so far."""
+        return self._length
+
+    def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
+        """Start a page, sheet, slide or chapter; it lasts until the next one starts, or on if there are too many."""
+        open_parts = len(self._parts) + (0 <= self._open[0] < self._length)
+        self._joins = self._allowance is not None and 0 < open_parts >= self._allowance.parts(self._length)
+        if self._joins:
+            return
+        self._close_part()
+        self._open = (-1, kind, number, name, format)
+
+    def heading(self, level: int, title: str) -> None:
+        """Add a Markdown heading line."""
+        title = one_line(title)
+        if title and (start := self._add(f"{'#' * min(level, 6)} {title}")) is not None:
+            self.mark_heading(start, level, title)
+
+    def text(self, text: str, *, keep_layout: bool = False) -> int | None:
+        """Add a block of text; returns the offset where it starts, or None if nothing of it is kept."""
+        text = normalise(text, keep_layout=keep_layout)
+        text = text.strip("\n") if keep_layout else text.strip()
+        return self._add(text) if text.strip() else None
+
+    def mark_heading(self, start: int, level: int, title: str) -> None:
+        """Record a heading that stands in text added before; calls come in the order of the text."""
+        self._headings.append(Heading(start, level, title[:MAX_TITLE_CHARACTERS].rstrip()))
+
+    def table(self, rows: Sequence[Sequence[str]], *, header: bool = True) -> None:
+        """Add a Markdown table, in blocks that each repeat the header row.
+
+        Args:
+            rows: cells as text; short rows are filled up, unless hardly any cell is there.
+            header: whether the first row holds the column names; otherwise the columns stay unnamed.
+        """
+        rows = filled_up([[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)])
+        if not rows:
+            return
+        width = max(map(len, rows))
+        names, body = (rows[0], rows[1:]) if header else ([""] * width, rows)
+        head = [table_row(names), "|" + " --- |" * len(names)]
+        most = max(TABLE_BLOCK_CHARACTERS, sum(map(len, head)) // MOST_NAMES)
+        block: list[str] = []
+        size = 0
+        for row in body:
+            line = table_row(row)
+            if block and size + len(line) > most:
+                self._add("\n".join([*head, *block]))
+                block, size = [], 0
+            block.append(line)
+            size += len(line)
+        if block or header:
+            self._add("\n".join([*head, *block]))
+
+    def build(
+        self,
+        *,
+        title: str | None,
+        metadata: Mapping[str, Scalar],
+        media_type: str,
+        extractor: str,
+        warnings: Sequence[str] = (),
+    ) -> Extraction:
+        """The finished extraction."""
+        self._close_part()
+        title = one_line(title)[:MAX_TITLE_CHARACTERS].rstrip() if title else None
+        if self._cut and self._allowance is not None:
+            total = self._length + self._cut
+            warnings = [*warnings, f"cut: {self._cut} of {total} characters, {self._allowance.why}"]
+        if self._joined and self._allowance is not None:
+            joined = counted(self._joined, "part is", "parts are")
+            warnings = [*warnings, f"{joined} joined to the one before, {self._allowance.why_joined}"]
+        return Extraction(
+            text="".join(self._pieces),
+            parts=tuple(self._parts),
+            headings=tuple(heading for heading in self._headings if heading.start < self._length),
+            title=title or None,
+            metadata={key: value for key, value in metadata.items() if value not in ("", None)},
+            media_type=media_type,
+            extractor=extractor,
+            warnings=tuple(warnings),
+        )
+
+    def _add(self, piece: str) -> int | None:
+        gap = 2 if self._length else 0
+        if self._allowance is not None:
+            room = self._allowance.characters - self._length - gap
+            if len(piece) > room:
+                self._cut += len(piece) - max(0, room)
+                piece = piece[: max(0, room)].rstrip()
+        if not piece:
+            return None
+        if gap:
+            self._pieces.append("\n\n")
+        start = self._length + gap
+        if self._open[0] < 0:
+            self._open = (start, *self._open[1:])
+        self._joined += self._joins
+        self._joins = False
+        self._pieces.append(piece)
+        self._length = start + len(piece)
+        return start
+
+    def _close_part(self) -> None:
+        start, kind, number, name, text_format = self._open
+        if 0 <= start < self._length:
+            name = one_line(name)[:MAX_TITLE_CHARACTERS].rstrip() if name else None
+            self._parts.append(Part(start, self._length, kind, number, name, text_format, self._language))

@@ -1,0 +1,1 @@
+"""Word documents: OOXML simplified, then read through mammoth."""

@@ -1,0 +1,1 @@
+"""HTML pages: content found, tables and blocks kept."""

@@ -1,0 +1,165 @@
+"""What stands within the elements of a page, found in one pass over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from parquetry.extract.html.nodes import BLOCKS, walk
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+MAX_SPAN = 1000
+"""columns that a cell spans at most, as HTML says"""
+_CELLS_SQUARED = 1000
+"""a row of so many cells weighs twice as much as they do: the content finder counts them again for each"""
+_COPIED = 400
+"""characters that weigh as much as an element. Of what the content finder takes out, it moves the text that follows to
+what stands before, one piece after the other; of 650 pages none has it move more than 210,000 so."""
+_STAYING = frozenset({"br", "hr", "img"})
+_ROWS_SPANNED = 100
+"""rows that a cell stands in for the content finder at most, even if the table has fewer"""
+
+
+def span(cell: LexborNode, name: str) -> int:
+    """How many columns or rows a cell spans."""
+    value = cell.attributes.get(name) or "1"
+    return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() and len(value) < 6 else 1
+
+
+@dataclass(slots=True)
+class Shape:
+    """How deep a page is, and how much there is to look at."""
+
+    depth: int = 2
+    """elements within each other, the root and the body with them"""
+    weight: int = 0
+    """elements, and places in tables, filled or not"""
+    _level: int = 2
+    _tables: list[_Table] = field(default_factory=list)
+    _texts: list[int] = field(default_factory=lambda: [0])
+    """characters behind the last element that stays, at each level"""
+    _copied: int = 0
+
+    @classmethod
+    def of(cls, body: LexborNode) -> Shape:
+        shape = cls()
+        walk(body, shape._enter, shape._leave)
+        shape.weight += shape._copied // _COPIED
+        return shape
+
+    def _enter(self, node: LexborNode) -> bool:
+        if node.is_text_node:
+            self._texts[-1] += len(node.text_content or "")
+            return False
+        if _may_be_taken_out(node):
+            self._copied += self._texts[-1]
+        else:
+            self._texts[-1] = 0
+        self._texts.append(0)
+        self._level += 1
+        self.depth = max(self.depth, self._level)
+        self.weight += 1
+        tag = node.tag
+        if tag == "table":
+            self._tables.append(_Table())
+        elif self._tables and tag in ("tr", "td", "th"):
+            if tag == "tr":
+                self._tables[-1].start_row()
+            else:
+                self._tables[-1].add(span(node, "colspan"), span(node, "rowspan"))
+        return True
+
+    def _leave(self, node: LexborNode) -> None:
+        self._level -= 1
+        self._texts.pop()
+        if node.tag == "table":
+            self.weight += self._tables.pop().weight
+
+
+def _may_be_taken_out(node: LexborNode) -> bool:
+    """Whether the content finder may take an element for boilerplate: by its name, as a named block, or as empty."""
+    tag = node.tag
+    if tag in _STAYING:
+        return False
+    if node.child is None or tag in _cleaned():
+        return True
+    return tag in BLOCKS and not node.attributes.keys().isdisjoint(("class", "id"))
+
+
+@lru_cache(maxsize=1)
+def _cleaned() -> frozenset[str]:
+    from trafilatura.settings import MANUALLY_CLEANED
+
+    return frozenset(MANUALLY_CLEANED)
+
+
+@dataclass(slots=True)
+class _Table:
+    rows: int = 1
+    columns: int = 0
+    widest: int = 0
+    squared: int = 0
+    spanned: int = 0
+
+    def start_row(self) -> None:
+        self.rows += 1
+        self.squared += self.columns**2 // _CELLS_SQUARED
+        self.columns = 0
+
+    def add(self, columns: int, rows: int) -> None:
+        """Take a cell that spans so many columns and rows."""
+        self.columns += columns
+        self.widest = max(self.widest, self.columns)
+        self.spanned += columns * min(rows, _ROWS_SPANNED)
+
+    @property
+    def weight(self) -> int:
+        places = max(self.rows * self.widest, self.spanned)
+        return places + self.squared + self.columns**2 // _CELLS_SQUARED
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which elements of a page hold which others."""
+
+    with_blocks: frozenset[int]
+    """ids of elements that hold a heading, a table or code"""
+    _tables: Mapping[int, int]
+
+    @classmethod
+    def of(cls, page: LexborHTMLParser) -> Blocks:
+        with_blocks: set[int] = set()
+        for node in page.css("h1, h2, h3, h4, h5, h6, table, pre"):
+            outer = node.parent
+            while outer is not None and outer.mem_id not in with_blocks:
+                with_blocks.add(outer.mem_id)
+                outer = outer.parent
+        return cls(frozenset(with_blocks), _heights(page))
+
+    def tables_below(self, table: LexborNode) -> int:
+        """Tables that stand one in the other within a table."""
+        return self._tables.get(table.mem_id, 0)
+
+
+def _heights(page: LexborHTMLParser) -> dict[int, int]:
+    heights: dict[int, int] = {}
+    if page.body is None or page.css_first("table table") is None:
+        return heights
+    below = [0]
+
+    def enter(node: LexborNode) -> bool:
+        if node.tag == "table":
+            below.append(0)
+        return not node.is_text_node
+
+    def leave(node: LexborNode) -> None:
+        if node.tag == "table":
+            heights[node.mem_id] = height = below.pop()
+            below[-1] = max(below[-1], height + 1)
+
+    walk(page.body, enter, leave)
+    return heights

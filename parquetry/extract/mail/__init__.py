@@ -1,0 +1,1 @@
+"""Mail: headers, bodies and attachments."""

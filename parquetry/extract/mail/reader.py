@@ -1,0 +1,127 @@
+"""E-mails with their attachments."""
+
+from __future__ import annotations
+
+from parquetry.errors import DocumentError
+from parquetry.extract.builder import TextBuilder
+from parquetry.extract.html.reader import add_html
+from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
+from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
+from parquetry.settings.sections import ExtractionSettings
+
+MAX_DEPTH = 2
+"""Mails within mails within a mail; what is deeper is named but not read."""
+MAX_ATTACHMENTS = 200
+"""What is attached beyond this is named but not read."""
+
+_EMAIL = "message/rfc822"
+_SHOWN = ("from", "to", "cc")
+_KEPT = {"from": "from", "to": "to", "cc": "cc", "message-id": "message_id", "in-reply-to": "in_reply_to"}
+
+
+class MailExtractor:
+    """Reads e-mails (EML) and web archives (MHTML)."""
+
+    name = "mail"
+    version = 1
+    media_types = frozenset({_EMAIL})
+    settings_used = frozenset(
+        # Attachments are documents of any kind: what shapes those shapes the mail.
+        {"max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only"}
+    )
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        """Extract one mail: its headers and body are the first part, each attachment that can be read is another."""
+        mail = parse_mail(document.content)
+        writer = _MailWriter(settings)
+        writer.write(mail, 0)
+        metadata: dict[str, Scalar] = {key: mail.header(name) for name, key in _KEPT.items()}
+        metadata["date"] = mail.date()
+        if mail.attachments:
+            metadata["attachments"] = len(mail.attachments)
+        return writer.builder.build(
+            title=mail.header("subject"),
+            metadata=metadata,
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=writer.warnings,
+        )
+
+
+class _MailWriter:
+    """Writes a mail and what is attached to it into one builder."""
+
+    def __init__(self, settings: ExtractionSettings) -> None:
+        self.builder = TextBuilder("text")
+        self.warnings: list[str] = []
+        self._settings = settings
+        self._parts = 0
+
+    def write(self, mail: Mail, depth: int) -> None:
+        has_html = any(text.is_html for text in mail.texts)
+        self._open_part(mail.header("subject"), "markdown" if has_html else "text", depth)
+        self.builder.heading(1 + depth, mail.header("subject"))
+        lines = [f"{name.title()}: {value}" for name in _SHOWN if (value := mail.header(name))]
+        if date := mail.date():
+            lines.append(f"Date: {date}")
+        if names := [name for attachment in mail.attachments if (name := _shown_name(attachment))]:
+            lines.append(f"Attachments: {', '.join(names)}")
+        self.builder.text("\n".join(lines))
+        if mail.encrypted:
+            self.warnings.append("the body is encrypted; only the headers are indexed")
+        for text in mail.texts:
+            if text.is_html:
+                add_html(self.builder, text.content, main_only=False)
+            else:
+                self.builder.text(text.content)
+        for number, attachment in enumerate(mail.attachments, start=1):
+            if number > MAX_ATTACHMENTS:
+                self.warnings.append(f"attachments after the first {MAX_ATTACHMENTS} were not read")
+                break
+            self._write_attachment(attachment, depth + 1)
+
+    def _open_part(self, name: str | None, text_format: TextFormat, depth: int) -> None:
+        if depth == 0:
+            self.builder.part("document", 1, None, text_format)
+        else:
+            self._parts += 1
+            self.builder.part("chapter", self._parts, name or None, text_format)
+
+    def _write_attachment(self, attachment: Attachment, depth: int) -> None:
+        from parquetry.extract.detect import detect
+        from parquetry.extract.registry import extract
+
+        name = _shown_name(attachment) or "attachment"
+        if attachment.message is None and not attachment.content:
+            return
+        try:
+            is_mail = attachment.message is not None or detect(attachment.content, attachment.filename) == _EMAIL
+            if is_mail and depth > MAX_DEPTH:
+                self.warnings.append(f"attachment {name}: mails are nested too deeply; this one was not read")
+            elif attachment.message is not None:
+                self.write(open_mail(attachment.message), depth)
+            elif is_mail:
+                self.write(parse_mail(attachment.content), depth)
+            else:
+                extraction = extract(RawDocument(attachment.content, attachment.filename), self._settings)
+                self._write_document(name, extraction, depth)
+        except DocumentError as error:
+            self.warnings.append(f"attachment {name}: {error.detail} ({error.reason})")
+
+    def _write_document(self, name: str, extraction: Extraction, depth: int) -> None:
+        """An attached document's text; its headings go one level below its name."""
+        self._open_part(name, extraction.parts[0].format, depth)
+        self.builder.heading(depth + 1, name)
+        start = self.builder.text(extraction.text, keep_layout=True)
+        if start is None:
+            return
+        start -= len(extraction.text) - len(extraction.text.lstrip("\n"))
+        for heading in extraction.headings:
+            self.builder.mark_heading(start + heading.start, depth + 1 + heading.level, heading.title)
+        self.warnings.extend(f"attachment {name}: {warning}" for warning in extraction.warnings)
+
+
+def _shown_name(attachment: Attachment) -> str:
+    if attachment.filename or attachment.message is None:
+        return attachment.filename
+    return open_mail(attachment.message).header("subject")

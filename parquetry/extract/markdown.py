@@ -1,0 +1,162 @@
+"""Markdown: the text as it is, with its headings and front matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from parquetry.errors import SkippedDocument
+from parquetry.extract.builder import MAX_TITLE_CHARACTERS, TextBuilder, normalise
+from parquetry.extract.encoding import decode, replaced
+from parquetry.extract.front_matter import split_front_matter
+from parquetry.extract.scanning import Marks
+from parquetry.model import Extraction, Heading, RawDocument
+from parquetry.settings.sections import ExtractionSettings
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
+_COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
+_TAG = re.compile(r"</?\w[^<>]*>")
+_MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
+_MAX_QUOTES = 3
+"""quotations within each other that are told apart: a parser looks at what follows one once more for each around it"""
+_CONTAINERS = re.compile(r"^(?:[ \t]*+(?:>|[-+*](?=[ \t])|\d{1,9}+[.)](?=[ \t])))++", re.MULTILINE)
+"""what opens quotations and lists at the beginning of a line"""
+_MAX_DEFINITION = 1000
+"""lines"""
+
+
+class MarkdownExtractor:
+    """Reads Markdown in the CommonMark dialect, with tables."""
+
+    name = "markdown"
+    version = 1
+    media_types = frozenset({"text/markdown"})
+    settings_used: frozenset[str] = frozenset()
+
+    def extract(
+        self,
+        document: RawDocument,
+        media_type: str,
+        settings: ExtractionSettings,  # noqa: ARG002 (none applies)
+    ) -> Extraction:
+        text, encoding = decode(document.content)
+        warnings = list(replaced(document.content, text, encoding))
+        text, front, problem = split_front_matter(normalise(text).lstrip("\n"))
+        warnings += [problem] if problem else []
+        builder = TextBuilder()
+        first = add_markdown(builder, text)
+        title = front.pop("title", None)
+        extraction = builder.build(
+            title=str(title) if title else first,
+            metadata=front,
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=warnings,
+        )
+        if not extraction.text and not front:
+            raise SkippedDocument("no-text", "the file holds only white space")
+        return extraction
+
+
+def add_markdown(builder: TextBuilder, text: str) -> str | None:
+    """Append Markdown as it is, and mark its headings.
+
+    Args:
+        builder: receives text and headings.
+        text: Markdown.
+
+    Returns:
+        The first heading of the outermost level 1, if there is one.
+    """
+    text = normalise(text).strip("\n")
+    start = builder.text(text)
+    if start is None:
+        return None
+    # The builder has taken off the spaces of the first line, which may be what makes it code.
+    start -= len(text) - len(text.lstrip())
+    first: str | None = None
+    for heading in headings_of(text):
+        builder.mark_heading(start + heading.start, heading.level, heading.title)
+        if heading.level == 1 and first is None:
+            first = heading.title
+    return first
+
+
+def headings_of(text: str) -> Iterator[Heading]:
+    """The headings of Markdown, in order; none of those within quotations and lists."""
+    lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    headings = _Headings()
+    _parser().block.parse(_CONTAINERS.sub(_without_deep_quotes, text), _parser(), {}, headings)
+    for line, level, content in headings.found:
+        title = _plain(content)
+        if title:
+            yield Heading(lines[line], level, title)
+
+
+class _Headings(list["Token"]):
+    """Takes what a parser finds, and keeps the headings: all tokens of a text are 300 times as large as it is."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, int, str]] = []
+        """0-based line, level and content of each heading"""
+        self._heading: list[Token] = []
+
+    def append(self, token: Token) -> None:
+        if self._heading or (token.type == "heading_open" and token.level == 0):
+            # Headings within quotations and lists are quoted, and head nothing.
+            self._heading.append(token)
+        if token.type == "heading_close" and self._heading:
+            opening, inline, _ = self._heading
+            self.found.append((opening.map[0] if opening.map else 0, int(opening.tag[1]), inline.content))
+            self._heading = []
+
+
+def _without_deep_quotes(opening: re.Match[str]) -> str:
+    """What opens quotations on a line, without those that are too deep to be told apart; no heading stands in any."""
+    pieces = opening[0].split(">", _MAX_QUOTES)
+    *quotes, last = pieces[-1].split(">")
+    pieces[-1] = "".join([*(quote.rstrip(" \t") for quote in quotes), last])
+    return ">".join(pieces)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.block.ruler.at("reference", _reference)
+    return parser
+
+
+def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read the definition of a link, of a bounded number of lines: with each one the parser copies those before."""
+    from markdown_it.rules_block import reference
+
+    last = state.lineMax
+    state.lineMax = min(last, start + _MAX_DEFINITION)
+    try:
+        return reference(state, start, end, silent)
+    finally:
+        state.lineMax = last
+
+
+def _plain(content: str) -> str:
+    """The text of a heading without its markup."""
+    content = content[: 2 * MAX_TITLE_CHARACTERS]
+    if not _MARKUP.search(content):
+        return " ".join(content.split())
+    parsed = _parser().parseInline(content)
+    pieces = []
+    for child in parsed[0].children or []:
+        if child.type in ("text", "code_inline", "image"):
+            pieces.append(child.content)
+        elif child.type in ("softbreak", "hardbreak"):
+            pieces.append(" ")
+    return " ".join(_TAG.sub("", _COMMENT.replace("".join(pieces), lambda _: "")).split())

@@ -1,0 +1,225 @@
+"""XML: feeds, records and documents, without ever expanding an entity."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, ParseError
+
+from parquetry.bounded_xml import MOST_DEFAULTS, BoundedXml
+from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
+from parquetry.extract.encoding import decode, replaced
+from parquetry.extract.feeds import add_feed, is_feed
+from parquetry.extract.html.reader import read_page
+from parquetry.model import Extraction, RawDocument
+from parquetry.plural import counted
+from parquetry.settings.sections import ExtractionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_DEPTH = 200
+"""Levels below the root whose elements are told apart; documents have tens."""
+_NO_DEFAULTS = f"attributes that only its type declares, with more than {MOST_DEFAULTS} characters, were left out"
+_DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]*\?>")
+_DECLARED = re.compile(rb"""\A[^<]{0,8}<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+_TITLES = frozenset({"title", "head", "heading", "caption"})
+_IGNORED_ATTRIBUTES = frozenset({"schemaLocation", "noNamespaceSchemaLocation", "space", "style", "class"})
+_SHORT = 80
+_MAX_LEVEL = 6
+
+
+class MarkupExtractor:
+    """Reads XML."""
+
+    name = "markup"
+    version = 1
+    media_types = frozenset({"application/xml"})
+    settings_used = frozenset({"main_content_only"})
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        declared = _DECLARED.search(document.content[:200])
+        text, encoding = decode(document.content, declared[1].decode("ascii") if declared else None)
+        warnings = list(replaced(document.content, text, encoding))
+        builder = TextBuilder()
+        root, left_out = _parsed(text)
+        warnings += left_out
+        title: str | None = None
+        if name(root) == "html":
+            page = read_page(builder, text, main_only=settings.main_content_only)
+            title = page.title
+            warnings += page.warnings
+        elif is_feed(root):
+            title = add_feed(builder, root)
+        else:
+            title = _title(root)
+            warnings += _Writer(builder).write(root)
+        extraction = builder.build(
+            title=title,
+            metadata={"root": name(root)},
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=warnings,
+        )
+        if not extraction.text:
+            raise SkippedDocument("no-text", "the elements hold no text")
+        return extraction
+
+
+def _parsed(text: str) -> tuple[Element, list[str]]:
+    """The root element of an XML text, and warnings.
+
+    Raises:
+        BrokenDocument: `unsafe-xml` if it declares entities or refers to other files; `damaged` if it is not XML.
+    """
+    from defusedxml.common import DefusedXmlException
+
+    bounded = BoundedXml()
+    try:
+        # The text is decoded already: what it says about its encoding no longer holds.
+        bounded.parser.feed(_DECLARATION.sub("", text, count=1).strip())
+        root: Element = bounded.parser.close()
+    except DefusedXmlException as error:
+        raise BrokenDocument(
+            "unsafe-xml", f"declares entities or refers to other files: {type(error).__name__}"
+        ) from error
+    except ParseError as error:
+        raise BrokenDocument("damaged", f"not XML: {error}") from error
+    return root, [_NO_DEFAULTS] if bounded.leaves_out_defaults else []
+
+
+def name(element: Element) -> str:
+    """The name of an element without its namespace."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def text_of(element: Element) -> str:
+    """All text within an element, on one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def _title(root: Element) -> str | None:
+    for child in (*root, *(inner for outer in list(root)[:3] for inner in outer)):
+        if name(child) in ("title", "Title") and len(child) == 0 and (title := text_of(child)):
+            return title[:300]
+    return None
+
+
+class _Writer:
+    """Writes elements: running text as paragraphs, titles as headings, records as tables or lines of `name: value`."""
+
+    def __init__(self, builder: TextBuilder) -> None:
+        self._builder = builder
+        self._lines: list[str] = []
+
+    def write(self, root: Element) -> list[str]:
+        """Write everything; returns warnings."""
+        too_deep = 0
+        # Each entry is an element and its depth; None ends a block.
+        left: list[tuple[Element | None, int]] = [(root, 0)]
+        while left:
+            element, depth = left.pop()
+            if element is None:
+                self._end_block()
+            elif not isinstance(element.tag, str):
+                continue
+            elif depth > MAX_DEPTH:
+                too_deep += 1
+                self._end_block()
+                self._builder.text(text_of(element))
+            elif _is_running_text(element):
+                self._add_text(element, depth)
+            elif (rows := _as_table(element)) is not None:
+                self._end_block()
+                self._add_label(element)
+                self._end_block()
+                self._builder.table(rows)
+            else:
+                self._add_label(element)
+                left.append((None, depth))
+                left.extend((child, depth + 1) for child in reversed(element))
+        self._end_block()
+        told = counted(too_deep, "element is", "elements are")
+        return [f"too-deep: {told} nested deeper than {MAX_DEPTH} levels, and read as text"] if too_deep else []
+
+    def _add_text(self, element: Element, depth: int) -> None:
+        text = text_of(element)
+        label = name(element)
+        if label in _TITLES and text and depth <= _MAX_LEVEL + 2:
+            self._end_block()
+            self._builder.heading(max(1, min(depth, _MAX_LEVEL)), text)
+            return
+        described = _attributes(element)
+        shown = f"{label} ({described})" if described else label
+        if len(element) or len(text) > 4 * _SHORT:
+            # A paragraph needs no name.
+            self._end_block()
+            self._builder.text(text)
+        elif text:
+            self._lines.append(f"{shown}: {text}")
+        elif described:
+            self._lines.append(shown)
+
+    def _add_label(self, element: Element) -> None:
+        described = _attributes(element)
+        if described or any(len(child) == 0 and name(child) not in _TITLES for child in element):
+            self._end_block()
+            self._lines.append(f"{name(element)} ({described})" if described else name(element))
+
+    def _end_block(self) -> None:
+        # A name with nothing below it tells nothing.
+        if len(self._lines) > 1 or any(":" in line or "(" in line for line in self._lines):
+            self._builder.text("\n".join(self._lines))
+        self._lines.clear()
+
+
+def _is_running_text(element: Element) -> bool:
+    """Whether text stands between the elements within, as in a paragraph, or there are none."""
+    if len(element) == 0:
+        return True
+    return bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
+
+
+def _attributes(element: Element) -> str:
+    described = []
+    for key, value in element.attrib.items():
+        key = key.rpartition("}")[2]
+        value = " ".join(value.split())
+        if key not in _IGNORED_ATTRIBUTES and value and len(value) <= _SHORT:
+            described.append(f"{key}={value}")
+    return ", ".join(described)
+
+
+def _as_table(element: Element) -> list[list[str]] | None:
+    """Records below an element as rows with a header: several of one name, with texts only and shared field names."""
+    records = [child for child in element if isinstance(child.tag, str)]
+    if len(records) < 2 or len({child.tag for child in records}) > 1 or (element.text or "").strip():
+        return None
+    rows = [_fields(record) for record in records]
+    fields: dict[str, int] = {}
+    characters = 0
+    for row in rows:
+        if row is None or len({key for key, _ in row}) < len(row):
+            return None
+        for key, value in row:
+            fields.setdefault(key, len(fields))
+            characters += len(value)
+    filled = sum(len(row) for row in rows if row)
+    if len(fields) < 2 or filled < len(rows) * len(fields) / 2 or characters / len(rows) > TABLE_BLOCK_CHARACTERS / 2:
+        return None
+    table = [list(fields)]
+    for row in rows:
+        line = [""] * len(fields)
+        for key, value in row or ():
+            line[fields[key]] = value
+        table.append(line)
+    return table
+
+
+def _fields(record: Element) -> Sequence[tuple[str, str]] | None:
+    if any(len(child) or child.attrib or (child.tail or "").strip() for child in record) or (record.text or "").strip():
+        return None
+    fields = [(key.rpartition("}")[2], value) for key, value in record.attrib.items()]
+    return [*fields, *((name(child), text_of(child)) for child in record if isinstance(child.tag, str))]

@@ -1,0 +1,304 @@
+"""Reads the text in pictures with RapidOCR, whose models come inside its wheel: nothing is downloaded."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+from parquetry.errors import MissingExtra
+from parquetry.extract.layout import HYPHEN_MARK, Line
+
+_THREADS = 2
+"""extraction runs one process per core, but only one of them reads a picture at a time"""
+_LEAST_CONFIDENCE = 0.6
+_LEAST_CONFIDENCE_ALONE = 0.9
+"""of a single character: shapes of every kind are taken for one"""
+_DOUBT = 0.8
+"""half of the lines are read with less confidence: the picture is tried upside down, too"""
+_LONGEST_SIDE = 2600
+"""pixels; a page at 200 dpi is not scaled down"""
+_DETECTION_SIDE = 1600
+"""pixels; where lines are can be seen at a lower resolution than what they say"""
+_LEAST_SIDE = 8
+"""pixels; nothing can be written in less"""
+_TILE_OVERLAP = 240
+"""pixels; each line stands whole in one tile"""
+_CUTS = 80
+_MOST_LOOKED_AT = 20_000_000
+"""lines, each time that one is: two seconds. What is then left is read row by row."""
+_ROW_REACH = 0.45
+"""times the line height"""
+_COLUMN_GAP = 0.6
+"""times the line height"""
+_RUNNING_WIDTH = 8
+"""times the line height: half of the lines of a column of text are wider"""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrLine:
+    """One line of text in a picture, in pixels from the upper left."""
+
+    text: str
+    confidence: float
+    """0 to 1"""
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@cache
+def available() -> bool:
+    """Whether the `ocr` extra is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+_turns: Path | None = None
+
+
+def take_turns(lock: Path) -> None:
+    """Read one picture at a time among all processes that were given the same file.
+
+    A page at 200 dpi takes more than 600 MB while it is read, and the engine's threads use several cores anyway. The
+    lock of a process that is killed ends with it.
+
+    Args:
+        lock: an existing file of this machine.
+    """
+    global _turns
+    _turns = lock
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until no other process reads a picture; before and after, give free memory back to the system.
+
+    The allocator would keep what hundreds of layers took, for a next picture that may never come.
+    """
+    if _turns is None or sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with _turns.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        _trim()
+        try:
+            yield
+        finally:
+            _trim()
+
+
+def _trim() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def read(image: Any) -> list[OcrLine]:
+    """The lines of text in a picture, in reading order.
+
+    Args:
+        image: a Pillow image in RGB.
+
+    Raises:
+        MissingExtra: the `ocr` extra is not installed.
+    """
+    lines: list[OcrLine] = []
+    width, height = image.size
+    if min(width, height) < _LEAST_SIDE:
+        return lines
+    # A long screenshot scaled down as a whole would be too small to read.
+    step = max(_LONGEST_SIDE, width) - _TILE_OVERLAP if height > 2 * width else height
+    for top in range(0, height, step):
+        bottom = min(top + step + _TILE_OVERLAP, height)
+        first = top + _TILE_OVERLAP / 2 if top else 0
+        last = bottom - _TILE_OVERLAP / 2 if bottom < height else height
+        tile = image if step >= height else image.crop((0, top, width, bottom))
+        lines += [line for line in _read_tile(tile, top) if first <= _middle(line) < last]
+        if bottom == height:
+            break
+    return in_reading_order(lines)
+
+
+def _read_tile(image: Any, offset: int) -> list[OcrLine]:
+    lines = _recognise(image, offset)
+    if median_low([line.confidence for line in lines] or [1.0]) < _DOUBT:
+        turned = _recognise(image.rotate(180), offset)
+        lines = max(lines, turned, key=lambda found: sum(line.confidence * len(line.text) for line in found))
+    least = {True: _LEAST_CONFIDENCE_ALONE, False: _LEAST_CONFIDENCE}
+    return [line for line in lines if line.confidence >= least[len(line.text) == 1]]
+
+
+def _recognise(image: Any, offset: int) -> list[OcrLine]:
+    import numpy as np
+
+    with _turn():
+        result = _engine()(np.asarray(image)[:, :, ::-1])
+    if result.boxes is None or result.txts is None:
+        return []
+    lines = []
+    for box, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
+        if text.strip():
+            left, top, right, bottom = map(float, (*box.min(axis=0), *box.max(axis=0)))
+            lines.append(OcrLine(text.strip(), float(score), left, top + offset, right, bottom + offset))
+    return lines
+
+
+@cache
+def _engine() -> Any:
+    """One engine per process: loading the models takes longer than reading a page."""
+    if not available():
+        raise MissingExtra("ocr", "reading text in images")
+    from rapidocr import RapidOCR
+
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.max_side_len": _LONGEST_SIDE,
+            # By default small pictures are enlarged for detection: five times slower, and nothing more is found.
+            "Det.limit_type": "max",
+            "Det.limit_side_len": _DETECTION_SIDE,
+            "Global.use_cls": False,  # it turns some long lines upside down that are not
+            "Rec.rec_batch_num": 1,  # batches are padded to their longest line: a quarter slower on a CPU
+            "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
+            "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,
+        }
+    )
+
+
+def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """Sort lines as they are read: blocks side by side one after the other, each from top to bottom.
+
+    A recursive XY-cut: columns first where a gap runs through, else the highest stripe of the picture that has some,
+    after what is above it and before what is below. Text in vertical lines is read from right to left.
+
+    Source:
+        G. Nagy, S. Seth: Hierarchical representation of optically scanned documents, ICPR 1984.
+    """
+    return _ordered(lines, _Budget(_MOST_LOOKED_AT))
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be spent."""
+
+    left: int
+
+
+def _ordered(lines: Sequence[OcrLine], budget: _Budget) -> list[OcrLine]:
+    if len(lines) < 2:
+        return list(lines)
+    upright = sum(line.bottom - line.top > 2 * (line.right - line.left) for line in lines)
+    if upright * 2 > len(lines):
+        return sorted(lines, key=lambda line: (-line.right, line.top))
+    height = median_low(line.bottom - line.top for line in lines)
+    between = _column_gap(lines, height)
+    if between is not None:
+        left = [line for line in lines if line.right <= between]
+        right = [line for line in lines if line.right > between]
+        return _ordered(left, budget) + _ordered(right, budget)
+    stripe = _largest_stripe(lines, height, budget)
+    if stripe is None:
+        return _row_by_row(lines)
+    above, beside, below = stripe
+    return _row_by_row(above) + _ordered(beside, budget) + _ordered(below, budget)
+
+
+def _largest_stripe(
+    lines: Sequence[OcrLine], height: float, budget: _Budget
+) -> tuple[list[OcrLine], list[OcrLine], list[OcrLine]] | None:
+    """The lines above, in and below the highest part of the picture that has columns; None if no part has any."""
+    cuts = [float("-inf"), *_row_gaps(lines)[:_CUTS], float("inf")]
+    spans = sorted(combinations(range(len(cuts)), 2), key=lambda span: span[0] - span[1])
+    for first, last in spans:
+        budget.left -= len(lines)
+        if budget.left < 0:
+            break
+        beside = [line for line in lines if cuts[first] < _middle(line) <= cuts[last]]
+        if len(beside) < len(lines) and _column_gap(beside, height) is not None:
+            above = [line for line in lines if _middle(line) <= cuts[first]]
+            return above, beside, [line for line in lines if _middle(line) > cuts[last]]
+    return None
+
+
+def _column_gap(lines: Sequence[OcrLine], height: float) -> float | None:
+    """Where a vertical gap divides the lines into two blocks of several rows each."""
+    edge = float("-inf")
+    best: tuple[float, float] | None = None
+    for line in sorted(lines, key=lambda line: line.left):
+        gap = line.left - edge
+        if edge > float("-inf") and gap > _COLUMN_GAP * height and (best is None or gap > best[0]):
+            best = (gap, edge)
+        edge = max(edge, line.right)
+    if best is None:
+        return None
+    left = [line for line in lines if line.right <= best[1]]
+    right = [line for line in lines if line.right > best[1]]
+    running = all(_runs_on(block, height) for block in (left, right))
+    return best[1] if running else None
+
+
+def _runs_on(block: Sequence[OcrLine], height: float) -> bool:
+    """Whether a block is running text, to be read as a whole; the cells of a table are read row by row."""
+    widths = sorted(line.right - line.left for line in block)
+    return len(block) > 2 and widths[len(block) // 2] > _RUNNING_WIDTH * height
+
+
+def _row_gaps(lines: Sequence[OcrLine]) -> list[float]:
+    """Heights at which no line stands, from the top; boxes of neighbouring lines overlap by a little."""
+    gaps = []
+    edge: float | None = None
+    for line in sorted(lines, key=_middle):
+        slack = 0.25 * (line.bottom - line.top)
+        if edge is not None and line.top + slack > edge:
+            gaps.append(edge)
+        edge = max(edge if edge is not None else line.bottom - slack, line.bottom - slack)
+    return gaps
+
+
+def _middle(line: OcrLine) -> float:
+    return (line.top + line.bottom) / 2
+
+
+def _row_by_row(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """One line for each row: what stands at the same height is read together, as the cells of a table are."""
+    rows: list[list[OcrLine]] = []
+    for line in sorted(lines, key=_middle):
+        if rows and _middle(line) - _middle(rows[-1][0]) < _ROW_REACH * (rows[-1][0].bottom - rows[-1][0].top):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [_joined(sorted(row, key=lambda line: line.left)) for row in rows]
+
+
+def _joined(row: Sequence[OcrLine]) -> OcrLine:
+    return OcrLine(
+        " ".join(cell.text for cell in row),
+        min(cell.confidence for cell in row),
+        row[0].left,
+        min(cell.top for cell in row),
+        max(cell.right for cell in row),
+        max(cell.bottom for cell in row),
+    )
+
+
+def as_text_lines(lines: Sequence[OcrLine]) -> list[Line]:
+    """The lines in the form that page layout works on; words divided at line ends are marked."""
+    marked = []
+    for i, line in enumerate(lines):
+        text = line.text
+        goes_on = i + 1 < len(lines) and lines[i + 1].text[:1].islower()
+        if goes_on and len(text) > 2 and text.endswith("-") and text[-2].isalpha():
+            text = text[:-1] + HYPHEN_MARK
+        marked.append(Line(text, line.left, line.right, -line.bottom, -line.top, 0.0))
+    return marked

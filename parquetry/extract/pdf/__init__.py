@@ -1,0 +1,1 @@
+"""PDF: text with its layout, metadata, attachments, and pages read by OCR."""

@@ -1,0 +1,181 @@
+"""Reads pages through PDFium: text, where its lines stand, the outline, and rendered images.
+
+PDFium is not thread-safe, not even across documents: one process uses it from one thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from parquetry.extract.layout import HYPHEN_MARK, Bookmark, Line, join_raised
+
+_LINE = re.compile(f"[^\n{HYPHEN_MARK}]*(?:[\n{HYPHEN_MARK}]|$)")
+PASSWORD_ERROR = 4
+"""FPDF_ERR_PASSWORD"""
+SECURITY_ERROR = 5
+"""FPDF_ERR_SECURITY: an encryption that the engine does not know"""
+_RENDER_SCALE = 200 / 72
+"""dots per point: 200 dpi reads 8 point type"""
+_RENDER_PIXELS = 25_000_000
+_OUTLINE_DEPTH = 12
+_OUTLINE_ENTRIES = 20_000
+_FEW_CHARACTERS = 32
+"""a page with less text and a large picture is a scan with a stamp"""
+_LARGE_PICTURE = 0.5
+"""share of the page"""
+
+
+def page_lines(page: Any) -> list[Line]:
+    """The lines of a page in the engine's reading order, with pieces of one line joined.
+
+    Args:
+        page: a `pypdfium2.PdfPage`.
+
+    Returns:
+        Lines of text; one whose last word is divided ends with `HYPHEN_MARK`.
+    """
+    textpage = page.get_textpage()
+    try:
+        text = textpage.get_text_range().replace("\x02", HYPHEN_MARK)
+        measure = _measure(textpage.raw, exact=len(text) == textpage.count_chars())
+        lines: list[Line] = []
+        at = 0
+        for piece in _LINE.findall(text):
+            content = piece.strip()
+            if content and content != HYPHEN_MARK:
+                first = at + piece.index(content[0])
+                last = first + len(content) - (2 if content.endswith(HYPHEN_MARK) else 1)
+                lines.append(Line(content, *measure(first, last)))
+            at += len(piece)
+        return join_raised(lines)
+    finally:
+        textpage.close()
+
+
+def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float, float, float, float, float]]:
+    """A function from the first and last index of a line to its left, right, bottom, top and type size, in points.
+
+    Height and size are those of the first character. The calls are most of what a page costs besides the engine's own
+    work, so each line makes as few as it can.
+
+    Args:
+        textpage: handle of the page's text.
+        exact: whether every character of the text is one of the engine's; otherwise indexes are translated.
+    """
+    from pypdfium2 import raw
+
+    box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+    box_pointer, matrix_pointer = ctypes.byref(box), ctypes.byref(matrix)
+    char_box, char_matrix, font_size = raw.FPDFText_GetLooseCharBox, raw.FPDFText_GetMatrix, raw.FPDFText_GetFontSize
+    translated = raw.FPDFText_GetCharIndexFromTextIndex
+
+    def measure(first: int, last: int) -> tuple[float, float, float, float, float]:
+        if not exact:
+            first, last = max(0, translated(textpage, first)), max(0, translated(textpage, last))
+        char_matrix(textpage, first, matrix_pointer)
+        turned = _quarter_turns(matrix.a, matrix.b)
+        size = font_size(textpage, first) * math.hypot(matrix.c, matrix.d)
+        char_box(textpage, first, box_pointer)
+        left, bottom, right, top = _upright(turned, box.left, box.bottom, box.right, box.top)
+        if last != first:
+            char_box(textpage, last, box_pointer)
+            right = _upright(turned, box.left, box.bottom, box.right, box.top)[2]
+        return left, right, bottom, top, size
+
+    return measure
+
+
+def _quarter_turns(along: float, across: float) -> int:
+    """How often the page has to be turned clockwise for text of this direction to stand upright."""
+    if abs(along) >= abs(across):
+        return 0 if along >= 0 else 2
+    return 1 if across > 0 else 3
+
+
+def _upright(turned: int, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
+    """A box in the coordinates of the page after some quarter turns clockwise."""
+    if turned == 1:
+        return bottom, -right, top, -left
+    if turned == 2:
+        return -right, -top, -left, -bottom
+    if turned == 3:
+        return -top, left, -bottom, right
+    return left, bottom, right, top
+
+
+def lacks_text(page: Any, lines: list[Line]) -> bool:
+    """Whether something is shown on the page that its text layer does not say."""
+    from pypdfium2 import raw
+
+    characters = sum(map(str.isalnum, "".join(line.text for line in lines)))
+    if not characters:
+        return bool(raw.FPDFPage_CountObjects(page))
+    if characters >= _FEW_CHARACTERS:
+        return False
+    area = page.get_width() * page.get_height()
+    return any(
+        (right - left) * (top - bottom) > _LARGE_PICTURE * area
+        for left, bottom, right, top in (
+            picture.get_bounds() for picture in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+        )
+    )
+
+
+def render(page: Any) -> Any:
+    """The page as a Pillow image in RGB, at 200 dots per inch or what keeps it below 25 megapixels."""
+    pixels = page.get_width() * page.get_height() * _RENDER_SCALE**2
+    scale = _RENDER_SCALE * min(1.0, (_RENDER_PIXELS / max(pixels, 1.0)) ** 0.5)
+    return page.render(scale=scale).to_pil().convert("RGB")
+
+
+def flattened(document: Any, index: int, page: Any) -> Any:
+    """The page at a 0-based index, with what is filled into form fields made part of its text."""
+    from pypdfium2 import raw
+
+    if raw.FPDFPage_GetAnnotCount(page) and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
+        page.close()
+        page = document[index]
+    return page
+
+
+def has_form(document: Any) -> bool:
+    from pypdfium2 import raw
+
+    return bool(document.get_formtype() != raw.FORMTYPE_NONE)
+
+
+def language(document: Any) -> str | None:
+    """The language that the document declares, such as `en-US`."""
+    from pypdfium2 import raw
+
+    size = raw.FPDFCatalog_GetLanguage(document, None, 0)
+    if not 2 < size <= 128:
+        return None
+    buffer = ctypes.create_string_buffer(size)
+    raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return buffer.raw.decode("utf-16-le", "ignore").strip("\x00 ") or None
+
+
+def bookmarks(document: Any) -> Iterator[tuple[int, Bookmark]]:
+    """0-based page, and the outline entry that leads to it, in the order of the outline."""
+    from pypdfium2 import raw
+
+    for count, entry in enumerate(document.get_toc(max_depth=_OUTLINE_DEPTH)):
+        if count >= _OUTLINE_ENTRIES:
+            return
+        title = entry.get_title().strip()
+        destination = entry.get_dest()
+        page = destination.get_index() if destination else None
+        if not title or page is None:
+            continue
+        mode, view = destination.get_view()
+        top = None
+        if mode == raw.PDFDEST_VIEW_XYZ and len(view) > 1:
+            top = view[1] or None
+        elif mode in {raw.PDFDEST_VIEW_FITH, raw.PDFDEST_VIEW_FITBH} and view:
+            top = view[0] or None
+        yield page, Bookmark(entry.level + 1, title, top)

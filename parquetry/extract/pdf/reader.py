@@ -1,0 +1,378 @@
+"""PDF, page by page: PDFium first, pypdf for what PDFium refuses, OCR for pages without a text layer."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract import ocr
+from parquetry.extract.builder import TextBuilder, normalise
+from parquetry.extract.layout import (
+    HYPHEN_MARK,
+    Bookmark,
+    Line,
+    body_size,
+    first_title,
+    join_divided,
+    large_lines,
+    paragraphs,
+    place_bookmarks,
+    starts_of_lines,
+    words_of,
+)
+from parquetry.extract.media_types import PDF
+from parquetry.extract.pdf import attachments as pdf_attachments
+from parquetry.extract.pdf import engine as pdf_engine
+from parquetry.extract.pdf import metadata as pdf_metadata
+from parquetry.extract.pdf.running_heads import without_running_heads
+from parquetry.extract.pdf.weight import Weights
+from parquetry.model import Extraction, RawDocument
+from parquetry.plural import counted
+from parquetry.settings.sections import ExtractionSettings
+
+_OCR_TIME_SHARE = 0.7
+"""of the time allowed for a document: the pages read by then are kept instead of losing the document"""
+_CHARACTERS_PER_BYTE = 8
+"""that pages may say together; one page may stand in a document any number of times. Of 179 honest ones none
+gives more than 0.6."""
+_FREE_CHARACTERS = 100_000
+"""the same, in any document"""
+_PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
+_NO_TITLE = re.compile(
+    r"(?:untitled.*|\(?anonymous\)?|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$",
+    re.I,
+)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a document so far."""
+
+    pages: list[list[Line]] = field(default_factory=list)
+    """lines of each page, from the first"""
+    information: dict[str, str] = field(default_factory=dict)
+    """entries of the document information dictionary"""
+    bookmarks: dict[int, list[Bookmark]] = field(default_factory=lambda: defaultdict(list))
+    """by 0-based page, in the order of the outline"""
+    language: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    """1-based numbers of pages without a text layer that OCR did not read either"""
+    illegible: list[int] = field(default_factory=list)
+    """1-based numbers of pages in which OCR found nothing to read"""
+    damaged: list[int] = field(default_factory=list)
+    """1-based numbers of pages that no engine could read"""
+    heavy: int = 0
+    """pages that draw more than the size of the document allows"""
+    attached: list[str] = field(default_factory=list)
+    """names of attached files"""
+
+
+class PdfExtractor:
+    """Text of PDF files, with a part for each page and the outline as headings."""
+
+    name = "pdf"
+    version = 4
+    media_types = frozenset({PDF})
+    settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
+
+    def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
+        """Extract one PDF.
+
+        Raises:
+            SkippedDocument: `no-text`: it is a scan, and OCR is off or not installed or found nothing.
+            BrokenDocument: `encrypted`: no password opens it; `damaged`: neither engine can read it.
+        """
+        reading = _Reading()
+        if not _read_with_pdfium(document, settings, reading):
+            _read_with_pypdf(document, settings, reading)
+        return self._build(reading, media_type, settings)
+
+    def _build(self, reading: _Reading, media_type: str, settings: ExtractionSettings) -> Extraction:
+        title = _title(reading)
+        titles = [bookmark.title for entries in reading.bookmarks.values() for bookmark in entries]
+        pages = without_running_heads(reading.pages, [title or "", *titles])
+        raw = [paragraphs(lines) for lines in pages]
+        words = words_of(raw) if any(HYPHEN_MARK in text for text in raw) else frozenset[str]()
+        sizes = large_lines(pages) if not reading.bookmarks else None
+        builder = TextBuilder("text")
+        for index, lines in enumerate(pages):
+            text = join_divided(raw[index], words)
+            bookmarks = reading.bookmarks.get(index, [])
+            if sizes:
+                bookmarks = [Bookmark(level, title, lines[first].top) for first, level, title in sizes[index]]
+            if bookmarks:
+                text = normalise(text).strip()
+            builder.part("page", index + 1, format="text")
+            start = builder.text(text)
+            if start is None or not bookmarks:
+                continue
+            for offset, bookmark in place_bookmarks(text, starts_of_lines(lines), bookmarks):
+                builder.mark_heading(start + offset, bookmark.level, " ".join(normalise(bookmark.title).split()))
+        extraction = builder.build(
+            title=title,
+            metadata=pdf_metadata.of(reading.information, len(reading.pages), reading.language),
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=_warnings(reading),
+        )
+        attached = pdf_attachments.note(reading.attached)
+        if not extraction.text and reading.heavy:
+            raise BrokenDocument("too-large", "its pages draw more than its size allows")
+        if not extraction.text and reading.damaged:
+            raise BrokenDocument("damaged", "no page of it can be read")
+        if not extraction.text:
+            raise SkippedDocument("no-text", "; ".join([_why_no_text(reading, settings), *attached]))
+        return extraction
+
+
+# --- reading
+
+
+def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> bool:
+    """Read everything that PDFium can; False if it cannot open the document or finds no page in it."""
+    from pypdfium2 import PdfiumError
+
+    opened = _open_with_pdfium(document, settings)
+    if opened is None:
+        return False
+    deadline = time.monotonic() + _OCR_TIME_SHARE * settings.timeout_seconds
+    second = _PypdfPages(document, settings)
+    try:
+        count = len(opened)
+        fillable = pdf_engine.has_form(opened)
+        reading.attached += pdf_attachments.of_document(opened)
+        left = _FREE_CHARACTERS + _CHARACTERS_PER_BYTE * len(document.content)
+        for index in range(count):
+            left -= sum(len(line.text) for line in reading.pages[-1]) if index else 0
+            if left < 0:
+                reading.warnings.append(f"pages after {index} were not read: they say more than their size allows")
+                break
+            if not second.allows_next():
+                reading.pages.append([])
+                reading.heavy += 1
+                continue
+            try:
+                page = opened[index]
+                reading.attached += pdf_attachments.of_page(page)
+                if fillable:
+                    page = pdf_engine.flattened(opened, index, page)
+            except PdfiumError:
+                reading.pages.append(second.lines(index))
+                if not reading.pages[-1]:
+                    reading.damaged.append(index + 1)
+                continue
+            try:
+                reading.pages.append(_page(page, index + 1, settings, deadline, reading))
+            except PdfiumError:
+                reading.pages.append([])
+                reading.damaged.append(index + 1)
+            finally:
+                page.close()
+        reading.information = opened.get_metadata_dict(skip_empty=True)
+        reading.language = pdf_engine.language(opened)
+        for index, bookmark in pdf_engine.bookmarks(opened):
+            reading.bookmarks[index].append(bookmark)
+    finally:
+        opened.close()
+    return count > 0
+
+
+def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:
+    """The document opened with the first password that fits; None if PDFium cannot read it at all."""
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    for password in _passwords(settings):
+        try:
+            return PdfDocument(document.content, password=password)
+        except PdfiumError as error:
+            if error.err_code != pdf_engine.PASSWORD_ERROR:
+                return None
+    # A file may only look encrypted to an engine that cannot parse it: the second one has the last word.
+    return None
+
+
+def _passwords(settings: ExtractionSettings) -> Iterator[str]:
+    yield ""
+    for password in settings.passwords:
+        yield password.get_secret_value()
+
+
+def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float, reading: _Reading) -> list[Line]:
+    lines = pdf_engine.page_lines(page)
+    if not pdf_engine.lacks_text(page, lines):
+        return lines
+    if not (settings.ocr and ocr.available()):
+        reading.unread.append(number)
+        return lines
+    if time.monotonic() > deadline:
+        reading.unread.append(number)
+        return lines
+    found = ocr.as_text_lines(ocr.read(pdf_engine.render(page)))
+    if sum(len(line.text) for line in found) <= sum(len(line.text) for line in lines):
+        reading.illegible += [] if lines else [number]
+        return lines
+    reading.warnings.append(f"page {number} has no text layer; its text is read by OCR")
+    return found
+
+
+class _PypdfPages:
+    """The same document through pypdf, which tells what a page draws without drawing it."""
+
+    def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
+        self._reader: Any = None
+        with _quiet(), suppress(BrokenDocument):
+            self._reader = _open_with_pypdf(document, settings)
+        self._weights = Weights(self._reader, _pypdf_errors(), len(document.content))
+
+    def allows_next(self) -> bool:
+        """Whether the next page, from the first, draws no more than the document's size allows."""
+        with _quiet():
+            return self._weights.allows_next()
+
+    def lines(self, index: int) -> list[Line]:
+        """Lines of the page at a 0-based index; none if pypdf cannot read it either."""
+        if self._reader is None:
+            return []
+        with _quiet():
+            return _pypdf_page(self._reader, index) or []
+
+
+def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> None:
+    """Start over with the slower engine, which repairs more.
+
+    Raises:
+        BrokenDocument: it cannot read the document either.
+    """
+    with _quiet():
+        reader = _open_with_pypdf(document, settings)
+        try:
+            count = len(reader.pages)
+        except _pypdf_errors() as error:
+            raise BrokenDocument("damaged", f"no page can be found in it: {error}") from error
+        weights = Weights(reader, _pypdf_errors(), len(document.content))
+        for index in range(count):
+            if not weights.allows_next():
+                reading.pages.append([])
+                reading.heavy += 1
+                continue
+            lines = _pypdf_page(reader, index)
+            reading.pages.append(lines or [])
+            if lines is None:
+                reading.damaged.append(index + 1)
+            elif not lines:
+                reading.unread.append(index + 1)
+        try:
+            reading.information = {key.lstrip("/"): str(value) for key, value in (reader.metadata or {}).items()}
+            _pypdf_outline(reader, reader.outline, 1, reading)
+            reading.attached += (str(attached.name) for attached in reader.attachment_list)
+        except _pypdf_errors() as error:
+            reading.warnings.append(f"its outline or information could not be read: {error}")
+
+
+def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any:
+    from pypdf import PasswordType, PdfReader
+
+    try:
+        reader = PdfReader(BytesIO(document.content), strict=False)
+        if not reader.is_encrypted:
+            return reader
+        for password in _passwords(settings):
+            if reader.decrypt(password) != PasswordType.NOT_DECRYPTED:
+                return reader
+    except _pypdf_errors() as error:
+        raise BrokenDocument("damaged", f"it cannot be opened as a PDF: {error}") from error
+    tried = len(settings.passwords)
+    hint = f"none of the {tried} in extraction.passwords opens it" if tried else "add it to extraction.passwords"
+    raise BrokenDocument("encrypted", f"it needs a password; {hint}")
+
+
+def _pypdf_page(reader: Any, index: int) -> list[Line] | None:
+    """Lines of the page at a 0-based index, without where they stand; None if it cannot be read."""
+    try:
+        text = reader.pages[index].extract_text()
+    except _pypdf_errors():
+        return None
+    return [Line(line.strip(), 0, 0, 0, 0, 0) for line in text.split("\n") if line.strip()]
+
+
+def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: _Reading) -> None:
+    for entry in entries:
+        if isinstance(entry, list):
+            _pypdf_outline(reader, entry, level + 1, reading)
+            continue
+        page = reader.get_destination_page_number(entry)
+        if page is not None and page >= 0 and entry.title:
+            reading.bookmarks[page].append(Bookmark(level, str(entry.title), None))
+
+
+def _pypdf_errors() -> tuple[type[Exception], ...]:
+    """What pypdf raises on damaged input: its own errors, and those of the types it trips over."""
+    from pypdf.errors import DependencyError, PyPdfError
+
+    return (
+        PyPdfError, DependencyError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError,
+        RecursionError, NotImplementedError, OverflowError, ZeroDivisionError, OSError, EOFError,
+    )  # fmt: skip
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Pypdf reports on its logger each thing that it repairs; the result is what counts here."""
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- what is told about the document
+
+
+def _title(reading: _Reading) -> str | None:
+    declared = _PROGRAM_PREFIX.sub("", reading.information.get("Title", "").strip("\x00 \t\r\n"))
+    if declared and not _NO_TITLE.match(declared):
+        return declared
+    outermost = [b for entries in reading.bookmarks.values() for b in entries if b.level == 1]
+    if len(outermost) == 1 and outermost[0] in reading.bookmarks.get(0, []):
+        return outermost[0].title
+    return first_title(reading.pages[0], body_size(reading.pages)) if reading.pages else None
+
+
+def _warnings(reading: _Reading) -> list[str]:
+    unread = [f"page {number} has no text layer" for number in reading.unread]
+    illegible = [f"page {number} is a picture in which no text can be read" for number in reading.illegible]
+    damaged = [f"page {number} is damaged" for number in reading.damaged]
+    heavy = [f"{counted(reading.heavy, 'page')} not read: more is drawn on them than the size of the document allows"]
+    return [
+        *reading.warnings,
+        *(heavy if reading.heavy else []),
+        *unread,
+        *illegible,
+        *damaged,
+        *pdf_attachments.note(reading.attached),
+    ]
+
+
+def _why_no_text(reading: _Reading, settings: ExtractionSettings) -> str:
+    pages = len(reading.pages)
+    if reading.illegible and not reading.unread:
+        return "its pages are pictures in which no text can be read"
+    if not reading.unread:
+        return f"nothing is written on its {counted(pages, 'page')}"
+    pictures = "its pages are pictures without a text layer"
+    if not settings.ocr:
+        return f"{pictures}; set extraction.ocr = true to read them"
+    if not ocr.available():
+        return f"{pictures}; to read them: pip install 'parquetry[ocr]'"
+    return f"{pictures}, and there was no time to read one; raise extraction.timeout_seconds"

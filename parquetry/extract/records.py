@@ -1,0 +1,295 @@
+"""JSON, JSON Lines and notebooks, as text that reads well and is found by its keys."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from parquetry.errors import BrokenDocument, SkippedDocument
+from parquetry.extract import allowance
+from parquetry.extract.builder import TABLE_BLOCK_CHARACTERS, TextBuilder
+from parquetry.extract.encoding import decode, replaced
+from parquetry.model import Extraction, RawDocument
+from parquetry.plural import counted
+from parquetry.settings.sections import ExtractionSettings
+
+_MAX_TABLE_COLUMNS = 40
+_LINE_CHARACTERS = 200
+"""A longer text stands in a paragraph of its own, below its key."""
+_MAX_NAMED_LINES = 20
+_PATH_CHARACTERS = 400
+"""of a value in nested data; the beginning of a longer path is left out"""
+_SHORT_PATH_CHARACTERS = 40
+"""the same, once paths have taken more than their share of what the document may give"""
+_PATH_SHARE = 0.5
+
+Pairs = tuple[tuple[str, Any], ...]
+"""An object: its keys in order, repeated ones included"""
+
+
+class TooDeepError(ValueError):
+    """Nested deeper than the parser goes."""
+
+
+class Literal(str):
+    """A number, true, false or null, as it was written: of any length."""
+
+    __slots__ = ()
+
+
+class RecordsExtractor:
+    """Reads JSON and JSON Lines."""
+
+    name = "records"
+    version = 1
+    media_types = frozenset({"application/json", "application/jsonl"})
+    settings_used: frozenset[str] = frozenset()
+
+    def extract(
+        self,
+        document: RawDocument,
+        media_type: str,
+        settings: ExtractionSettings,  # noqa: ARG002 (none applies)
+    ) -> Extraction:
+        text, encoding = decode(document.content)
+        warnings = list(replaced(document.content, text, encoding))
+        builder = TextBuilder()
+        title: str | None = None
+        if media_type == "application/jsonl":
+            records, problems = _read_lines(text)
+            warnings += problems
+            cut = add_value(builder, records)
+        else:
+            value = _read(text)
+            title = _title(value)
+            cut = add_value(builder, value)
+        warnings += [f"{counted(cut, 'path is', 'paths are')} written without the beginning"] if cut else []
+        extraction = builder.build(
+            title=title,
+            metadata={},
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=warnings,
+        )
+        if not extraction.text:
+            raise SkippedDocument("no-text", "the data holds no values")
+        return extraction
+
+
+def parse_json(text: str) -> Any:
+    """Any JSON value: objects as tuples of pairs, numbers as they were written.
+
+    Raises:
+        TooDeepError: nested too deeply; this is a `ValueError`.
+        ValueError: it is not JSON.
+    """
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=tuple,
+            parse_int=Literal,
+            parse_float=Literal,
+            parse_constant=Literal,
+        )
+    except RecursionError as error:
+        raise TooDeepError("nested too deeply") from error
+
+
+def _read(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and (records := _all_lines(text)) is not None:
+            return records
+        raise BrokenDocument(
+            "damaged", f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}"
+        ) from error
+    except TooDeepError as error:
+        raise BrokenDocument("too-deep", "its arrays and objects are nested too deeply to be read") from error
+    except ValueError as error:
+        raise BrokenDocument("damaged", f"not readable JSON: {error}") from error
+
+
+def _all_lines(text: str) -> list[Any] | None:
+    """The records, if this is JSON Lines under a name that says JSON."""
+    try:
+        return [parse_json(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        return None
+
+
+def _read_lines(text: str) -> tuple[list[Any], list[str]]:
+    records: list[Any] = []
+    bad: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(parse_json(line))
+        except ValueError:
+            bad.append(number)
+    if bad and not records:
+        raise BrokenDocument("damaged", "no line of it is JSON")
+    if not bad:
+        return records, []
+    named = ", ".join(map(str, bad[:_MAX_NAMED_LINES])) + (", ..." if len(bad) > _MAX_NAMED_LINES else "")
+    return records, [f"lines that are not JSON were left out, {len(bad)} of {len(bad) + len(records)}: {named}"]
+
+
+def _title(value: Any) -> str | None:
+    if not isinstance(value, tuple):
+        return None
+    for name in ("title", "name"):
+        for key, inner in value:
+            if key.lower() == name and isinstance(inner, str) and not isinstance(inner, Literal) and len(inner) <= 200:
+                return str(inner)
+    return None
+
+
+# --- writing
+
+
+def add_value(builder: TextBuilder, value: Any) -> int:
+    """Append a parsed value: arrays of flat objects as tables, all else as lines of `path: value`.
+
+    Args:
+        builder: receives the text.
+        value: as `parse_json` gives it.
+
+    Returns:
+        Number of paths of which only the end is written.
+    """
+    lines: list[str] = []
+    paths = _Paths()
+
+    def end_block() -> None:
+        builder.text("\n".join(lines))
+        lines.clear()
+
+    # Each entry is a path, the key below it, and the value; None as the path ends a block. A stack of our own has no
+    # limit of depth.
+    left: list[tuple[str | None, str | int, Any]] = [("", "", value)]
+    while left:
+        above, key, current = left.pop()
+        if above is None:
+            end_block()
+            continue
+        path = paths.joined(above, key)
+        if isinstance(current, tuple) and current:
+            left.append((None, "", None))
+            left.extend((path, key, inner) for key, inner in reversed(current))
+        elif isinstance(current, list) and current:
+            if all(_is_scalar(item) for item in current):
+                _add_scalars(builder, lines, path, current)
+            elif (rows := as_table(current)) is not None:
+                end_block()
+                if path:
+                    builder.text(f"{path}:")
+                builder.table(rows)
+            else:
+                left.extend((path, place, current[place]) for place in reversed(range(len(current))))
+        elif _is_scalar(current):
+            _add_scalar(builder, lines, path, current)
+    end_block()
+    return paths.cut
+
+
+class _Paths:
+    """Writes down where values stand, without repeating more than a share of what the document may give."""
+
+    def __init__(self) -> None:
+        allowed = allowance.current()
+        self.cut = 0
+        self._left = math.inf if allowed is None else _PATH_SHARE * allowed.characters
+
+    def joined(self, above: str, key: str | int) -> str:
+        """The path of a value: that of what it stands in, and its key or its 0-based place in an array."""
+        if isinstance(key, int):
+            path = f"{above}[{key}]"
+        elif above or key:
+            shown = " ".join(key.split()) or '""'
+            path = f"{above}.{shown}" if above else shown
+        else:
+            return ""
+        most = _PATH_CHARACTERS if self._left > 0 else _SHORT_PATH_CHARACTERS
+        self._left -= min(most, len(path))
+        if len(path) <= most:
+            return path
+        self.cut += 1
+        return f"…{path[-most:]}"
+
+
+def as_table(items: Sequence[Any]) -> list[list[str]] | None:
+    """Flat objects that share their keys, as rows below a header; None if these are no such."""
+    if len(items) < 2:
+        return None
+    names: dict[str, int] = {}
+    filled = characters = 0
+    for item in items:
+        if not isinstance(item, tuple) or not item or not all(_is_scalar(inner) for _, inner in item):
+            return None
+        if len({key for key, _ in item}) < len(item):
+            return None
+        for key, inner in item:
+            names.setdefault(key, len(names))
+            shown = _shown(inner)
+            if "\n" in shown.strip():
+                return None
+            characters += len(shown)
+        filled += len(item)
+        if len(names) > _MAX_TABLE_COLUMNS:
+            return None
+    if filled < len(items) * len(names) / 2 or characters / len(items) > TABLE_BLOCK_CHARACTERS / 2:
+        return None
+    rows = [list(names)]
+    for item in items:
+        row = [""] * len(names)
+        for key, inner in item:
+            row[names[key]] = _shown(inner)
+        rows.append(row)
+    return rows
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or value == () or value == [] or isinstance(value, str | bool)
+
+
+def _shown(value: Any) -> str:
+    if value is True or value is False:
+        return "true" if value else "false"
+    return value if isinstance(value, str) else ""
+
+
+def _add_scalar(builder: TextBuilder, lines: list[str], path: str, value: Any) -> None:
+    shown = _shown(value)
+    if not shown.strip():
+        return
+    if not path:
+        lines.append(shown)
+    elif len(shown) > _LINE_CHARACTERS or "\n" in shown.strip():
+        # A text of its own, with its own paragraphs.
+        builder.text("\n".join(lines))
+        lines.clear()
+        builder.text(f"{path}:\n{shown.strip()}")
+    else:
+        lines.append(f"{path}: {shown.strip()}")
+
+
+def _add_scalars(builder: TextBuilder, lines: list[str], path: str, values: Sequence[Any]) -> None:
+    shown = [_shown(value).strip() for value in values]
+    short = all(len(one) <= _LINE_CHARACTERS and "\n" not in one for one in shown)
+    if short and sum(map(len, shown)) <= 4 * _LINE_CHARACTERS:
+        _add_scalar(builder, lines, path, ", ".join(filter(None, shown)).replace("\n", " "))
+        return
+    builder.text("\n".join(lines))
+    lines.clear()
+    if path:
+        lines.append(f"{path}:")
+    if short and all(isinstance(value, Literal) for value in values):
+        lines.append(", ".join(shown))
+    else:
+        lines.extend(f"- {one}" for one in shown if one)
+    builder.text("\n".join(lines))
+    lines.clear()

@@ -1,0 +1,1 @@
+"""Spreadsheets: XLSX, XLSB, XLS and ODS, values and formulas."""

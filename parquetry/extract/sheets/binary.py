@@ -1,0 +1,113 @@
+"""Sheets of XLS and XLSB workbooks, as far as needed to tell what calamine, which bounds nothing, would unfold."""
+
+from __future__ import annotations
+
+import posixpath
+import struct
+from collections.abc import Iterator
+
+from parquetry.errors import BrokenDocument
+from parquetry.extract.package import Package
+from parquetry.extract.sheets.compound_file import stream
+
+MAX_GRID_CELLS = 20_000_000
+"""of the rectangles around the used cells of all sheets of an XLS workbook, which are read at once"""
+MAX_SPARSE = 10
+"""cells of a rectangle for each filled one that count for nothing"""
+
+_RECORD = struct.Struct("<HH")
+_CELL = struct.Struct("<HH")
+_END, _SHEET = 0x0A, 0x85
+_CELLS = frozenset(
+    {0x06, 0x7E, 0xBD, 0xD6, 0xFD, 0x0203, 0x0204, 0x0205, 0x027E, 0x0406, 0x0002, 0x0003, 0x0004, 0x0005}
+)
+"""records of cells that hold something, each of which begins with its row and column. [MS-XLS] 2.4"""
+_SHEETS_WITHIN = "its sheets lie within each other"
+_BUNDLED_SHEET = 0x9C
+"""record of a sheet in `workbook.bin`. [MS-XLSB] 2.4.304"""
+
+
+def check_xls(content: bytes) -> None:
+    """Refuse an XLS workbook that lists a sheet, or what lies in one, again and again, or whose sheets are too sparse.
+
+    Args:
+        content: a compound file whose chains end.
+
+    Raises:
+        BrokenDocument: `damaged` or `too-large`.
+    """
+    workbook = stream(content, ("Workbook", "Book", "WORKBOOK", "BOOK"))
+    starts = [_u32(workbook, place) for kind, place, size in _records(workbook, 0) if kind == _SHEET and size >= 4]
+    left, sparse = len(workbook), 0
+    for start in starts:
+        top = first = 1 << 16
+        bottom = last = count = 0
+        for kind, place, size in _records(workbook, start):
+            left -= _RECORD.size + size
+            if left < 0:
+                raise BrokenDocument("damaged", _SHEETS_WITHIN)
+            if kind in _CELLS and size >= _CELL.size and place + _CELL.size <= len(workbook):
+                row, column = _CELL.unpack_from(workbook, place)
+                top, bottom, first, last = min(top, row), max(bottom, row), min(first, column), max(last, column)
+                count += 1
+        if count:
+            sparse += max(0, (bottom - top + 1) * (last - first + 1) - MAX_SPARSE * count)
+    if sparse > MAX_GRID_CELLS:
+        raise BrokenDocument("too-large", f"the few filled cells of its sheets span {sparse} cells")
+
+
+def listed_again(package: Package) -> set[int]:
+    """1-based numbers of the sheets of an XLSB workbook whose part another one before has, too."""
+    try:
+        relations = package.xml("xl/_rels/workbook.bin.rels").iter("{*}Relationship")
+        targets = {relation.get("Id"): relation.get("Target") or "" for relation in relations}
+        workbook = package.read("xl/workbook.bin")
+    except BrokenDocument:
+        return set()
+    seen: set[str] = set()
+    again = set()
+    parts = (targets.get(relation, "") for relation in _bundled(workbook))
+    for number, part in enumerate(parts, start=1):
+        name = posixpath.normpath(posixpath.join("/xl", part)).lower()
+        if name in seen:
+            again.add(number)
+        seen.add(name)
+    return again
+
+
+def _records(workbook: bytes, start: int) -> Iterator[tuple[int, int, int]]:
+    """Kind, offset of the content and bytes of it, of each record up to the end of a sheet."""
+    while start + _RECORD.size <= len(workbook):
+        kind, size = _RECORD.unpack_from(workbook, start)
+        yield kind, start + _RECORD.size, size
+        if kind == _END:
+            return
+        start += _RECORD.size + size
+
+
+def _bundled(workbook: bytes) -> Iterator[str]:
+    """Ids of the relations of the sheets of an XLSB workbook, in their order."""
+    place = 0
+    while place < len(workbook):
+        kind, place = _number(workbook, place, 2)
+        size, place = _number(workbook, place, 4)
+        if kind == _BUNDLED_SHEET and size >= 12:
+            length = _u32(workbook, place + 8)
+            yield workbook[place + 12 : place + min(size, 12 + 2 * length)].decode("utf-16-le", "replace")
+        place += size
+
+
+def _number(workbook: bytes, place: int, most: int) -> tuple[int, int]:
+    """A number of 7 bits in each byte, and where it ends."""
+    value = 0
+    for count in range(most):
+        byte = workbook[place] if place < len(workbook) else 0
+        place += 1
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            break
+    return value, place
+
+
+def _u32(content: bytes, place: int) -> int:
+    return int.from_bytes(content[place : place + 4], "little")

@@ -1,0 +1,67 @@
+"""Plain text, in any encoding."""
+
+from __future__ import annotations
+
+from parquetry.errors import SkippedDocument
+from parquetry.extract.builder import TextBuilder
+from parquetry.extract.encoding import decode, replaced
+from parquetry.extract.layout import Line
+from parquetry.extract.pdf.running_heads import without_running_heads
+from parquetry.model import Extraction, RawDocument
+from parquetry.settings.sections import ExtractionSettings
+
+_ROW = 12.0
+"""points from one row of a printed page to the next"""
+_FREE_PAGES = 10_000
+_LEAST_ON_PAGE = 100
+"""characters; form feeds that follow each other more closely, more often than so, divide no printed pages"""
+
+
+class PlainTextExtractor:
+    """Reads plain text: notes, logs, READMEs, org files, and what was laid out in pages for a printer."""
+
+    name = "text"
+    version = 2
+    media_types = frozenset({"text/plain"})
+    settings_used: frozenset[str] = frozenset()
+
+    def extract(
+        self,
+        document: RawDocument,
+        media_type: str,
+        settings: ExtractionSettings,  # noqa: ARG002 (none applies)
+    ) -> Extraction:
+        text, encoding = decode(document.content)
+        builder = TextBuilder("text")
+        if builder.text(_without_running_heads(text)) is None:
+            raise SkippedDocument("no-text", "the file holds only white space")
+        return builder.build(
+            title=None,
+            metadata={"encoding": encoding},
+            media_type=media_type,
+            extractor=f"{self.name}/{self.version}",
+            warnings=replaced(document.content, text, encoding),
+        )
+
+
+def _without_running_heads(text: str) -> str:
+    """The text without what its pages, which end with form feeds, repeat at their edges."""
+    breaks = text.count("\f")
+    if not breaks or breaks > _FREE_PAGES + len(text) // _LEAST_ON_PAGE:
+        return text
+    pages = [page.split("\n") for page in text.replace("\r\n", "\n").rstrip("\f\n ").split("\f")]
+    # Every row is one unit high, so that an empty one is a gap.
+    kept = without_running_heads(
+        [
+            [
+                Line(line, 0.0, len(line), -_ROW * (row + 1), -_ROW * row, _ROW)
+                for row, line in enumerate(lines)
+                if line.strip()
+            ]
+            for lines in pages
+        ]
+    )
+    for lines, left in zip(pages, kept, strict=True):
+        staying = {round(line.top / -_ROW): line.text for line in left}
+        lines[:] = [staying.get(row, "") for row in range(len(lines))]
+    return "\n".join("\n".join(lines) for lines in pages)

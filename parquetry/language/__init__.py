@@ -1,0 +1,1 @@
+"""Languages: stems and stop words of natural ones, grammars of source code."""

@@ -1,0 +1,212 @@
+"""Calls to an OpenAI-compatible service: what its errors mean, and the only place where a call is tried again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import SecretStr
+
+from parquetry.errors import BrokenDocument, ParquetryError, ServiceRefused, SettingsError, TransientError
+from parquetry.known_secrets import announce
+from parquetry.llm.connections import connections
+from parquetry.masking import excerpt
+
+if TYPE_CHECKING:
+    import openai
+    from tenacity import RetryCallState
+
+T = TypeVar("T")
+
+INPUT_REJECTED = "input-rejected"
+"""reason of the BrokenDocument that stands for an input which the service will never take"""
+BAD_REPLY = "bad-reply"
+"""reason of an error about a reply that cannot be used"""
+REPLY_CUT = "reply-cut"
+"""reason of an error about a reply that ends before it is complete, because it reached its limit of tokens"""
+
+FIRST_WAIT = 0.5
+"""seconds before the second try; doubled from try to try"""
+LONGEST_WAIT = 60.0
+"""seconds between two tries, whatever the service asks for"""
+_JITTER = 0.25
+"""share of a wait that is added at random, so that many callers do not come back at once"""
+
+_OFFICIAL_URL = "https://api.openai.com/v1"
+_NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_INPUT_STATUS = {400, 413, 422}
+_TRANSIENT_STATUS = {408, 409, 425, 429}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on trying, and the clock to do it by."""
+
+    attempts: int
+    sleep: Callable[[float], None] = time.sleep
+    """waits that many seconds"""
+    now: Callable[[], float] = time.time
+    """seconds since the epoch, for a `Retry-After` that is a date"""
+    spread: Callable[[], float] = random.random
+    """0 to 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a service is and how to be let in."""
+
+    url: str
+    key: str = field(repr=False)
+
+    @property
+    def official(self) -> bool:
+        """Whether this is OpenAI itself, so that its prices and models hold."""
+        return self.url.rstrip("/") == _OFFICIAL_URL
+
+
+def endpoint(base_url: str | None, api_key: SecretStr | None, section: str) -> Endpoint:
+    """The endpoint that the settings and the environment name.
+
+    Args:
+        base_url: from the settings; None takes `OPENAI_BASE_URL`, else OpenAI itself.
+        api_key: from the settings; None takes `OPENAI_API_KEY`.
+        section: of the settings, for the message.
+
+    Raises:
+        SettingsError: OpenAI itself is called and there is no key. Other services may need none.
+    """
+    url = base_url or os.environ.get("OPENAI_BASE_URL") or _OFFICIAL_URL
+    key = (api_key.get_secret_value() if api_key else "") or os.environ.get("OPENAI_API_KEY", "")
+    announce(key)
+    found = Endpoint(url, key or "none")
+    if found.official and not key:
+        raise SettingsError(
+            f"no API key for {url}: set the environment variable OPENAI_API_KEY, "
+            f"or {section}.base_url to a service that needs none"
+        )
+    return found
+
+
+def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
+    """A client that never retries by itself."""
+    import openai
+
+    return openai.OpenAI(
+        base_url=where.url,
+        api_key=where.key,
+        timeout=timeout_seconds,
+        max_retries=0,
+        http_client=connections(),
+    )
+
+
+def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
+    """The result of `call`, tried again while its failure may go away by itself.
+
+    Args:
+        call: one request through a client of `open_client`.
+        where: for messages.
+        patience: how often, and by which clock.
+
+    Raises:
+        BrokenDocument: `input-rejected`, the service will never take this input.
+        TransientError: the last try failed, too, in a way that may go away.
+        ServiceRefused: the operator has to act.
+    """
+    import httpx2
+    import openai
+    import tenacity
+
+    def one_try() -> T:
+        try:
+            return call()
+        except openai.APIError as error:
+            raise meaning(error, where, patience.now()) from error
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise TransientError(BAD_REPLY, f"{where.url} answered what is no JSON: {error}") from error
+        # While a reply is being read the client passes on what its HTTP library raises.
+        except httpx2.TimeoutException as error:
+            raise TransientError("timeout", f"{where.url} did not answer in time") from error
+        except httpx2.HTTPError as error:
+            raise TransientError("unreachable", f"{where.url} broke off its reply: {error}") from error
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, TransientError) else None
+        seconds = FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked is None else asked
+        return min(seconds, LONGEST_WAIT) * (1 + _JITTER * patience.spread())
+
+    retrying = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(patience.attempts),
+        wait=wait,
+        retry=tenacity.retry_if_exception_type(TransientError),
+        sleep=patience.sleep,
+        reraise=True,
+    )
+    return retrying(one_try)
+
+
+def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryError:
+    """What an error of the client means for the run.
+
+    Args:
+        error: as the client raised it.
+        where: for messages.
+        now: seconds since the epoch.
+    """
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return TransientError("timeout", f"{where.url} did not answer in time")
+    if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, ParquetryError):
+        return error.__cause__
+    if isinstance(error, openai.APIConnectionError):
+        return TransientError("unreachable", f"{where.url} cannot be reached: {error.__cause__ or error}")
+    if not isinstance(error, openai.APIStatusError):
+        return TransientError(BAD_REPLY, f"{where.url} answered something that is not a reply: {error.message}")
+    return _meaning_of_status(error, where, now)
+
+
+def _meaning_of_status(error: openai.APIStatusError, where: Endpoint, now: float) -> ParquetryError:
+    status, said = error.status_code, _said(error)
+    if status == 402 or {error.code, error.type} & _NO_MONEY:
+        return ServiceRefused(f"the account at {where.url} has no quota left; top it up, then run again ({said})")
+    if status in {401, 403}:
+        return ServiceRefused(f"{where.url} does not let this API key in; check OPENAI_API_KEY ({status}: {said})")
+    if status in _INPUT_STATUS:
+        return BrokenDocument(INPUT_REJECTED, f"the service refuses this text ({status}: {said})")
+    if status in _TRANSIENT_STATUS or status >= 500:
+        reason = "rate-limited" if status == 429 else "service-failed"
+        return TransientError(reason, f"{where.url} answered {status}: {said}", _retry_after(error, now))
+    return ServiceRefused(f"{where.url} answered {status}: {said}; check base_url and the model's name")
+
+
+def _said(error: openai.APIStatusError) -> str:
+    body = error.body
+    message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
+    return excerpt(" ".join(str(message or error.message).split()), 300)
+
+
+def _retry_after(error: openai.APIStatusError, now: float) -> float | None:
+    """Seconds that the service asked to wait.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110#name-retry-after; `retry-after-ms` is OpenAI's own.
+    """
+    headers = error.response.headers
+    for value, unit in ((headers.get("retry-after-ms"), 1000), (headers.get("retry-after"), 1)):
+        try:
+            seconds = float(value or "") / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
+    except ValueError:
+        return None

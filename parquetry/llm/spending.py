@@ -1,0 +1,131 @@
+"""What services cost: a ledger that every request of a run is written into, and the budget that it keeps."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from parquetry.errors import BudgetReached
+from parquetry.masking import masked
+
+Purpose = Literal["describe", "rerank", "distill", "compare", "embed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls took."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+class Ledger:
+    """Counts what calls cost by purpose, and refuses the one that would pass the budget. For several threads.
+
+    Args:
+        budget_usd: None for no limit.
+        key: of the settings, that the budget is from.
+    """
+
+    def __init__(self, budget_usd: float | None = None, key: str = "sessions.budget_usd") -> None:
+        self.budget_usd = budget_usd
+        self.key = key
+        self._usage: dict[Purpose, Usage] = {}
+        self._expected = 0.0
+        """US dollars, of the calls that are being made"""
+        self._pending = 0
+        """calls that are being made"""
+        self._warnings: dict[str, None] = {}
+        self._cut: Counter[Purpose] = Counter()
+        """replies that reached their limit of tokens"""
+        self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
+
+    @property
+    def usage(self) -> dict[Purpose, Usage]:
+        """Of the calls that were made, by what they were made for."""
+        with self._lock:
+            return dict(self._usage)
+
+    @property
+    def cost_usd(self) -> float:
+        return sum((used.cost_usd for used in self.usage.values()), 0.0)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was worked around, a sentence each."""
+        with self._lock:
+            cut = [
+                f"{count} of the model's replies to {purpose} reached the limit of tokens (llm.max_reply_tokens)"
+                for purpose, count in self._cut.items()
+            ]
+            return (*self._warnings, *cut)
+
+    def warn(self, sentence: str) -> None:
+        """Note what was worked around, once."""
+        with self._lock:
+            self._warnings[masked(sentence)] = None
+
+    def cut(self, purpose: Purpose) -> None:
+        """Note that a reply reached its limit of tokens."""
+        with self._lock:
+            self._cut[purpose] += 1
+
+    def begin(self, expected_usd: float, *, patient: bool = False) -> None:
+        """Reserve what a call is expected to cost.
+
+        Args:
+            expected_usd: US dollars.
+            patient: wait for calls that are being made, if the budget may allow this one when they cost less than was
+                reserved for them.
+
+        Raises:
+            BudgetReached: the budget is spent, or this call would pass it.
+        """
+        with self._settled:
+            while (
+                patient and self._pending and self._passes(expected_usd) and not self._passes(expected_usd, alone=True)
+            ):
+                self._settled.wait()
+            if self._passes(expected_usd):
+                raise BudgetReached(
+                    f"the budget of {self.budget_usd:g} US dollars does not allow the next call of a service "
+                    f"({self._spent:.6f} spent, {self._expected + expected_usd:.6f} expected); raise {self.key} "
+                    "and run again: what was paid for is kept"
+                )
+            self._expected += expected_usd
+            self._pending += 1
+
+    @property
+    def _spent(self) -> float:
+        return sum((used.cost_usd for used in self._usage.values()), 0.0)
+
+    def _passes(self, expected_usd: float, *, alone: bool = False) -> bool:
+        """Whether a call would pass the budget; `alone` leaves out those that are being made."""
+        if self.budget_usd is None:
+            return False
+        spent, others = self._spent, 0.0 if alone else self._expected
+        return spent >= self.budget_usd or spent + others + expected_usd > self.budget_usd
+
+    def settle(self, purpose: Purpose, expected_usd: float, used: Usage) -> None:
+        """Write down what a call took, in place of what was expected of it."""
+        with self._lock:
+            self._expected = max(0.0, self._expected - expected_usd)
+            self._pending -= 1
+            self._note(purpose, used)
+            self._settled.notify_all()
+
+    def note(self, purpose: Purpose, used: Usage) -> None:
+        """Write down what a call took that has no price."""
+        with self._lock:
+            self._note(purpose, used)
+
+    def _note(self, purpose: Purpose, used: Usage) -> None:
+        self._usage[purpose] = self._usage.get(purpose, Usage()) + used

@@ -1,0 +1,73 @@
+"""What `robots.txt` allows, asked once for each host of a source."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from threading import Lock
+from typing import Protocol
+
+import httpx
+
+from parquetry.errors import DocumentError, SkippedDocument, TransientError
+
+_MAX_DELAY_SECONDS = 30.0
+_MAX_BYTES = 500 * 1024
+"""of a file that are read; RFC 9309, 2.5 wants no less. Every page is compared with every rule."""
+
+
+class _Rules(Protocol):
+    """What is used of protego's parser."""
+
+    def can_fetch(self, url: str, user_agent: str) -> bool: ...
+
+    def crawl_delay(self, user_agent: str) -> float | None: ...
+
+
+class Robots:
+    """The rules of hosts.
+
+    Args:
+        read: URL -> status and text of the file there.
+        agent: name that rules address this program by.
+    """
+
+    def __init__(self, read: Callable[[str], tuple[int, bytes]], agent: str) -> None:
+        self._read, self._agent = read, agent
+        self._rules: dict[str, _Rules] = {}
+        self._locks: dict[str, Lock] = defaultdict(Lock)
+
+    def admit(self, url: httpx.URL) -> float:
+        """Check one page against the rules of its host.
+
+        Returns:
+            Seconds from one request to the next that the host asks for; 0 if it asks for none.
+
+        Raises:
+            SkippedDocument: `robots`, the page is not to be read by programs.
+            TransientError: the rules could not be had; until they can, nothing there is read (RFC 9309).
+        """
+        origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
+        with self._locks[origin]:
+            rules = self._rules.get(origin)
+            if rules is None:
+                rules = self._rules[origin] = self._ask(origin)
+        if not rules.can_fetch(str(url), self._agent):
+            raise SkippedDocument("robots", f"{origin}/robots.txt does not allow {url} to be read by programs")
+        return min(float(rules.crawl_delay(self._agent) or 0), _MAX_DELAY_SECONDS)
+
+    def _ask(self, origin: str) -> _Rules:
+        from protego import Protego
+
+        address = f"{origin}/robots.txt"
+        try:
+            status, content = self._read(address)
+        except DocumentError as error:
+            if error.reason == "forbidden-address":
+                raise
+            raise TransientError("robots", f"{address} cannot be read ({error.detail}); pages there wait") from error
+        if status == 429 or status >= 500:
+            raise TransientError("robots", f"{address} answered {status}; pages there wait until it can be read")
+        # Any other answer but success means that there are no rules.
+        rules: _Rules = Protego.parse(content[:_MAX_BYTES].decode("utf-8", "replace") if status == 200 else "")
+        return rules

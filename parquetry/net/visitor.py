@@ -1,0 +1,121 @@
+"""A polite reader of pages: asks who may ask, in turn, and says what an answer means."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib.metadata import version
+from threading import Event
+
+import httpx
+
+from parquetry.errors import BrokenDocument, TransientError
+from parquetry.net.client import Answer, GuardedClient
+from parquetry.net.pace import PACE, Pace
+from parquetry.net.robots import Robots
+
+AGENT = "Parquetry"
+"""what rules in a robots.txt call this program"""
+_FORBIDDEN = frozenset({401, 402, 403, 407, 451})
+_GONE = frozenset({404, 410})
+_PASSING = frozenset({408, 425, 429})
+
+
+class Visitor:
+    """Reads pages, with the permission of their hosts and at a pace that they can bear.
+
+    Args:
+        client: asks.
+        interval: seconds from one request to a host to the next.
+        pace: of the process.
+    """
+
+    def __init__(self, client: GuardedClient, interval: float, pace: Pace = PACE) -> None:
+        self._interval, self._pace = interval, pace
+        self._stopped = Event()
+        self._rules_client = client.with_before(lambda url: pace.wait_out_rest(str(url), self._pause))
+        self._client = client.with_before(self._admit)
+        self._robots = Robots(self._read_rules, AGENT)
+
+    @contextmanager
+    def visit(self, url: str, conditions: Mapping[str, str] | None = None) -> Iterator[Answer]:
+        """Ask for a page.
+
+        Args:
+            url: of the page.
+            conditions: headers that say what is known of it; with them, the answer may be 304.
+
+        Raises:
+            FileNotFoundError: there is no such page.
+            DocumentError: it is not for us, or not to be had.
+            TransientError: it cannot be had now.
+        """
+        with self._client.get(url, conditions) as answer:
+            self._judge(url, answer, conditional=bool(conditions))
+            yield answer
+
+    def stop(self) -> None:
+        """Ask for nothing more: whoever waits for a turn gives up."""
+        self._stopped.set()
+
+    def _admit(self, url: httpx.URL) -> None:
+        delay = self._robots.admit(url)
+        self._pace.wait(str(url), max(delay, self._interval), self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise TransientError("stopped", "nobody waits for it any more")
+
+    def _read_rules(self, url: str) -> tuple[int, bytes]:
+        with self._rules_client.get(url) as answer:
+            return answer.status, answer.read() if answer.status == 200 else b""
+
+    def _judge(self, url: str, answer: Answer, *, conditional: bool) -> None:
+        status = answer.status
+        if status in (200, 203, 204) or (status == 304 and conditional):
+            return
+        said = f"{url} answered {status}"
+        if status in _GONE:
+            raise FileNotFoundError(errno.ENOENT, "is not there", url)
+        if status in _FORBIDDEN:
+            raise BrokenDocument("forbidden", f"{said}: it may not be read without permission")
+        if status in _PASSING or status >= 500:
+            seconds = _retry_after(answer.headers.get("retry-after"))
+            if seconds is not None:
+                self._pace.rest(str(answer.url), seconds)
+            limited = status == 429 or seconds is not None
+            raise TransientError("rate-limited" if limited else "server-error", said, seconds)
+        raise BrokenDocument("unexpected-answer", said)
+
+
+@cache
+def user_agent(contact: str | None) -> str:
+    """How the program introduces itself.
+
+    Args:
+        contact: an address at which whoever runs it can be reached.
+    """
+    return f"{AGENT}/{version('parquetry')}" + (f" (+{contact})" if contact else "")
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """A date of HTTP, in UTC; None if it is none."""
+    try:
+        moment = parsedate_to_datetime(text or "")
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def _retry_after(text: str | None) -> float | None:
+    """Seconds that a server asks to wait; None if it asks for nothing."""
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return float(text.strip()[:9])
+    moment = moment_of(text)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment else None

@@ -1,0 +1,293 @@
+"""Planning: what a listing and the current documents say has to be done. Pure but for the hashing it is handed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import PurePosixPath
+from typing import Literal
+
+from parquetry import ids
+from parquetry.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
+from parquetry.planning.fingerprint import Fingerprint, Fingerprints
+from parquetry.planning.kept import Kept, kept_of
+from parquetry.settings.sections import RefreshSettings
+from parquetry.sources.paths import within
+
+Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
+Effort = Literal["nothing", "row", "rechunk", "extract"]
+"""row: only the row in `documents` is written; rechunk: from the stored text; extract: from the source"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be done with one document, and why."""
+
+    action: Action
+    effort: Effort
+    reason: str
+    document_id: str
+    namespace: str
+    source: str
+    item: Item | None
+    """None for a removed document"""
+    known: DocumentRow | None
+    """the document's current row; None for one never seen or removed"""
+    origin: DocumentRow | None = None
+    """another document's row whose revision this one takes over; a moved document's origin is removed"""
+
+    @property
+    def base(self) -> DocumentRow | None:
+        """The row that holds what is already stored for this content."""
+        return self.origin or self.known
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """The plan for one source."""
+
+    source: str
+    namespace: str
+    changes: tuple[Change, ...]
+    """in the order of the listing, removals last; documents that need nothing may be among them"""
+    unlisted: tuple[Unlisted, ...] = ()
+    refused: str | None = None
+    """why a guard holds this source back; None if it may go on"""
+    broken: BrokenOff | None = None
+    """why its listing is not complete"""
+    settled: int = 0
+    """documents besides these that were listed and need nothing"""
+    left_out: tuple[LeftOut, ...] = ()
+    """documents besides these that belong to other sources"""
+    handed_over: tuple[Change, ...] = ()
+    """removals of documents that belong to other sources now; no guard holds them back"""
+    kept: tuple[Kept, ...] = ()
+    """documents besides these that would be removed if all of the source had been seen"""
+
+    @property
+    def listed(self) -> int:
+        """Documents that the source holds, as far as was seen, and those that are gone from it."""
+        return self.settled + len(self.changes)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the source holds nothing, for all that was seen, and nothing of it is published."""
+        seen = self.listed or self.unlisted or self.left_out or self.handed_over
+        return not seen and self.broken is None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be seen, one line each."""
+        lines = [f"{place.path or self.source}: {place.detail}" for place in self.unlisted]
+        if self.broken is not None:
+            lines.append(f"{self.source}: the listing broke off, so nothing was removed: {self.broken.detail}")
+        return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Force:
+    """What a reindex redoes whatever the hashes say; it leaves all other documents alone."""
+
+    effort: Literal["rechunk", "extract"]
+    selects: Callable[[DocumentRow], bool]
+
+
+def plan_source(
+    listing: Listing,
+    current: Iterable[DocumentRow],
+    fingerprints: Fingerprints,
+    hash_of: Callable[[str], str | None],
+    settings: RefreshSettings,
+    *,
+    elsewhere: Iterable[DocumentRow] = (),
+    allow_removals: bool = False,
+    force: Force | None = None,
+    owner_of: Callable[[str], str | None] = lambda _: None,
+    missing: Iterable[str] = (),
+    rehash: bool = False,
+) -> SourcePlan:
+    """Compare what a source holds with what is published of it.
+
+    Args:
+        listing: the source's items, complete or not.
+        current: the current rows of the listing's source, but for those that it counts as settled; of other sources,
+            only the content counts.
+        fingerprints: of the present settings.
+        hash_of: path -> content hash, or None where reading it now costs too much; asked only when it can save work.
+        settings: the guard's limits.
+        elsewhere: current rows of the namespace, settled ones too, whose content a new document may have.
+        allow_removals: the operator has agreed to any number of removals.
+        force: documents to redo.
+        owner_of: path -> name of the source inside this one that a document belongs to; None if it is this one's.
+        missing: paths of settled documents that were not listed; asked for only if the listing is not complete.
+        rehash: bytes decide whether a document changed, and not its change token.
+    """
+    planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, rehash=rehash)
+    return planner.plan(settings, allow_removals)
+
+
+class _Planner:
+    def __init__(
+        self,
+        listing: Listing,
+        current: Iterable[DocumentRow],
+        elsewhere: Iterable[DocumentRow],
+        fingerprints: Fingerprints,
+        hash_of: Callable[[str], str | None],
+        force: Force | None,
+        owner_of: Callable[[str], str | None],
+        missing: Iterable[str],
+        *,
+        rehash: bool,
+    ) -> None:
+        self.rehash = rehash
+        self.listing = listing
+        self.fingerprints = fingerprints
+        self.hash_of = hash_of
+        self.force = force
+        rows = list(current)
+        ours = (row for row in rows if row.source == listing.source and within(row.path, listing.prefix))
+        self.known = {row.path: row for row in ours}
+        owners = {path: owner for path in self.known if (owner := owner_of(path)) is not None}
+        self.handed_over = [(self.known.pop(path), owner) for path, owner in owners.items()]
+        self.by_size: dict[int, list[DocumentRow]] = defaultdict(list)
+        for row in (*rows, *elsewhere):
+            if row.status == "indexed":
+                self.by_size[row.size].append(row)
+        listed = {item.path for item in listing.items}
+        unlisted = {path: row for path, row in self.known.items() if path not in listed}
+        self.gone = unlisted if listing.complete else {}
+        self.kept = () if listing.complete or force else kept_of(listing, chain(unlisted, missing))
+
+    def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
+        if self.force is not None:
+            return self._forced(self.force)
+        changes = [self._change(item) for item in self.listing.items]
+        changes.extend(self._removal(row) for row in self.gone.values())
+        return replace(self._planned(changes), refused=None if allow_removals else self._refusal(settings))
+
+    def _refusal(self, settings: RefreshSettings) -> str | None:
+        """Why the removals have to be agreed to, if they have to."""
+        listing, removed = self.listing, len(self.gone)
+        source, total = listing.source, len(self.known) + listing.settled
+        if removed and not listing.items and not listing.settled:
+            # What an empty mount, a wrong prefix or credentials that see nothing look like, too.
+            return (
+                f"source {source} would lose {removed} of {total} documents, because it lists nothing; nothing of it "
+                "was refreshed. If it is meant to be empty, run again with --allow-removals"
+            )
+        if removed <= settings.max_removed_documents or removed <= settings.max_removed_share * total:
+            return None
+        return (
+            f"source {source} would lose {removed} of {total} documents; nothing of it was refreshed. "
+            "If that is right, run again with --allow-removals"
+        )
+
+    def _planned(self, changes: Iterable[Change]) -> SourcePlan:
+        listing = self.listing
+        return SourcePlan(
+            listing.source,
+            listing.namespace,
+            tuple(changes),
+            listing.unlisted,
+            broken=listing.broken,
+            settled=listing.settled,
+            left_out=listing.left_out,
+            handed_over=tuple(
+                self._make("removed", "row", f"belongs to source {owner} now", None, row)
+                for row, owner in self.handed_over
+            ),
+            kept=self.kept,
+        )
+
+    def _forced(self, force: Force) -> SourcePlan:
+        changes = []
+        for item in self.listing.items:
+            known = self.known.get(item.path)
+            if known is not None and force.selects(known):
+                effort = force.effort if known.revision else "extract"
+                changes.append(self._make("changed", effort, "reindex asked for", item, known))
+        return self._planned(changes)
+
+    def _change(self, item: Item) -> Change:
+        known = self.known.get(item.path)
+        if known is None:
+            return self._new(item)
+        same_token = known.etag == item.etag
+        # What was never read has nothing to compare with.
+        if same_token and not (self.rehash and known.content_hash):
+            return self._same_bytes(item, known)
+        if not known.content_hash or not (same_token or known.size == item.size):
+            return self._make("changed", "extract", "content changed", item, known)
+        content_hash = self.hash_of(item.path)
+        if content_hash != known.content_hash:
+            unread = same_token and content_hash is None
+            reason = "its bytes cannot be read now" if unread else "content changed"
+            return self._make("changed", "extract", reason, item, known)
+        same = self._same_bytes(item, known)
+        touched = same.effort == "nothing" and not same_token
+        return replace(same, effort="row", reason="touched, same content") if touched else same
+
+    def _new(self, item: Item) -> Change:
+        candidates = self.by_size.get(item.size)
+        content_hash = self.hash_of(item.path) if candidates and item.size else None
+        same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row.path, item.path)]
+        if not same:
+            return self._make("added", "extract", "new", item, None)
+        same.sort(key=lambda row: (row.source, row.path))
+        gone = next((row for row in same if row.path in self.gone and row.source == self.listing.source), None)
+        origin = gone or same[0]
+        if gone is not None:
+            del self.gone[gone.path]
+        effort, reason = stale(origin, self.fingerprints)
+        action: Action = "moved" if gone is not None else "added"
+        reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
+        return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
+
+    def _same_bytes(self, item: Item, known: DocumentRow) -> Change:
+        effort, reason = stale(known, self.fingerprints)
+        if effort != "nothing":
+            return self._make("changed", effort, reason, item, known)
+        if item.uri != known.uri:
+            return self._make("moved", "row", f"moved from {known.uri}", item, known)
+        if item.access != known.access:
+            return self._make("permissions", "row", "permissions changed", item, known)
+        return self._make("unchanged", "nothing", "unchanged", item, known)
+
+    def _removal(self, row: DocumentRow) -> Change:
+        return self._make("removed", "row", "gone from its source", None, row)
+
+    def _make(
+        self,
+        action: Action,
+        effort: Effort,
+        reason: str,
+        item: Item | None,
+        known: DocumentRow | None,
+        origin: DocumentRow | None = None,
+    ) -> Change:
+        namespace, source = self.listing.namespace, self.listing.source
+        identity = known.document_id if known else ids.document_id(namespace, source, item.path if item else "")
+        return Change(action, effort, reason, identity, namespace, source, item, known, origin)
+
+
+def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
+    """What has to be redone for a document whose bytes are the same, and why."""
+    then, now = Fingerprint.parse(row.fingerprint), fingerprints.of(row.media_type)
+    if then.extraction != now.extraction:
+        return "extract", "extraction settings changed"
+    # A failed document has its last good revision, which has to go along: one search takes one embedder.
+    if row.revision and then.chunking != now.chunking:
+        return "rechunk", "chunking settings changed"
+    if row.revision and then.embedding != now.embedding:
+        return "rechunk", "embedding settings changed"
+    if row.status == "failed" and row.transient:
+        return "extract", f"tried again after: {row.error}"
+    return "nothing", ""
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two paths have one extension: the same bytes are read differently as `.txt` and as `.md`."""
+    return PurePosixPath(one).suffix.lower() == PurePosixPath(other).suffix.lower()

@@ -1,0 +1,156 @@
+"""Outages: a run fails when a service failed everything that a source needed of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from parquetry.errors import ServiceRefused, classify
+from parquetry.model import DocumentRow
+from parquetry.planning.diff import SourcePlan
+from parquetry.plural import counted
+
+Service = Literal["embedding", "store", "model"]
+"""embedding: computes vectors; store: holds the documents of a source; model: a language model"""
+SERVICES: Mapping[Service, str] = {
+    "embedding": "the embedding service",
+    "store": "its store",
+    "model": "the language model",
+}
+REFUSED = "service-refused"
+"""reason of a failure that lasts until the key, the quota or the model's name is in order"""
+
+_OF_THE_DOCUMENT = frozenset({"vanished", "changed-while-read"})
+"""reasons that may pass and say nothing about the service"""
+
+Key = tuple[str, str]
+"""namespace and id of a document"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The failure of a service to do its part of some work."""
+
+    service: Service
+    reason: str
+    """short code in kebab-case"""
+    detail: str
+    """one sentence for a person"""
+
+    @property
+    def lasting(self) -> bool:
+        """True if no later try helps before somebody acts."""
+        return self.reason == REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a source needed in this run. What failed for a reason of its own is none."""
+
+    namespace: str
+    source: str
+    lost: Lost | None
+    """None if it was done"""
+    what: str = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A source that a service failed."""
+
+    source: str
+    lost: Lost
+    """the most frequent failure"""
+    failed: int
+    needed: int
+    what: str = "document"
+
+    def __str__(self) -> str:
+        share = f"{self.failed} of {counted(self.needed, self.what)}" if self.needed > 1 else f"its {self.what}"
+        return (
+            f"source {self.source}: {SERVICES[self.lost.service]} failed {share} "
+            f"({self.lost.reason}: {self.lost.detail}); the next run tries again"
+        )
+
+
+def lost_to(service: Service, error: BaseException) -> Lost | None:
+    """The failure of a service that an error stands for; None if the error is the document's own or the whole run's.
+
+    Args:
+        service: that was used when it happened.
+        error: as it was raised.
+    """
+    verdict = classify(error)
+    if isinstance(error, ServiceRefused):
+        return Lost(service, REFUSED, verdict.detail)
+    if verdict.fate != "retry" or verdict.reason in _OF_THE_DOCUMENT:
+        return None
+    return Lost(service, verdict.reason, verdict.detail)
+
+
+def outages(needs: Iterable[Need]) -> tuple[Outage, ...]:
+    """The sources of which nothing could be done because of a service, or which a service turned away for good.
+
+    Args:
+        needs: of all sources of a run.
+    """
+    by_source: dict[Key, list[Need]] = defaultdict(list)
+    for need in needs:
+        by_source[need.namespace, need.source].append(need)
+    found = []
+    for (_, source), all_of_it in by_source.items():
+        lost = [(need.lost, need.what) for need in all_of_it if need.lost is not None]
+        if len(lost) < len(all_of_it) and not any(each.lasting for each, _ in lost):
+            continue
+        lasting = [each for each in lost if each[0].lasting] or lost
+        (most, what), _ = Counter(lasting).most_common(1)[0]
+        same = sum(need.what == what for need in all_of_it)
+        found.append(Outage(source, most, sum(kind == what for _, kind in lost), same, what))
+    return tuple(found)
+
+
+def needs_of(plans: Sequence[SourcePlan], rows: Iterable[DocumentRow], lost: Mapping[Key, Lost]) -> tuple[Need, ...]:
+    """What the sources of a refresh needed, and what became of it.
+
+    A document that its store refuses in run after run, while others of the source are indexed, is left out: that is
+    about this document.
+
+    Args:
+        plans: of the sources.
+        rows: that the batches gave.
+        lost: documents that a service failed.
+    """
+    needs = [
+        Need(plan.namespace, plan.source, Lost("store", plan.broken.reason, plan.broken.detail), "listing")
+        for plan in plans
+        if plan.broken is not None
+    ]
+    own = _refused_again(plans, lost)
+    for row in rows:
+        key = (row.namespace, row.document_id)
+        if row.removed or key in own:
+            continue
+        if key in lost:
+            needs.append(Need(row.namespace, row.source, lost[key]))
+        elif row.status == "indexed":
+            needs.append(Need(row.namespace, row.source, None))
+    return tuple(needs)
+
+
+def _refused_again(plans: Sequence[SourcePlan], lost: Mapping[Key, Lost]) -> set[Key]:
+    found: set[Key] = set()
+    stored = {key for key, each in lost.items() if each.service == "store"}
+    for plan in plans if stored else ():
+        others = plan.settled or any(
+            change.effort == "nothing" and change.known is not None and change.known.status == "indexed"
+            for change in plan.changes
+        )
+        for change in plan.changes if others else ():
+            key = (change.namespace, change.document_id)
+            if key in stored and change.known is not None and change.known.status == "failed":
+                before = (change.known.error or "").partition(": ")[0]
+                if before == f"fetch/{lost[key].reason}":
+                    found.add(key)
+    return found

@@ -1,0 +1,262 @@
+"""The next row of a document, from its last one and what happened to it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from parquetry import ids
+from parquetry.errors import Verdict
+from parquetry.model import Access, DocumentRow, Failure, Scalar
+from parquetry.planning.diff import Change
+from parquetry.planning.fingerprint import Fingerprint, Fingerprints
+
+LIMIT_REASONS = frozenset({"timeout", "memory", "crashed"})
+"""failures that a busy machine may have caused: tried again, but not for ever"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which run writes, and when."""
+
+    run_id: str
+    at: datetime
+    """UTC"""
+
+
+def new_stamp() -> Stamp:
+    """Stamp of a run that starts now; run ids sort by time."""
+    now = datetime.now(UTC)
+    return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
+
+
+def blank_row(stamp: Stamp) -> DocumentRow:
+    """A row that tells nothing but which run writes it, to be filled with what there is to tell."""
+    return DocumentRow(
+        document_id="",
+        namespace="",
+        source="",
+        path="",
+        uri="",
+        filename="",
+        title=None,
+        media_type=None,
+        size=0,
+        etag="",
+        modified_at=stamp.at,
+        content_hash="",
+        revision=0,
+        sequence=0,
+        removed=False,
+        fingerprint="",
+        status="indexed",
+        error=None,
+        attempts=0,
+        transient=False,
+        extractor=None,
+        embedder=None,
+        pages=0,
+        characters=0,
+        chunks=0,
+        tokens=0,
+        access=Access(),
+        metadata={},
+        uploaded_by=None,
+        created_at=stamp.at,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """What processing a document gave."""
+
+    content_hash: str
+    revision: int
+    title: str | None
+    media_type: str
+    metadata: Mapping[str, Scalar]
+    extractor: str
+    embedder: str
+    fingerprint: Fingerprint
+    pages: int
+    characters: int
+    chunks: int
+    tokens: int
+
+
+def processed_row(change: Change, done: Processed, stamp: Stamp) -> DocumentRow:
+    """The row of a document that was processed; from now on its new revision is the visible one."""
+    draft = replace(_draft(change, stamp), status="indexed")
+    if change.effort == "rechunk" and change.base is not None and change.base.status == "failed":
+        # Its last good revision was renewed; its present content is as unreadable as before.
+        failed = change.base
+        draft = replace(
+            draft, status="failed", error=failed.error, attempts=failed.attempts, transient=failed.transient
+        )
+    return replace(
+        draft,
+        title=done.title or PurePosixPath(draft.path).stem,
+        media_type=done.media_type,
+        content_hash=done.content_hash,
+        revision=done.revision,
+        fingerprint=str(done.fingerprint),
+        extractor=done.extractor,
+        embedder=done.embedder,
+        pages=done.pages,
+        characters=done.characters,
+        chunks=done.chunks,
+        tokens=done.tokens,
+        metadata=done.metadata,
+    )
+
+
+def refused_row(
+    change: Change,
+    stage: str,
+    verdict: Verdict,
+    fingerprints: Fingerprints,
+    stamp: Stamp,
+    *,
+    content_hash: str,
+    media_type: str | None,
+    max_attempts: int,
+) -> DocumentRow:
+    """The row of a document that was skipped or that failed; a failed one keeps its last good revision.
+
+    A document whose new content holds nothing to index (skipped) loses its old chunks: they are no longer true.
+    """
+    draft = _draft(change, stamp)
+    base = change.base
+    skipped = verdict.fate == "skip"
+    if not skipped:
+        media_type = media_type or draft.media_type
+    fingerprint = fingerprints.of(media_type)
+    attempts = 1 + _failures_in_a_row(base, content_hash, fingerprint)
+    if not skipped and base is not None and base.revision:
+        kept = Fingerprint.parse(base.fingerprint)
+        fingerprint = replace(fingerprint, chunking=kept.chunking, embedding=kept.embedding)
+    row = replace(
+        draft,
+        title=draft.title if base else PurePosixPath(draft.path).stem,
+        media_type=media_type,
+        content_hash=content_hash,
+        fingerprint=str(fingerprint),
+        status="skipped" if skipped else "failed",
+        error=f"{stage}/{verdict.reason}: {verdict.detail}",
+        attempts=attempts,
+        transient=verdict.fate == "retry" or (verdict.reason in LIMIT_REASONS and attempts < max_attempts),
+    )
+    if skipped:
+        return replace(row, revision=0, pages=0, characters=0, chunks=0, tokens=0)
+    return row
+
+
+def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint: Fingerprint) -> int:
+    """How often this content has failed before in the extraction of the present settings."""
+    if base is None or base.status != "failed" or base.content_hash != content_hash:
+        return 0
+    same = Fingerprint.parse(base.fingerprint).extraction == fingerprint.extraction
+    return base.attempts if same else 0
+
+
+def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
+    """The row of a document whose stored text and vectors stay as they are: moved, touched, or with new permissions."""
+    base = change.base
+    if base is None:
+        raise ValueError(f"{change.document_id} has nothing stored to keep")
+    draft = _draft(change, stamp)
+    return replace(
+        draft,
+        status=base.status,
+        error=base.error,
+        attempts=base.attempts,
+        transient=base.transient,
+        title=PurePosixPath(draft.path).stem if base.title == PurePosixPath(base.path).stem else base.title,
+    )
+
+
+def removed_row(row: DocumentRow, stamp: Stamp, why: str) -> DocumentRow:
+    """The tombstone of a document.
+
+    Args:
+        row: its last one.
+        stamp: of the run that removes it.
+        why: `stage/reason: detail`, as `DocumentRow.error` has it.
+    """
+    return replace(row, removed=True, error=why, run_id=stamp.run_id, indexed_at=stamp.at)
+
+
+def rows_without_work(change: Change, stamp: Stamp) -> list[DocumentRow]:
+    """The rows of a change of effort `row`."""
+    if change.action == "removed":
+        return [removed_row(change.known, stamp, f"scan/gone: {change.reason}")] if change.known else []
+    return [kept_row(change, stamp), *origin_removed(change, stamp)]
+
+
+def origin_removed(change: Change, stamp: Stamp) -> list[DocumentRow]:
+    """The tombstone of the document that a moved one was before."""
+    if change.action != "moved" or change.origin is None:
+        return []
+    return [removed_row(change.origin, stamp, f"scan/moved: now {change.item.path if change.item else 'elsewhere'}")]
+
+
+def failure_of(row: DocumentRow, *, known: bool = False) -> Failure:
+    """What the run reports of a skipped or failed document.
+
+    Args:
+        row: of status `skipped` or `failed`.
+        known: whether it failed in an earlier run and was not tried in this one.
+    """
+    place, _, detail = (row.error or "unknown/unknown: no reason was recorded").partition(": ")
+    stage, _, reason = place.partition("/")
+    return Failure(
+        document_id=row.document_id,
+        namespace=row.namespace,
+        source=row.source,
+        uri=row.uri,
+        status="skipped" if row.status == "skipped" else "failed",
+        stage=stage,
+        reason=reason,
+        detail=detail,
+        attempts=row.attempts,
+        run_id=row.run_id,
+        known=known,
+    )
+
+
+def _draft(change: Change, stamp: Stamp) -> DocumentRow:
+    """The document's base row with everything that comes from the listing and the run brought up to date."""
+    item = change.item
+    if item is None:
+        raise ValueError(f"{change.document_id} is not in its source any more")
+    base = change.base or blank_row(stamp)
+    return replace(
+        base,
+        document_id=change.document_id,
+        namespace=change.namespace,
+        source=change.source,
+        path=item.path,
+        uri=item.uri,
+        filename=PurePosixPath(item.path).name,
+        size=item.size,
+        etag=item.etag,
+        modified_at=item.modified_at,
+        removed=False,
+        error=None,
+        attempts=0,
+        transient=False,
+        access=item.access,
+        created_at=change.known.created_at if change.known else stamp.at,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
+
+
+def new_revision(change: Change, stamp: Stamp) -> int:
+    """The revision that this run writes for a document."""
+    return ids.revision(change.document_id, stamp.run_id)

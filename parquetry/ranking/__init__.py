@@ -1,0 +1,1 @@
+"""Ranked lists: fused, diversified and evaluated. Pure."""

@@ -1,0 +1,56 @@
+"""Rerankers by name."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from parquetry.errors import SettingsError
+from parquetry.rerank import llm, onnx
+from parquetry.rerank.base import Reranker
+from parquetry.settings.llm import LlmSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One kind of reranker."""
+
+    form: str
+    """how it is written in the settings"""
+    takes: str
+    """what stands after the colon; empty if nothing does"""
+    open: Callable[[str, LlmSettings], Reranker]
+
+
+PROVIDERS: dict[str, Provider] = {
+    "onnx": Provider("onnx:<folder>", "a folder", lambda folder, _: onnx.CrossEncoder(folder)),
+    "llm": Provider("llm", "", lambda _, settings: llm.LlmReranker(settings)),
+}
+
+_open: dict[tuple[object, ...], Reranker] = {}
+_lock = threading.Lock()
+
+
+def open_reranker(name: str, settings: LlmSettings) -> Reranker:
+    """The reranker of this name, loaded once per process however many threads ask.
+
+    Args:
+        name: `onnx:<folder>` or `llm`.
+        settings: the language model that `llm` asks.
+
+    Raises:
+        SettingsError: there is no such reranker, or it lacks a file, a package, a model or a key.
+    """
+    kind, _, model = name.partition(":")
+    provider = PROVIDERS.get(kind)
+    if provider is None or bool(model) != bool(provider.takes) or (":" in name and not provider.takes):
+        choices = ", ".join(each.form for each in PROVIDERS.values())
+        raise SettingsError(f"search.rerank is {name!r}, which is not a reranker; choose one of: {choices}")
+    # A key or an endpoint that changes in the environment means another client.
+    key = (name, settings, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+    with _lock:
+        if key not in _open:
+            _open[key] = provider.open(model, settings)
+        return _open[key]

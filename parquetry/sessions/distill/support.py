@@ -1,0 +1,278 @@
+"""A statement beside its evidence: what it says exactly has to stand there, and what it is about has to be near.
+
+Whether the evidence entails a statement nobody can tell by words. What it cannot entail is found: a name, a number, a
+quotation that is not there, or a content that is about something else.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from parquetry.embed.base import Embedder
+from parquetry.embed.registry import open_embedder
+from parquetry.sessions import cue_words as cues
+from parquetry.sessions.distill.passages import Passage, Sentence, folded, holds, passage
+from parquetry.sessions.particulars import Particulars, particulars
+from parquetry.sessions.quantities import Quantity
+from parquetry.settings.sections import EmbeddingSettings
+
+_REPORTING = """
+    user users assistant ai bot chatbot speaker person people someone somebody team company customer client developer
+    author member
+    say said mention mentioned state stated report reported note noted tell told ask asked want wants wanted like likes
+    liked prefer prefers preferred use uses used using make makes made get gets got have has had need needs needed
+"""
+_REPORTING_WORDS = frozenset(_REPORTING.split())
+"""that a statement adds to what it reports, or leaves out"""
+_ROLES = frozenset(("user", "users", "assistant", "ai", "speaker", "customer", "client", "developer", "author", "team"))
+"""that stand for whoever speaks, with a capital or without"""
+_NAME_ENDINGS = ("s", "es", "y", "ql")
+"""by which spellings of one name differ: Postgres and PostgreSQL, API and APIs"""
+_RELATIVE = """
+    today tonight yesterday tomorrow now currently ago last next this coming past since recently
+    heute gestern morgen letzte letzten nächste nächsten aujourd'hui hier demain dernier dernière prochain prochaine
+    hoy ayer mañana pasado pasada próximo próxima
+"""
+_RELATIVE_WORDS = frozenset(_RELATIVE.split())
+"""from which a date can be reckoned"""
+_DAYS = """
+    monday tuesday wednesday thursday friday saturday sunday weekend
+    montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche
+    lunes martes miércoles jueves viernes sábado domingo
+"""
+_WEEKDAYS = frozenset(_DAYS.split()) | frozenset(day.removesuffix("s") for day in _DAYS.split())
+_ISO = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
+_WORDY = re.compile(r"(\d{4})?-(\d{2})-(\d{2})?")
+_CLOCK = re.compile(r"(\d{2}):(\d{2})")
+_YEARS = 1
+"""from the session's year in which a reckoned date may lie"""
+_SENTENCES = 64
+"""of the evidence whose vectors are compared at most: those that share most words"""
+_PREFIX = 4
+"""letters that two stems have in common at least to be spellings of one word"""
+_TOGETHER = 3
+"""neighbouring sentences that a statement may sum up"""
+_NAMED = 3
+"""things that a detail names at most"""
+
+SUPPORT = 0.5
+"""Least mean of the share of a statement's words that its evidence has, and of their cosine.
+
+Source: docs/decisions/0015-evidence.md
+"""
+
+
+def unsupported(statement: str, evidence: Sequence[str], said: Sequence[str], at: datetime) -> str | None:
+    """Why a statement cannot rest on its evidence; None if nothing is known against it.
+
+    Args:
+        statement: of the model.
+        evidence: texts of the messages that it names, and of what they answer.
+        said: texts of the session's messages, in which a name may stand that the evidence has a pronoun for.
+        at: UTC, when it was said; relative dates are reckoned from it.
+    """
+    one, there = particulars(statement), [passage(text) for text in evidence]
+    if wrong := inexact(one, there, said, at):
+        return wrong
+    words, cosine = nearness(one, there)
+    if support(words, cosine) >= SUPPORT:
+        return None
+    return (
+        f"its evidence is about something else: it has {words:.0%} of its words, its nearest sentence a cosine of "
+        f"{cosine:.2f}, and the mean of both is below {SUPPORT:g}"
+    )
+
+
+def inexact(one: Particulars, there: Sequence[Passage], said: Sequence[str], at: datetime) -> str | None:
+    """The names, numbers and the like of a statement that its evidence does not have; None if it has all of them."""
+    for what, absent in (
+        ("the name", _absent_names(one, [*there, *map(passage, said)])),
+        ("the identifier", _absent_identifiers(one, there)),
+        ("the number", _absent_numbers(one, there, at)),
+        ("the date", _absent_moments(one, there, at)),
+        ("the quotation", _absent_quotes(one, there)),
+    ):
+        if found := list(dict.fromkeys(absent)):
+            more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            return f"its evidence does not have {what} {', '.join(found[:_NAMED])}{more}"
+    return None
+
+
+def nearness(one: Particulars, there: Sequence[Passage]) -> tuple[float, float]:
+    """The share of a statement's words that its evidence has, and the cosine of the nearest sentence."""
+    stems = _telling(one)
+    words = max((_shared_words(stems, each.sentences) for each in there), default=0.0)
+    sentences = [sentence for each in there for sentence in each.sentences]
+    sentences.sort(key=lambda sentence: -len(_shared(stems, sentence)))
+    texts = [one.statement.text, *(sentence.text for sentence in sentences[:_SENTENCES])]
+    # Not the whole table of the model, as for documents: these are few texts.
+    vectors = _embedder().embed_queries(texts)
+    return words, float((vectors[1:] @ vectors[0]).max()) if len(texts) > 1 else 0.0
+
+
+@functools.cache
+def _embedder() -> Embedder:
+    """The bundled model, whatever embeds the corpus: it was measured, costs nothing, and no sentence leaves for it."""
+    return open_embedder("wordllama", EmbeddingSettings())
+
+
+def support(words: float, cosine: float) -> float:
+    """How near a statement is to its evidence, from the share of its words that stand there and the cosine."""
+    return (words + max(cosine, 0.0)) / 2
+
+
+def _shared_words(stems: frozenset[str], sentences: Sequence[Sentence]) -> float:
+    """The largest share of stems that a few neighbouring sentences have."""
+    if not stems:
+        return 1.0
+    shared = [_shared(stems, sentence) for sentence in sentences]
+    windows = (frozenset[str]().union(*shared[first : first + _TOGETHER]) for first in range(len(shared)))
+    return max((len(window) / len(stems) for window in windows), default=0.0)
+
+
+def _shared(stems: frozenset[str], sentence: Sentence) -> frozenset[str]:
+    """Those of some stems that a sentence has, perhaps shorter or longer: prod and production."""
+    beginnings: dict[str, list[str]] = defaultdict(list)
+    for stem in sentence.stems:
+        beginnings[stem[:_PREFIX]].append(stem)
+    return frozenset(
+        stem
+        for stem in stems
+        if stem in sentence.stems
+        or any(
+            min(len(stem), len(other)) >= _PREFIX and (stem.startswith(other) or other.startswith(stem))
+            for other in beginnings.get(stem[:_PREFIX], ())
+        )
+    )
+
+
+def _telling(one: Particulars) -> frozenset[str]:
+    """Stems of a statement that say something of its own; what is exact has to be there in any case."""
+    reporting = {word.stem for word in one.statement.words if word.plain in _REPORTING_WORDS | cues.UNITS.keys()}
+    exact = {stem for stem in one.stems if any(map(str.isdigit, stem))}
+    return one.stems - reporting - exact or one.stems
+
+
+def _absent_names(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+    for name in sorted(one.names):
+        if name in _ROLES or name.rstrip("0123456789") in _ROLES:
+            continue
+        parts = [part for part in re.split(r"[-/]", name) if part] or [name]
+        if not any(holds(each, name) or all(_is_named(part, each) for part in parts) for each in there):
+            yield name
+    for opener in sorted(one.openers - _ROLES - _REPORTING_WORDS):
+        # With an ending more it is an ordinary word rather than a name, of which the share of words decides.
+        if not opener.endswith("s") and not any(_begins(opener, word) for each in there for word in each.plain):
+            yield opener
+
+
+def _begins(one: str, other: str) -> bool:
+    """Whether two words have their beginning in common, all of a short one."""
+    common = max(_PREFIX, len(one) - 3) if len(one) > _PREFIX else len(one)
+    return one[:common] == other[:common]
+
+
+def _is_named(name: str, there: Passage) -> bool:
+    if name in there.plain or name.replace(".", "") in there.plain:
+        return True
+    longer = any(name + ending in there.plain for ending in _NAME_ENDINGS)
+    return longer or any(name.endswith(end) and name.removesuffix(end) in there.plain for end in _NAME_ENDINGS)
+
+
+def _absent_identifiers(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+    for raw in sorted(one.identifiers):
+        whole = folded(raw).rstrip("/")
+        forms = {whole, whole.removesuffix("()"), whole.removesuffix("'s")} - {""}
+        if any(holds(each, form) for each in there for form in forms):
+            continue
+        parts = whole.split("/")
+        # Words with a stroke between them are no path.
+        if len(parts) > 1 and all(part.isalpha() and any(holds(each, part) for each in there) for part in parts):
+            continue
+        yield raw
+
+
+def _absent_quotes(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+    for quote in sorted(one.quotes):
+        form = folded(quote)
+        if any(map(str.isalnum, form)) and not any(holds(each, form) for each in there):
+            yield f'"{quote}"'
+
+
+def _absent_numbers(one: Particulars, there: Sequence[Passage], at: datetime) -> Iterator[str]:
+    known = [quantity for each in there for quantity in each.quantities]
+    for quantity in one.quantities:
+        if quantity.value in ("0", "1") and quantity.unit in (None, "x"):
+            continue
+        if not _is_counted(quantity, known, there) and not _is_reckoned_year(quantity, there, at):
+            yield " ".join(filter(None, (quantity.bound, quantity.value, quantity.unit)))
+
+
+def _is_counted(quantity: Quantity, known: Sequence[Quantity], there: Sequence[Passage]) -> bool:
+    same = [each for each in known if each.value.lstrip("-") == quantity.value.lstrip("-")]
+    if same:
+        return any(_agree(each.unit, quantity.unit) and _agree(each.bound, quantity.bound) for each in same)
+    # A number within a version, a date or a name.
+    digits = re.compile(rf"(?<![\d.,]){re.escape(quantity.value)}(?![\d]|[.,]\d)")
+    return any(digits.search(each.folded) for each in there)
+
+
+def _agree(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _is_reckoned_year(quantity: Quantity, there: Sequence[Passage], at: datetime) -> bool:
+    is_year = quantity.unit is None and re.fullmatch(r"(?:19|20)\d\d", quantity.value) is not None
+    return is_year and abs(int(quantity.value) - at.year) <= _YEARS and _is_relative(there)
+
+
+def _absent_moments(one: Particulars, there: Sequence[Passage], at: datetime) -> Iterator[str]:
+    known = frozenset[str]().union(*(each.moments for each in there))
+    for moment in sorted(one.moments - known):
+        if not _is_known_moment(moment, known, there, at):
+            yield moment
+
+
+def _is_known_moment(moment: str, known: frozenset[str], there: Sequence[Passage], at: datetime) -> bool:
+    if clock := _CLOCK.match(moment):
+        hours = {clock[1].lstrip("0") or "0", str(int(clock[1]) % 12)}
+        values = {quantity.value for each in there for quantity in each.quantities}
+        return clock[2] == "00" and bool(hours & values)
+    parts = _date(moment)
+    if parts is None:
+        # What is done daily or in the morning is said in many ways; a day of the week is not.
+        return (moment not in _WEEKDAYS and f"{moment}s" not in _WEEKDAYS and moment in cues.CALENDAR) or _is_relative(
+            there
+        )
+    if _is_relative(there) and (parts[0] is None or abs(parts[0] - at.year) <= _YEARS):
+        return True
+    return any(_is_same_date(parts, other, at) for other in map(_date, known) if other is not None)
+
+
+def _date(moment: str) -> tuple[int | None, int, int | None] | None:
+    """Year, month and day of a moment that is a date."""
+    found = _ISO.match(moment) or _WORDY.fullmatch(moment)
+    if found is None:
+        return None
+    year, month, day = found.groups()
+    return int(year) if year else None, int(month), int(day) if day else None
+
+
+def _is_same_date(
+    one: tuple[int | None, int, int | None], other: tuple[int | None, int, int | None], at: datetime
+) -> bool:
+    """Whether evidence has a date, perhaps without the year that a statement adds."""
+    (year, month, day), (other_year, other_month, other_day) = one, other
+    if month != other_month or (day is not None and day != other_day):
+        return False
+    if year is None or year == other_year:
+        return True
+    return other_year is None and abs(year - at.year) <= _YEARS
+
+
+def _is_relative(there: Iterable[Passage]) -> bool:
+    return any(each.plain & _RELATIVE_WORDS for each in there)

@@ -1,0 +1,1 @@
+"""Entries and decisions as rows: what is live, and how a decision is taken back. Pure."""

@@ -1,0 +1,48 @@
+"""What every decision is made from."""
+
+from __future__ import annotations
+
+from parquetry import ids
+from parquetry.planning.rows import Stamp
+from parquetry.sessions.model import Decision, DecisionKind, Judge, Spent
+
+
+def blank_decision(
+    stamp: Stamp, namespace: str, subject: str, number: int, kind: DecisionKind, judge: Judge
+) -> Decision:
+    """A decision that tells nothing but what it is and who made it, to be filled with what there is to tell.
+
+    Args:
+        stamp: of the run that writes it.
+        namespace: of the entries.
+        subject: what it is about: the id of a session, of an earlier decision, or the namespace itself.
+        number: 0-based, among those of the run about that subject.
+        kind: of verdict.
+        judge: who decided.
+    """
+    return Decision(
+        decision_id=ids.decision_id(stamp.run_id, subject, number),
+        namespace=namespace,
+        kind=kind,
+        judge=judge,
+        at=stamp.at,
+        run_id=stamp.run_id,
+        session_id=None,
+        session_uri=None,
+        user_id=None,
+        said_at=None,
+        evidence=(),
+        text="",
+        entry_kind=None,
+        access=None,
+        confidence=None,
+        entry_id=None,
+        adds=(),
+        retires=(),
+        links=(),
+        candidates=(),
+        reasoning="",
+        reason=None,
+        undoes=None,
+        spent=Spent(None, None),
+    )

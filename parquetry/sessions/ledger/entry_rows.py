@@ -1,0 +1,127 @@
+"""A piece of knowledge as a row of `documents`. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC
+
+from parquetry import ids
+from parquetry.model import ENTRY_TYPE, Access, DocumentRow, Scalar, Visibility
+from parquetry.planning.rows import Stamp, blank_row, removed_row
+from parquetry.sessions.ledger.standing import Standing
+from parquetry.sessions.model import Entry
+
+ENTRY_SOURCE = "entries"
+"""source of the rows of entries"""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryScope:
+    """Who may see an entry, exactly: entries of different scopes are never compared."""
+
+    namespace: str
+    visibility: Visibility
+    org_id: str | None
+    user_id: str | None
+
+    @property
+    def sort_key(self) -> tuple[str, ...]:
+        """To put scopes in an order."""
+        return (self.namespace, self.visibility, self.org_id or "", self.user_id or "")
+
+
+def scope_of(namespace: str, access: Access) -> EntryScope:
+    """The scope of what is shown to somebody in a namespace."""
+    return EntryScope(namespace, access.visibility, access.org_id, access.user_id)
+
+
+def entry_uri(entry_id: str) -> str:
+    """Where an entry is found; also its path."""
+    return f"entry:{entry_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStored:
+    """Where the text and the vector of an entry are."""
+
+    revision: int
+    embedder: str
+    """id of the model behind the vector"""
+    tokens: int
+
+
+def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stamp) -> DocumentRow:
+    """The first row of an entry.
+
+    Args:
+        entry: as it was made.
+        stored: its text and vector.
+        standing: what all decisions say of it together.
+        stamp: of the run that publishes it.
+    """
+    said = entry.text.encode()
+    uri = entry_uri(entry.entry_id)
+    return replace(
+        blank_row(stamp),
+        document_id=entry.entry_id,
+        namespace=entry.namespace,
+        source=ENTRY_SOURCE,
+        path=uri,
+        uri=uri,
+        filename=uri,
+        media_type=ENTRY_TYPE,
+        size=len(said),
+        modified_at=standing.last_said or entry.valid_from,
+        content_hash=ids.content_hash(said),
+        revision=stored.revision,
+        embedder=stored.embedder,
+        characters=len(entry.text),
+        chunks=1,
+        tokens=stored.tokens,
+        access=entry.access,
+        metadata=_metadata(entry, standing),
+    )
+
+
+def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
+    told: dict[str, Scalar] = {
+        "kind": entry.kind,
+        "confidence": entry.confidence,
+        "valid_from": entry.valid_from.astimezone(UTC).isoformat(),
+        "sessions": len(standing.sessions),
+    }
+    if standing.contradicts:
+        told["contradicts"] = " ".join(standing.contradicts)
+    return told
+
+
+def contradicted(row: DocumentRow) -> list[str]:
+    """Ids of the entries that a row's entry contradicts."""
+    return str(row.metadata.get("contradicts", "")).split()
+
+
+def stored_of(row: DocumentRow) -> EntryStored:
+    """Where the text of a row's entry is."""
+    return EntryStored(row.revision, row.embedder or "", row.tokens)
+
+
+def live_again(row: DocumentRow, standing: Standing, stamp: Stamp) -> DocumentRow:
+    """The next row of an entry that is live, from the last one, whether or not that was a tombstone."""
+    metadata = {name: value for name, value in row.metadata.items() if name != "contradicts"}
+    metadata["sessions"] = len(standing.sessions)
+    if standing.contradicts:
+        metadata["contradicts"] = " ".join(standing.contradicts)
+    return replace(
+        row,
+        removed=False,
+        error=None,
+        modified_at=standing.last_said or row.modified_at,
+        metadata=metadata,
+        indexed_at=stamp.at,
+        run_id=stamp.run_id,
+    )
+
+
+def retired_row(row: DocumentRow, stamp: Stamp, decision_id: str) -> DocumentRow:
+    """The tombstone of an entry that a decision retired."""
+    return removed_row(row, stamp, f"entries/retired: by decision {decision_id}")

@@ -1,0 +1,106 @@
+"""What all decisions together say: which entries are live, and what supports them. Pure.
+
+Decisions are never changed. One that was undone counts no more, unless its undoing was undone in turn; every other one
+takes out the entries that it retires and keeps in those that it adds or finds said again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from parquetry.sessions.model import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the decisions say of one entry."""
+
+    live: bool
+    sessions: frozenset[str]
+    """ids of the sessions that say it, or say something that was merged into it"""
+    last_said: datetime | None
+    """UTC, the latest moment when it was said in one of them; None if that is not known"""
+    contradicts: tuple[str, ...]
+    """ids of entries that say the opposite, sorted"""
+
+
+UNKNOWN = Standing(False, frozenset(), None, ())
+"""of an entry that no decision is about"""
+
+
+@dataclass(slots=True)
+class _Sum:
+    live: bool = False
+    sessions: set[str] = field(default_factory=set)
+    last_said: datetime | None = None
+    contradicts: set[str] = field(default_factory=set)
+
+    def said(self, moment: datetime | None) -> None:
+        if moment is not None and (self.last_said is None or moment > self.last_said):
+            self.last_said = moment
+
+
+def in_force(decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions that are not undone, in their order.
+
+    Args:
+        decisions: oldest first, with every one that undoes one of them.
+    """
+    undone: set[str] = set()
+    kept = []
+    for decision in reversed(decisions):
+        if decision.decision_id not in undone:
+            kept.append(decision)
+            if decision.undoes is not None:
+                undone.add(decision.undoes)
+    return kept[::-1]
+
+
+def standings(decisions: Sequence[Decision]) -> dict[str, Standing]:
+    """What decisions say of every entry that they name.
+
+    Args:
+        decisions: oldest first: all that name one of these entries, or undo one that does. Of an entry that a merge
+            replaced, sessions and dates are known only if the decisions that name it are among them.
+
+    Returns:
+        By entry id.
+    """
+    sums: dict[str, _Sum] = defaultdict(_Sum)
+    for decision in in_force(decisions):
+        if decision.undoes is None:
+            _add(decision, sums)
+    return {
+        entry: Standing(each.live, frozenset(each.sessions), each.last_said, tuple(sorted(each.contradicts)))
+        for entry, each in sums.items()
+    }
+
+
+def _add(decision: Decision, sums: dict[str, _Sum]) -> None:
+    replaced = [sums[entry] for entry in decision.retires]
+    for each in replaced:
+        each.live = False
+    said = set(decision.adds) | ({decision.entry_id} if decision.entry_id else set())
+    for entry in said:
+        one = sums[entry]
+        one.live = True
+        if decision.session_id:
+            one.sessions.add(decision.session_id)
+        one.said(decision.said_at)
+        if decision.kind == "merged":
+            for each in replaced:
+                one.sessions |= each.sessions
+                one.contradicts |= each.contradicts
+                one.said(each.last_said)
+            # What contradicted a part contradicts the whole, and nothing contradicts itself.
+            one.contradicts -= {entry, *decision.retires}
+            for other in one.contradicts:
+                sums[other].contradicts -= set(decision.retires)
+                sums[other].contradicts.add(entry)
+        if decision.kind == "contradicts":
+            for other in decision.links:
+                one.contradicts.add(other)
+                sums[other].contradicts.add(entry)

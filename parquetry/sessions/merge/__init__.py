@@ -1,0 +1,1 @@
+"""New statements beside known ones: candidates, judgements, and guards over both."""

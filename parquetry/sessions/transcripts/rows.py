@@ -1,0 +1,148 @@
+"""Messages as rows, in CSV or JSON: one column for who said it, one for what was said, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from parquetry.extract.delimited import read_rows
+from parquetry.sessions.model import Transcript
+from parquetry.sessions.transcripts.base import Unread
+from parquetry.sessions.transcripts.content import Content
+from parquetry.sessions.transcripts.dialogs import add_message, is_message, says
+from parquetry.sessions.transcripts.session import Origin, SessionBuilder, one_line, role_of
+
+_SPEAKER = ("role", "speaker", "from", "author", "sender", "participant", "user", "name")
+_TEXT = ("content", "text", "message", "value", "body", "utterance")
+_SESSION = (
+    "sessionid", "session", "conversationid", "conversation", "chatid", "chat", "threadid", "thread", "dialogid",
+    "dialogueid",
+)  # fmt: skip
+_TIME = ("timestamp", "time", "createdat", "date", "datetime", "sentat", "ts", "at")
+_ID = ("messageid", "id", "uuid")
+_VAGUE = ("user", "name", "value")
+"""Columns of these names are about anything: they are taken only if somebody in them is a user or an assistant."""
+_WORD = re.compile(r"[^a-z0-9]")
+_HEAD_CHARACTERS = 20_000
+_TOOLS = ("tool", "toolname")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column of a table holds what."""
+
+    speaker: str
+    text: str
+    session: str | None
+    time: str | None
+    id: str | None
+    tool: str | None
+
+
+class Rows:
+    """CSV with a header, JSON Lines of flat objects, or a list of them.
+
+    With a column that names the session, rows of one name are one session. A speaker whose name is no role (`Alice`) is
+    taken for a user, and the name is put before what was said.
+    """
+
+    name = "rows"
+
+    def claims(self, content: Content) -> bool:
+        if content.values is None:
+            return header_columns(content) is not None
+        return _columns_of(content.head) is not None
+
+    def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
+        rows: Iterable[tuple[str, object]] = content.each()
+        columns = _columns_of(content.head) if content.values is not None else header_columns(content)
+        if columns is None:
+            return
+        if content.values is None:
+            rows, problems = table_rows(content)
+            yield from problems
+        missing = f"no `{one_line(columns.speaker)}` or no `{one_line(columns.text)}`"
+        builders: dict[str, SessionBuilder] = {}
+        for place, row in rows:
+            session = _cell(row, columns.session)
+            builder = builders.setdefault(session, SessionBuilder(self.name, session))
+            if not _add(builder, row, columns):
+                yield Unread(place, missing)
+        for builder in builders.values():
+            if (found := builder.build()) is not None:
+                yield found
+
+
+def first_rows(content: Content) -> list[list[str]]:
+    """The header of a delimited text and the rows at its beginning; none if it has a single column or is JSON."""
+    if content.values is not None:
+        return []
+    rows, _ = read_rows(content.text[:_HEAD_CHARACTERS])
+    return rows if rows and len(rows[0]) > 1 else []
+
+
+def table_rows(content: Content) -> tuple[Iterator[tuple[str, object]], list[Unread]]:
+    """The rows of a delimited text as objects by the names of its header, where they stand, and what was odd."""
+    (header, *rows), problems = read_rows(content.text)
+    # A row may be shorter than the header, or longer.
+    named = ((f"row {number}", dict(zip(header, row, strict=False))) for number, row in enumerate(rows, start=2))
+    return named, [Unread("the table", problem) for problem in problems]
+
+
+def header_columns(content: Content) -> Columns | None:
+    """What the columns of a delimited text hold; None if it is no table of messages."""
+    header, *rows = first_rows(content) or [[]]
+    return _columns(header, [dict(zip(header, row, strict=False)) for row in rows])
+
+
+def _columns_of(values: Iterable[object]) -> Columns | None:
+    """What the keys of objects mean; None if these are no rows of messages, or messages of another format."""
+    rows = [value for value in values if isinstance(value, dict)]
+    if not rows or any(is_message(row) for row in rows):
+        return None
+    columns = _columns(list(dict.fromkeys(key for row in rows for key in row)), rows)
+    if columns is None or not any(
+        _cell(row, columns.speaker) and (_cell(row, columns.text) or says(row)) for row in rows
+    ):
+        return None
+    return columns
+
+
+def _columns(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> Columns | None:
+    by_word = {_WORD.sub("", name.lower()): name for name in reversed(names)}
+
+    def first(words: tuple[str, ...]) -> str | None:
+        return next((by_word[word] for word in words if word in by_word), None)
+
+    speaker, text = first(_SPEAKER), first(_TEXT)
+    if speaker is None or text is None:
+        return None
+    vague = any(_WORD.sub("", name.lower()) in _VAGUE for name in (speaker, text))
+    if vague and not any(role_of(row.get(speaker)) for row in rows):
+        return None
+    return Columns(speaker, text, first(_SESSION), first(_TIME), first(_ID), first(_TOOLS))
+
+
+def _cell(row: object, column: str | None) -> str:
+    value = row.get(column) if isinstance(row, dict) and column is not None else None
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def _add(builder: SessionBuilder, row: object, columns: Columns) -> bool:
+    speaker, text = _cell(row, columns.speaker), _cell(row, columns.text)
+    if not text and says(row):
+        return add_message(builder, row)
+    if not speaker or not isinstance(row, dict) or columns.text not in row:
+        return False
+    role = role_of(speaker)
+    if role is None:
+        role, text = "user", f"{speaker}: {text}" if text else ""
+    builder.add(
+        role,
+        text,
+        kind="tool_result" if role == "tool" else "speech",
+        origin=Origin(_cell(row, columns.id) or None, _cell(row, columns.time)),
+        tool=_cell(row, columns.tool) or None if role == "tool" else None,
+    )
+    return True

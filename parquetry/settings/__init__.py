@@ -1,0 +1,1 @@
+"""The settings file: its sections, its checks, and messages in its own terms."""

@@ -1,0 +1,34 @@
+"""What every section of the settings file is."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
+
+from parquetry.known_secrets import announce, secrets_in
+
+LONGEST_WAIT = 24 * 3600
+"""seconds that anything may take"""
+MOST_BYTES = 1024**4
+"""of a document or a batch"""
+HIGHEST_PRICE = 1_000_000
+"""US dollars for a million tokens"""
+HIGHEST_BUDGET = 1_000_000_000
+"""US dollars"""
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, and unknown keys are errors. The secrets that one holds are known to masking."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="after")
+    def _announce_secrets(self) -> Self:
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, SecretStr):
+                    announce(each.get_secret_value())
+            announce(*secrets_in({name: value}))
+        return self

@@ -1,0 +1,88 @@
+"""What is wrong in a settings file, said in terms of the file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from parquetry.known_secrets import names_secret
+from parquetry.masking import masked
+
+_IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
+"""pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
+
+MOST_SHOWN = 80
+"""characters of a value that a message repeats"""
+_TOKEN = re.compile(r"(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[\w+/=.~-]{20,}", re.IGNORECASE)
+"""one word of letters and digits that is longer than names are"""
+
+
+def explain(error: Any, settings: type[BaseModel]) -> str:
+    """One line of pydantic's complaint, in terms of the file.
+
+    Args:
+        error: one of `ValidationError.errors()`.
+        settings: the model that was not met.
+
+    Returns:
+        Key, what is wrong with it, and its value; the nearest valid key for an unknown one.
+    """
+    location = [part for part in error["loc"] if isinstance(part, str | int)]
+    key = _dotted(location)
+    if error["type"] == "extra_forbidden":
+        known = _fields_at(location[:-1], settings)
+        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean {_dotted([*location[:-1], near[0]])}?" if near else f"known: {', '.join(known)}"
+        return f"unknown setting {key}; {hint}"
+    message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
+    value = error.get("input")
+    for text in _texts(value):
+        # A check of ours repeats what it complains of.
+        shown = _shown(key, text)
+        message = message.replace(repr(text), shown if shown == repr(text) else f"({shown})")
+    told = "" if isinstance(value, dict | list | BaseModel) or value is None else f" (it is {_shown(key, value)})"
+    return masked(f"{key}: {message}{told}" if key else message)
+
+
+def _shown(key: str, value: Any) -> str:
+    """A value for a message, unless it is long, or may be a secret that somebody wrote in the wrong place."""
+    # Only where something is wrong: its patterns take a while to make.
+    from parquetry.credentials import credentials
+
+    text = str(value)
+    if len(text) > MOST_SHOWN:
+        return f"of {len(text)} characters"
+    named = any(names_secret(part) for part in re.split(r"[.\[\]]+", key))
+    if named or (isinstance(value, str) and (credentials(text) or _TOKEN.fullmatch(text))):
+        return "not shown: it may be a secret"
+    return repr(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value that was not accepted."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _dotted(location: list[str | int]) -> str:
+    text = ""
+    for part in (each if isinstance(each, int) else each[:MOST_SHOWN] for each in location):
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _fields_at(location: list[str | int], model: type[BaseModel]) -> list[str]:
+    for part in location:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation
+        arguments = getattr(annotation, "__args__", ())
+        model = next(a for a in (annotation, *arguments) if isinstance(a, type) and issubclass(a, BaseModel))
+    return list(model.model_fields)

@@ -1,0 +1,44 @@
+"""Places that a settings file names: relative ones are relative to the file, wherever the command runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parquetry.settings.sections import Settings
+
+
+def anchored(settings: Settings, folder: Path) -> Settings:
+    """Settings whose relative places are places below the folder of their file."""
+
+    def anchor(place: str) -> str:
+        if "://" in place or Path(place).is_absolute():
+            return place
+        return os.path.normpath(folder / place)
+
+    def anchor_model(name: str) -> str:
+        return "onnx:" + anchor(name.removeprefix("onnx:")) if name.startswith("onnx:") else name
+
+    corpus = settings.corpus.model_copy(
+        update={"root": anchor(settings.corpus.root), "embedder": anchor_model(settings.corpus.embedder)}
+    )
+    search, sessions = settings.search, settings.sessions
+    prompts = {
+        name: anchor(place) for name in ("distill_prompt", "compare_prompt") if (place := getattr(sessions, name))
+    }
+    places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
+    if search.rerank:
+        places["rerank"] = anchor_model(search.rerank)
+    namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
+    sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
+    return settings.model_copy(
+        update={
+            "corpus": corpus,
+            "search": search.model_copy(update=places),
+            "sessions": sessions.model_copy(update=prompts),
+            "namespace": namespaces,
+            "source": sources,
+        }
+    )

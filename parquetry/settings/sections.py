@@ -1,0 +1,399 @@
+"""The settings file: one TOML file, checked as a whole before anything runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+
+from parquetry.errors import SettingsError, WrongSettings
+from parquetry.model import Visibility
+from parquetry.settings import bounded_toml
+from parquetry.settings.base import HIGHEST_BUDGET, HIGHEST_PRICE, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.errors import explain
+from parquetry.settings.home import readable_url
+from parquetry.settings.llm import LlmSettings, SessionsSettings
+from parquetry.settings.places import anchored
+from parquetry.settings.schedule import EXAMPLE, check_cron
+from parquetry.settings.small_file import read_small
+
+DEFAULT_FILE = "parquetry.toml"
+_MAX_BYTES = 4 * 1024 * 1024
+"""of a settings file"""
+
+
+Place = Annotated[str, AfterValidator(readable_url)]
+"""a path or a URL"""
+
+
+class CorpusSettings(Section):
+    """Where the corpus is and which model embeds it."""
+
+    root: Place = Field(
+        "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
+    )
+    single_writer: bool = Field(
+        False,
+        description="Write to an object store that does not honour conditional writes: exactly one process at a time.",
+    )
+    namespace: str = Field(
+        "default", min_length=1, pattern=r"^[\w.-]+$", description="Namespace of sources that name none."
+    )
+    embedder: str = Field(
+        "wordllama",
+        description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint) or `onnx:<folder>`.",
+    )
+
+
+class ChunkingSettings(Section):
+    """How texts are split."""
+
+    preset: Literal["characters-1200", "characters-1000", "tokens-512"] | None = Field(
+        None,
+        examples=["tokens-512"],
+        description="Sets size, overlap and unit: 1,200 characters with 200 overlap, 1,000 characters with 200, "
+        "512 tokens with 20. Explicit keys win over it.",
+    )
+    size: int = Field(1200, ge=16, le=100_000, description="Largest chunk, in units.")
+    overlap: int = Field(
+        200, ge=0, le=99_999, description="Repeated between neighbours of one section, in units; below size."
+    )
+    unit: Literal["characters", "tokens"] = Field(
+        "characters", description="What size and overlap count; tokens are the embedder's."
+    )
+    across_pages: bool = Field(False, description="Let a chunk run over the end of a page.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, values: Any) -> Any:
+        preset = values.get("preset") if isinstance(values, dict) else None
+        if isinstance(preset, str) and preset in CHUNKING_PRESETS:
+            return {**CHUNKING_PRESETS[preset], **values}
+        return values
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> ChunkingSettings:
+        if self.overlap >= self.size:
+            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
+        return self
+
+
+CHUNKING_PRESETS: dict[str, dict[str, Any]] = {
+    "characters-1200": {"size": 1200, "overlap": 200, "unit": "characters"},
+    "characters-1000": {"size": 1000, "overlap": 200, "unit": "characters"},
+    "tokens-512": {"size": 512, "overlap": 20, "unit": "tokens"},
+}
+
+
+class EmbeddingSettings(Section):
+    """What is embedded, and how an embedding service is called."""
+
+    template: str = Field(
+        "{text}",
+        description="What is embedded for a chunk; may use {title}, {headings} and {text}.",
+    )
+    dimension: int | None = Field(
+        None, ge=1, le=65_536, examples=[512], description="Asked of models that can shorten their vectors."
+    )
+    base_url: str | None = Field(
+        None,
+        examples=["http://localhost:11434/v1"],
+        description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.",
+    )
+    api_key: SecretStr | None = Field(
+        None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
+    )
+    batch_inputs: int = Field(256, ge=1, le=2048, description="Texts per request.")
+    batch_tokens: int = Field(100_000, ge=1, le=300_000, description="Tokens per request.")
+    max_input_tokens: int = Field(8192, ge=1, le=10_000_000, description="Longest text the model takes, in tokens.")
+    attempts: int = Field(6, ge=1, le=50, description="Tries per request when the service fails or limits the rate.")
+    timeout_seconds: float = Field(60, gt=0, le=LONGEST_WAIT, description="Per request.")
+    price_per_million_tokens: float | None = Field(
+        None,
+        ge=0,
+        le=HIGHEST_PRICE,
+        examples=[0.02],
+        description="US dollars, for estimates and budgets; default: known for OpenAI's own models and those on this "
+        "machine, else unknown. 0 for a service that costs nothing.",
+    )
+    query_prefix: str = Field("", description="Put before queries, for models that want one.")
+    document_prefix: str = Field("", description="Put before documents, for models that want one.")
+
+    @model_validator(mode="after")
+    def _template_is_usable(self) -> EmbeddingSettings:
+        try:
+            rendered = self.template.format(title="\x00t", headings="\x00h", text="\x00x")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"template {self.template!r} may only use {{title}}, {{headings}} and {{text}}") from error
+        if "\x00x" not in rendered:
+            raise ValueError(f"template {self.template!r} must contain {{text}}")
+        return self
+
+
+class ExtractionSettings(Section):
+    """How documents are read."""
+
+    workers: int | None = Field(
+        None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
+    )
+    timeout_seconds: float = Field(
+        120,
+        gt=0,
+        le=LONGEST_WAIT,
+        description="Per document; its process is killed after that, of small files without pictures far earlier.",
+    )
+    memory_mb: int = Field(4096, ge=512, le=1024 * 1024, description="Address space of one extraction process, in MiB.")
+    max_bytes: int = Field(512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Larger documents are skipped.")
+    max_unpacked_bytes: int = Field(
+        512 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Largest content of an office file or e-book once unpacked."
+    )
+    passwords: tuple[SecretStr, ...] = Field(
+        (), examples=[["opens the payroll"]], description="Tried on encrypted documents, in this order."
+    )
+    ocr: bool = Field(True, description="Read images and pages without text, if the `ocr` extra is installed.")
+    include_image_descriptions: bool = Field(False, description="Have the `[llm]` model describe images.")
+    main_content_only: bool = Field(True, description="Drop navigation and other boilerplate of web pages.")
+
+
+class RefreshSettings(Section):
+    """How a refresh is divided, and when it must stop."""
+
+    workers: int = Field(2, ge=1, le=64, description="Batches in work at a time.")
+    batch_bytes: int = Field(8 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Source bytes per batch.")
+    batch_documents: int = Field(200, ge=1, le=10_000, description="Documents per batch.")
+    max_removed_share: float = Field(
+        0.2, ge=0, le=1, description="A refresh that would remove a larger share of a source asks first."
+    )
+    max_removed_documents: int = Field(10, ge=0, le=1_000_000_000, description="Removing up to this many never asks.")
+    attempts: int = Field(
+        4, ge=1, le=20, description="Tries within one run of a listing or a fetch whose failure may pass."
+    )
+    max_attempts: int = Field(
+        3, ge=1, le=1000, description="Runs that try a document again after a failure that may go away by itself."
+    )
+    budget_usd: float | None = Field(
+        None,
+        ge=0,
+        le=HIGHEST_BUDGET,
+        examples=[5.0],
+        description="What a refresh may spend. One that is likely to cost more does not start; no request is made that "
+        "could pass it.",
+    )
+
+
+class SearchSettings(Section):
+    """How the corpus is searched."""
+
+    language: str = Field(
+        "english",
+        examples=["german"],
+        description="Words are reduced to their stems by the Snowball rules of this language; `none` leaves them.",
+    )
+    fusion: Literal["convex", "rrf"] = Field(
+        "convex",
+        description="How a hybrid search puts two lists together: weighted normalised scores, or reciprocal ranks.",
+    )
+    vector_weight: float = Field(0.3, ge=0, le=1, description="Of the vector side; the keyword side has the rest.")
+    depth: int = Field(100, ge=1, le=10_000, description="Best chunks of each side that a hybrid search fuses.")
+    rrf_k: int = Field(10, ge=1, le=10_000, description="Of the fusion `rrf`: how little the first ranks stand out.")
+    rerank: str | None = Field(
+        None,
+        pattern=r"^(llm|onnx:.+)$",
+        examples=["onnx:./models/cross-encoder"],
+        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, or `llm`, the `[llm]` model.",
+    )
+    index_folder: str | None = Field(
+        None,
+        examples=["/var/cache/parquetry"],
+        description="Where search indexes are kept; default: beside the corpus, or in the user's cache if the corpus "
+        "cannot be written.",
+    )
+    log: str | None = Field(
+        None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
+    )
+    record_searches: bool = Field(False, description="Also keep the events in the corpus's table `searches`.")
+    cache_entries: int = Field(256, ge=0, le=1_000_000, description="Answers that a service keeps in memory.")
+
+
+class NamespaceSettings(Section):
+    """A namespace whose documents another model embeds than `corpus.embedder`."""
+
+    name: str = Field(
+        min_length=1, pattern=r"^[\w.-]+$", examples=["contracts"], description="As in `source.namespace`."
+    )
+    embedder: str = Field(
+        min_length=1,
+        examples=["onnx:./models/e5-small"],
+        description="As `corpus.embedder`; the keys of `[embedding]` hold for every model.",
+    )
+
+
+class SourceSettings(Section):
+    """A place that documents come from."""
+
+    name: str = Field(
+        min_length=1,
+        examples=["documents"],
+        description="Part of every document's identity: keep it when the place moves.",
+    )
+    uri: Place = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
+    content: Literal["documents", "sessions"] = Field(
+        "documents",
+        description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",
+    )
+    include: tuple[str, ...] = Field(
+        (), examples=[["**/*.md", "**/*.pdf"]], description="Globs (gitignore rules); empty means everything."
+    )
+    exclude: tuple[str, ...] = Field(
+        (),
+        examples=[["drafts/**"]],
+        description="Globs to leave out, besides hidden files, caches, `build` and `dist`.",
+    )
+    namespace: str | None = Field(
+        None, pattern=r"^[\w.-]+$", examples=["hr"], description="Default: the corpus's namespace."
+    )
+    visibility: Visibility = Field("public", description="Who may see the documents.")
+    org_id: str | None = Field(None, examples=["acme"], description="Needed for visibility `organization`.")
+    user_id: str | None = Field(None, examples=["ada"], description="Needed for visibility `individual`.")
+    tags: tuple[str, ...] = Field((), examples=[["policy"]], description="Labels to filter by.")
+    requests_per_second: float | None = Field(
+        None,
+        gt=0,
+        le=1_000_000,
+        examples=[5.0],
+        description="Documents fetched per second at most, over all sources of one host or bucket.",
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        examples=[{"profile": "backup"}],
+        description="What only this kind of source knows: see the guide of its kind.",
+    )
+    schedule: str | None = Field(
+        None, examples=["0 * * * *"], description="Cron expression, in UTC, for scheduled runs over this source."
+    )
+
+    @model_validator(mode="after")
+    def _owner_given(self) -> SourceSettings:
+        if self.visibility == "organization" and not self.org_id:
+            raise ValueError('visibility = "organization" needs org_id')
+        if self.visibility == "individual" and not self.user_id:
+            raise ValueError('visibility = "individual" needs user_id')
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_fires(self) -> SourceSettings:
+        if self.schedule is not None:
+            try:
+                check_cron(self.schedule)
+            except ValueError as error:
+                wrong = f"schedule {self.schedule!r} of source {self.name!r} {error}"
+                raise ValueError(f"{wrong}; {EXAMPLE!r} is every night at three (UTC)") from error
+        return self
+
+
+class Settings(Section):
+    """Everything that `parquetry.toml` can say."""
+
+    corpus: CorpusSettings = Field(default_factory=CorpusSettings)
+    chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
+    embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
+    extraction: ExtractionSettings = Field(default_factory=ExtractionSettings)
+    refresh: RefreshSettings = Field(default_factory=RefreshSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    sessions: SessionsSettings = Field(default_factory=SessionsSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    namespace: tuple[NamespaceSettings, ...] = Field((), description="One `[[namespace]]` table per exception.")
+    source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
+
+    def embedder_of(self, namespace: str) -> str:
+        """The embedder of a namespace's documents, as it is written in the settings."""
+        own = (each.embedder for each in self.namespace if each.name == namespace)
+        return next(own, self.corpus.embedder)
+
+    @property
+    def embedders(self) -> tuple[str, ...]:
+        """Every embedder that the settings name, each once, the corpus's own first."""
+        return tuple(dict.fromkeys((self.corpus.embedder, *(each.embedder for each in self.namespace))))
+
+    @model_validator(mode="after")
+    def _namespace_names_differ(self) -> Settings:
+        names = [namespace.name for namespace in self.namespace]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two [[namespace]] tables are named {name!r}; a namespace has one embedder")
+        return self
+
+    @model_validator(mode="after")
+    def _source_names_differ(self) -> Settings:
+        seen: set[tuple[str, str]] = set()
+        for source in self.source:
+            key = (source.namespace or self.corpus.namespace, source.name)
+            if key in seen:
+                raise ValueError(f"two sources of namespace {key[0]!r} are named {key[1]!r}; names must differ")
+            seen.add(key)
+        return self
+
+
+def load_settings(file: str | os.PathLike[str] | None = None) -> Settings:
+    """Read and check the settings.
+
+    Args:
+        file: the settings file; None takes `parquetry.toml` in the working folder if there is one, else the defaults.
+
+    Raises:
+        SettingsError: the file is missing, is not TOML, or holds an unknown key or an unusable value.
+    """
+    path = Path(file) if file is not None else Path(DEFAULT_FILE)
+    if file is None and not path.exists():
+        return Settings()
+    try:
+        content = read_small(path, _MAX_BYTES)
+        values = bounded_toml.loads(content.decode("utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"settings file {path} does not exist; `parquetry init` writes one") from error
+    except OSError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}") from error
+    except ValueError as error:
+        raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
+    settings = anchored(parse_settings(values, str(path)), path.parent)
+    if len(settings.source) > 1:
+        from parquetry.settings.lines import lines_of
+        from parquetry.sources.nesting import check_places
+
+        check_places(
+            settings.source, lines_of(content.decode("utf-8"), "source", "uri", len(settings.source)), str(path)
+        )
+    return settings
+
+
+def parse_settings(values: dict[str, Any], origin: str) -> Settings:
+    """Check a mapping of sections.
+
+    Args:
+        values: sections by name, as in the file.
+        origin: where they came from, for messages.
+
+    Raises:
+        WrongSettings: one line per mistake, with its key, and the nearest valid key for an unknown one.
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        # Without pydantic's own words, which repeat values.
+        raise WrongSettings(*(f"{origin}: {explain(item, Settings)}" for item in error.errors())) from None
+
+
+Override = Annotated[dict[str, Any], "section -> key -> value, over what the file says"]
+
+
+def override(settings: Settings, values: Override) -> Settings:
+    """Settings with some keys replaced and everything checked again."""
+    # What nobody set stays unset, so that it can still be told from what was asked for.
+    merged = settings.model_dump(exclude_unset=True)
+    for section, keys in values.items():
+        merged[section] = {**merged.get(section, {}), **keys}
+    return parse_settings(merged, "command line")

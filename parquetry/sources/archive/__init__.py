@@ -1,0 +1,1 @@
+"""Archives as folders: zip and tar, read member by member."""

@@ -1,0 +1,358 @@
+"""One archive, zip or tar: what it holds, and the bytes of its members. Nothing is ever unpacked to disk."""
+
+from __future__ import annotations
+
+import errno
+import io
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import IO, BinaryIO, Protocol, cast
+from urllib.parse import quote
+
+from parquetry.errors import BrokenDocument, DocumentError, SkippedDocument
+from parquetry.sources.archive.decompress import BLOCK, DECOMPRESSION_ERRORS, pieces
+from parquetry.sources.names import printable
+
+MAX_MEMBERS = 50_000
+MAX_DIRECTORY_BYTES = 32 * 1024 * 1024
+"""Of the table of contents of a zip archive, which is read whole."""
+MAX_HELD_BYTES = 256 * 1024 * 1024
+"""What has to be in memory whole: a compressed tar, an archive within an archive, one that came over the network."""
+MAX_RATIO = 300
+"""Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
+RATIO_FREE_BYTES = 32 * 1024 * 1024
+"""Below this a high ratio harms nobody."""
+
+_MAX_NAME = 1024
+"""characters"""
+_MAX_HEADER_BYTES = 1024 * 1024
+"""Of the extra header of a tar member: long names and attributes."""
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_END_OF_ZIP = b"PK\x05\x06"
+_ZIP64_END = b"PK\x06\x06"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive, or something that is refused in place of one."""
+
+    name: str
+    """place within the archive, unique; of a refused name its percent-encoded form"""
+    size: int
+    """bytes, as the archive declares"""
+    token: str
+    """differs if the content differs, as far as the archive tells: not of a tar whose times were set back"""
+    modified_at: datetime | None
+    """UTC; None if the archive tells no date that exists"""
+    refusal: DocumentError | None = None
+    """why it is not read"""
+
+
+class Archive(Protocol):
+    """An open archive."""
+
+    held: int
+    """bytes of memory"""
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """By name, in the order of the archive."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Unpack one member.
+
+        Raises:
+            DocumentError: it is refused, damaged, or over a limit.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> Archive:
+    """Open an archive and read its table of contents.
+
+    Args:
+        name: decides what kind it is.
+        stream: its bytes, which the archive closes.
+        size: of the stream, in bytes.
+        in_memory: whether the stream holds its bytes in memory.
+
+    Raises:
+        BrokenDocument: it is damaged or over a limit.
+    """
+    held = size if in_memory else 0
+    with ExitStack() as unfinished:
+        unfinished.enter_context(stream)
+        archive: Archive
+        if name.lower().endswith(".zip"):
+            archive = _Zip(stream, size, held)
+        elif name.lower().endswith(".tar"):
+            archive = _Tar(stream, size, held)
+        else:
+            content = _decompressed(stream, size, name.lower())
+            # What is packed is not needed any more.
+            unfinished.close()
+            return _Tar(io.BytesIO(content), size, len(content))
+        unfinished.pop_all()
+        return archive
+
+
+class _Zip:
+    def __init__(self, stream: BinaryIO, size: int, held: int) -> None:
+        self.held = held
+        self._stream = stream
+        with _damage("the file is not a readable zip archive"):
+            _check_directory(stream, size)
+            self._zip = zipfile.ZipFile(stream)
+            found = self._zip.infolist()
+        self._infos: dict[str, zipfile.ZipInfo] = {}
+        self.members = _collect(self._members(found), size)
+
+    def _members(self, found: list[zipfile.ZipInfo]) -> Iterator[Member]:
+        for info in found:
+            if info.is_dir():
+                continue
+            # An archive made on Windows may have backslashes between the parts.
+            place = _place(info.orig_filename.replace("\\", "/"))
+            token = f"{info.CRC:08x}-{info.file_size:x}"
+            member = Member(place or _refused(info.orig_filename), info.file_size, token, _zip_time(info))
+            self._infos[member.name] = info
+            yield replace(member, refusal=_hostile() if place is None else _zip_refusal(info))
+
+    def read(self, name: str) -> bytes:
+        member = _readable(self.members, name)
+        with _damage("the member cannot be unpacked"), self._zip.open(self._infos[name]) as unpacked:
+            return _whole(unpacked, member.size)
+
+    def close(self) -> None:
+        self._zip.close()
+        self._stream.close()
+
+
+class _Tar:
+    def __init__(self, stream: BinaryIO, size: int, held: int) -> None:
+        self.held = held
+        self._stream = stream
+        self._limited = _Limited(stream)
+        self._infos: dict[str, tarfile.TarInfo] = {}
+        with _damage("the file is not a readable tar archive"):
+            self._tar = tarfile.open(fileobj=cast(IO[bytes], self._limited), mode="r:")  # noqa: SIM115 - closed with the source
+            self.members = _collect(self._members(), size)
+            stream.seek(self._tar.offset)
+            if len(stream.read(tarfile.BLOCKSIZE)) < tarfile.BLOCKSIZE:
+                raise BrokenDocument("damaged", "the tar archive ends before its end mark")
+        self._limited.limit = None
+
+    def _members(self) -> Iterator[Member]:
+        for number, info in enumerate(self._tar):
+            if number >= MAX_MEMBERS:
+                raise _too_many()
+            if info.isdir():
+                continue
+            place = _place(info.name)
+            token = f"{info.mtime}-{info.size}"
+            member = Member(place or _refused(info.name), info.size, token, _tar_time(info))
+            self._infos[member.name] = info
+            yield replace(member, refusal=_hostile() if place is None else _tar_refusal(info))
+
+    def read(self, name: str) -> bytes:
+        member = _readable(self.members, name)
+        with _damage("the member cannot be read"):
+            unpacked = self._tar.extractfile(self._infos[name])
+            if unpacked is None:
+                raise BrokenDocument("damaged", "the member has no content")
+            with unpacked:
+                return _whole(unpacked, member.size)
+
+    def close(self) -> None:
+        self._tar.close()
+        self._stream.close()
+
+
+class _Limited:
+    """Refuses to read much at once: tarfile takes a header for as long as the header says it is."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.limit: int | None = _MAX_HEADER_BYTES
+
+    def read(self, size: int = -1) -> bytes:
+        if self.limit is not None and not 0 <= size <= self.limit:
+            raise BrokenDocument("damaged", f"a header of the tar archive has {size} bytes, more than {self.limit}")
+        return self._stream.read(size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+
+# --- what is refused
+
+
+def _collect(members: Iterator[Member], packed: int) -> dict[str, Member]:
+    """The members by name; a name that stands for several of them is refused."""
+    collected: dict[str, Member] = {}
+    total = 0
+    for member in members:
+        total += 0 if member.refusal else member.size
+        if total > RATIO_FREE_BYTES and total > packed * MAX_RATIO:
+            raise BrokenDocument("too-large", f"the archive unpacks to more than {MAX_RATIO} times its size")
+        if member.name in collected:
+            several = BrokenDocument("duplicate-name", "the archive holds several files of this name")
+            member = replace(member, refusal=several)
+        collected[member.name] = member
+        if len(collected) > MAX_MEMBERS:
+            raise _too_many()
+    return collected
+
+
+def _readable(members: Mapping[str, Member], name: str) -> Member:
+    member = members.get(name)
+    if member is None:
+        raise FileNotFoundError(2, "is not in the archive any more", name)
+    if member.refusal is not None:
+        raise member.refusal
+    return member
+
+
+def _place(raw: str) -> str | None:
+    """Place of a member within its archive, with `/` between the parts; None for a name that no honest tool writes."""
+    if len(raw) > _MAX_NAME or "\0" in raw or raw.startswith("/") or _DRIVE.match(raw):
+        return None
+    parts = [part for part in raw.split("/") if part not in ("", ".")]
+    if not parts or ".." in parts:
+        return None
+    return printable("/".join(parts))
+
+
+def _refused(raw: str) -> str:
+    """A harmless name for a member whose own is refused."""
+    return quote(raw[:_MAX_NAME], safe="", errors="backslashreplace").replace("..", "%2E%2E")
+
+
+def _too_many() -> BrokenDocument:
+    return BrokenDocument("too-many-members", f"the archive has more than {MAX_MEMBERS} members")
+
+
+def _hostile() -> BrokenDocument:
+    return BrokenDocument("unsafe-name", "the name of the member leads out of the archive, or is none")
+
+
+def _zip_refusal(info: zipfile.ZipInfo) -> DocumentError | None:
+    if info.flag_bits & 1:
+        return BrokenDocument("encrypted", "the member is encrypted; unpack the archive with its password")
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return _link()
+    if info.compress_type not in _COMPRESSIONS:
+        return BrokenDocument("unsupported-compression", f"the member is packed by method {info.compress_type}")
+    if info.file_size > RATIO_FREE_BYTES and info.file_size > max(1, info.compress_size) * MAX_RATIO:
+        return BrokenDocument("too-large", f"the member unpacks to more than {MAX_RATIO} times its packed size")
+    return None
+
+
+def _tar_refusal(info: tarfile.TarInfo) -> DocumentError | None:
+    if info.issym() or info.islnk():
+        return _link()
+    return None if info.isreg() else SkippedDocument("not-a-file", "the member is a device or a pipe")
+
+
+def _link() -> SkippedDocument:
+    return SkippedDocument("link", "the member is a link; links in archives are not followed")
+
+
+# --- bytes
+
+
+def _whole(stream: IO[bytes], size: int) -> bytes:
+    """Everything in a stream that may hold `size` bytes."""
+    pieces = []
+    read = 0
+    while block := stream.read(BLOCK):
+        read += len(block)
+        if read > size:
+            raise BrokenDocument("damaged", "the member is longer than the archive says")
+        pieces.append(block)
+    if read < size:
+        raise BrokenDocument("damaged", "the member is shorter than the archive says")
+    return b"".join(pieces)
+
+
+def _decompressed(stream: BinaryIO, size: int, name: str) -> bytes:
+    """The tar in a compressed one. To read its members in any order, all of it has to be there."""
+    unpacked = bytearray()
+    with _damage("the file is not a readable compressed tar archive"):
+        for piece in pieces(stream, name):
+            unpacked += piece
+            if len(unpacked) > MAX_HELD_BYTES:
+                raise BrokenDocument(
+                    "too-large", f"unpacks to more than {MAX_HELD_BYTES >> 20} MiB; .zip has no such limit"
+                )
+            if len(unpacked) > RATIO_FREE_BYTES and len(unpacked) > size * MAX_RATIO:
+                raise BrokenDocument("too-large", f"unpacks to more than {MAX_RATIO} times its size")
+    return bytes(unpacked)
+
+
+def _check_directory(stream: BinaryIO, size: int) -> None:
+    """Refuse a table of contents that would take much memory, before it is read."""
+    tail = min(size, (1 << 16) + 22 + 76)
+    stream.seek(size - tail)
+    end = stream.read(tail)
+    at = end.rfind(_END_OF_ZIP)
+    if at < 0 or len(end) < at + 22:
+        raise BrokenDocument("damaged", "the file is not a readable zip archive: it has no table of contents")
+    (directory,) = struct.unpack_from("<I", end, at + 12)
+    if at >= 76 and end[at - 76 : at - 72] == _ZIP64_END:
+        (directory,) = struct.unpack_from("<Q", end, at - 76 + 40)
+    if directory > MAX_DIRECTORY_BYTES:
+        raise BrokenDocument(
+            "too-many-members", f"the table of contents has {directory} bytes, more than {MAX_DIRECTORY_BYTES}"
+        )
+
+
+@contextmanager
+def _damage(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (DocumentError, FileNotFoundError):
+        raise
+    except (
+        *DECOMPRESSION_ERRORS,
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        struct.error,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            # The disk's, not the archive's, which may lead to a place before the beginning.
+            raise
+        raise BrokenDocument("damaged", f"{what}: {error}") from error
+
+
+def _zip_time(info: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*info.date_time, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _tar_time(info: tarfile.TarInfo) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(info.mtime, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -1,0 +1,195 @@
+"""Sources inside sources: which of two a document belongs to when both hold its place."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parquetry.errors import SettingsError
+from parquetry.model import LeftOut
+from parquetry.plural import counted
+from parquetry.sources.local.source import is_local, local_path
+from parquetry.sources.names import printable
+from parquetry.sources.paths import chain, ways
+from parquetry.sources.selection import Selection
+
+if TYPE_CHECKING:
+    from parquetry.settings.sections import SourceSettings
+
+_SAME_KIND: Mapping[str, str] = {"abfss": "abfs", "az": "abfs", "gcs": "gs", "s3a": "s3"}
+_PAGES = frozenset({"http", "https"})
+"""kinds whose documents need not stand below the address of their source"""
+_NO_PLACE = frozenset({"archives", "access", "permissions"})
+"""options that do not say where a source is"""
+_SHOWN = 3
+"""sources that a line names"""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a source is, in a form that can be compared."""
+
+    kind: str
+    reach: str
+    """server or account, as far as URL, options and environment tell"""
+    parts: tuple[str, ...]
+    """of the path, from the root of the file system, the bucket or the host"""
+
+    def below(self, other: Spot) -> str | None:
+        """The path from another spot to this one, empty if they are equal; None if this one is not within it."""
+        same = (self.kind, self.reach) == (other.kind, other.reach)
+        if not same or self.parts[: len(other.parts)] != other.parts:
+            return None
+        return "/".join(self.parts[len(other.parts) :])
+
+
+def spot_of(uri: str, options: Mapping[str, Any] | None = None) -> Spot:
+    """The spot of a source.
+
+    Args:
+        uri: path or URL; a relative path is one from the working folder.
+        options: the table `[source.options]`.
+    """
+    options = options or {}
+    if is_local(uri):
+        return Spot("file", "", tuple(map(printable, Path(os.path.realpath(local_path(uri))).parts)))
+    scheme, _, rest = uri.partition("://")
+    kind = _SAME_KIND.get(scheme.lower(), scheme.lower())
+    if kind in _PAGES:
+        return Spot("web", "", (uri.rstrip("/"),))
+    parts = rest.rstrip("/").split("/")
+    match kind:
+        case "s3":
+            reach = options.get("endpoint_url") or _environment("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+        case "abfs":
+            parts[0], _, host = parts[0].partition("@")
+            account = options.get("account_name") or _environment("AZURE_STORAGE_ACCOUNT_NAME")
+            reach = host.partition(".")[0] or account
+        case "gs":
+            reach = options.get("endpoint_url") or ""
+        case _:
+            # Whatever the options of its file system mean: with others it may be another place.
+            reach = repr(sorted((key, repr(value)) for key, value in options.items() if key not in _NO_PLACE))
+    return Spot(kind, str(reach), tuple(parts))
+
+
+def _environment(*names: str) -> str:
+    return next((value for name in names if (value := os.environ.get(name))), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A part of a source that belongs to another source."""
+
+    path: str
+    """within the outer source; empty if both have one place"""
+    source: str
+    namespace: str
+    include: tuple[str, ...] = field(default=())
+    exclude: tuple[str, ...] = field(default=())
+    """with an empty path: which documents belong to the other source"""
+
+
+def inner_of(source: SourceSettings, others: Iterable[tuple[SourceSettings, str]]) -> tuple[Inner, ...]:
+    """What of a source belongs to others: all below their places, and what an earlier one of its own place includes.
+
+    Args:
+        source: the outer one.
+        others: more sources with their namespaces, in the order of the settings; `source` itself may be among them.
+    """
+    here = spot_of(source.uri, source.options)
+    found: list[Inner] = []
+    earlier = True
+    for other, namespace in others:
+        if other is source:
+            earlier = False
+            continue
+        path = spot_of(other.uri, other.options).below(here)
+        if path:
+            found.append(Inner(path, other.name, namespace))
+        elif path == "" and earlier and source.include and other.include:
+            found.append(Inner("", other.name, namespace, other.include, other.exclude))
+    return tuple(found)
+
+
+class Owners:
+    """Tells which documents of a source belong to sources inside it.
+
+    Args:
+        inner: of the source.
+    """
+
+    def __init__(self, inner: Sequence[Inner]) -> None:
+        self._by_path = {each.path: each for each in inner if each.path}
+        self._same_place = [(each, Selection(each.include, each.exclude)) for each in inner if not each.path]
+
+    def of(self, path: str, *, document: bool = True) -> Inner | None:
+        """The source that a path belongs to; None if that is the outer one.
+
+        Args:
+            path: within the outer source.
+            document: False for a place of which only the whole can be told.
+        """
+        if self._by_path:
+            for above in ways(path):
+                if above in self._by_path:
+                    return self._by_path[above]
+        if document and self._same_place:
+            file = chain(path)[0]
+            for inner, selection in self._same_place:
+                if not selection.leaves_out(file):
+                    return inner
+        return None
+
+
+def left_out(found: Mapping[Inner, int]) -> tuple[LeftOut, ...]:
+    """What a source leaves to others, those with the most documents first."""
+    return tuple(LeftOut(each.path, each.source, count) for each, count in Counter(found).most_common())
+
+
+def told(source: str, left: Sequence[LeftOut]) -> str:
+    """One line on what a source leaves to others."""
+    shown = [
+        f"{counted(each.documents, 'document')} to source {each.source}" + (f" ({each.path})" if each.path else "")
+        for each in left[:_SHOWN]
+    ]
+    rest = left[_SHOWN:]
+    more = f", and {sum(each.documents for each in rest)} to {len(rest)} more" if rest else ""
+    return f"source {source} leaves {', '.join(shown)}{more}"
+
+
+def place_in(uri: str, path: str) -> str:
+    """Where a path within a source is, for people."""
+    root = uri.rstrip("/")
+    # A source may be one file, whose path is its name.
+    return f"{root}/{path}" if path and not root.endswith(f"/{path}") else uri
+
+
+def check_places(sources: Sequence[SourceSettings], lines: Sequence[int], origin: str) -> None:
+    """Refuse two sources of one place, unless their include globs say what each has of it.
+
+    Args:
+        sources: of the settings, with absolute places.
+        lines: of the `uri` of each in the file, from 1.
+        origin: name of the file.
+
+    Raises:
+        SettingsError: with the line to change.
+    """
+    seen: dict[Spot, tuple[SourceSettings, int]] = {}
+    for source, line in zip(sources, lines, strict=True):
+        spot = spot_of(source.uri, source.options)
+        if spot not in seen:
+            seen[spot] = source, line
+            continue
+        first, above = seen[spot]
+        if not (first.include and source.include) or set(first.include) == set(source.include):
+            raise SettingsError(
+                f"{origin}, line {line}: source {source.name} has the place of source {first.name} (line {above}), and "
+                "its documents would be indexed twice; change this uri, remove one of the two, or give both include "
+                "globs that differ"
+            )

@@ -1,0 +1,100 @@
+"""Which provider reads which kind of place. A kind of one's own is registered by an entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import entry_points
+from urllib.parse import urlsplit
+
+from fsspec.registry import known_implementations
+
+from parquetry.errors import SettingsError
+from parquetry.masking import holds_credentials, masked
+from parquetry.sources.archive.source import ArchivedSource
+from parquetry.sources.base import Place, Source
+from parquetry.sources.selection import SelectedSource, Selection
+
+Provider = Callable[[Place], Source]
+ENTRY_POINTS = "parquetry.sources"
+"""group of the entry points that register more: the scheme of its URLs -> a provider"""
+BUILT_IN = {
+    "file": "parquetry.sources.local.source:open_local",
+    "s3": "parquetry.sources.s3.source:open_s3",
+    "http": "parquetry.sources.web.source:open_web",
+    "https": "parquetry.sources.web.source:open_web",
+    "youtube": "parquetry.sources.youtube.source:open_youtube",
+    "vercel-blob": "parquetry.sources.vercel_blob:open_vercel_blob",
+    "abfs": "parquetry.sources.azure:open_azure",
+    "abfss": "parquetry.sources.azure:open_azure",
+    "az": "parquetry.sources.azure:open_azure",
+    "gs": "parquetry.sources.gcs:open_gcs",
+    "gcs": "parquetry.sources.gcs:open_gcs",
+}
+"""kind of place -> module and function; imported when first needed"""
+_OTHERS = "parquetry.sources.filesystem:open_filesystem"
+"""for every scheme that fsspec knows"""
+_YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "youtu.be"})
+"""hosts whose pages are videos"""
+_SELECTS = frozenset({"file", "http", "https"})
+"""kinds whose provider applies the globs itself"""
+
+
+def open_place(place: Place) -> Source:
+    """The source at a place.
+
+    Raises:
+        SettingsError: no provider for this kind of place, its URL holds credentials, or its settings are unusable.
+    """
+    kind = kind_of(place.uri)
+    if holds_credentials(place.uri):
+        raise SettingsError(
+            f"the uri of a source, {masked(place.uri)}, holds credentials, which would be stored and shown; "
+            f"{_instead(kind)}"
+        )
+    options = dict(place.options)
+    # On a local disk the table of contents of an archive is read in place; elsewhere all of it has to be fetched.
+    archives = options.pop("archives", kind == "file")
+    if not isinstance(archives, bool):
+        raise SettingsError(f"source {place.name}: options: archives must be true or false (it is {archives!r})")
+    source = _provider(kind, place.name)(replace(place, options=options))
+    if kind not in _SELECTS:
+        source = SelectedSource(source, Selection(place.include, place.exclude))
+    return ArchivedSource(source, Selection((), place.exclude)) if archives else source
+
+
+def _instead(kind: str) -> str:
+    """Where the credentials of a kind of place belong."""
+    if kind in ("http", "https", "youtube"):
+        return "pages are asked without any"
+    if kind == "s3":
+        return "give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+    if kind in ("abfs", "abfss", "az"):
+        return "give them as AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_SAS_TOKEN in the environment"
+    return f"give them as FSSPEC_{kind.upper()}_PASSWORD in the environment"
+
+
+def kind_of(uri: str) -> str:
+    """The scheme of a URL; `file` for a path, `youtube` for a page of that site."""
+    if "://" not in uri:
+        return "file"
+    parts = urlsplit(uri)
+    kind = parts.scheme.lower()
+    return "youtube" if kind in ("http", "https") and (parts.hostname or "") in _YOUTUBE else kind
+
+
+def _provider(kind: str, name: str) -> Provider:
+    for entry in entry_points(group=ENTRY_POINTS, name=kind):
+        registered: Provider = entry.load()
+        return registered
+    place = BUILT_IN.get(kind) or (_OTHERS if kind in known_implementations else None)
+    if place is None:
+        built_in = ", ".join(sorted({*BUILT_IN} - {"file"}))
+        raise SettingsError(
+            f"source {name}: {kind}:// is not supported; use a local folder, {built_in}, a scheme of fsspec, or "
+            f"register a provider (entry point {ENTRY_POINTS})"
+        )
+    module, _, function = place.partition(":")
+    found: Provider = getattr(import_module(module), function)
+    return found

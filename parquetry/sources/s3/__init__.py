@@ -1,0 +1,1 @@
+"""Buckets of S3, or of a store that speaks its language."""

@@ -1,0 +1,1 @@
+"""Pages of the web, and the lists that name them."""

@@ -1,0 +1,1 @@
+"""Videos and playlists of YouTube: captions with timecodes."""

@@ -1,0 +1,330 @@
+"""Videos of YouTube: their captions, as text with timecodes."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain
+from urllib.parse import parse_qs, urlsplit
+from xml.etree.ElementTree import ParseError
+
+import requests
+from pydantic import Field
+from youtube_transcript_api import (
+    AgeRestricted,
+    CouldNotRetrieveTranscript,
+    FailedToCreateConsentCookie,
+    FetchedTranscript,
+    InvalidVideoId,
+    PoTokenRequired,
+    RequestBlocked,
+    Transcript,
+    TranscriptList,
+    TranscriptsDisabled,
+    VideoUnavailable,
+    VideoUnplayable,
+    YouTubeRequestFailed,
+    YouTubeTranscriptApi,
+)
+
+from parquetry import ids
+from parquetry.errors import BrokenDocument, DocumentError, ParquetryError, SettingsError, TransientError, first_line
+from parquetry.model import Access, Item, Unlisted
+from parquetry.settings.base import Section
+from parquetry.sources.base import Place
+from parquetry.sources.options import options_of
+from parquetry.sources.paths import within
+from parquetry.sources.youtube.playlist import videos_of_playlist
+from parquetry.timecodes import timecode
+
+SECTION_SECONDS = 30
+"""Of speech under one timecode: some 75 words."""
+_READ_AHEAD = 200
+"""transcripts that a listing keeps for the fetch that follows; some 30 KB each"""
+_TIMEOUT_SECONDS = 30
+_VIDEO = re.compile(r"[\w-]{11}", re.ASCII)
+_PLAYLIST = re.compile(r"[\w-]{10,80}", re.ASCII)
+_BEFORE_VIDEO = {"embed", "v", "shorts", "live", "e"}
+"""first part of a path whose second part is a video"""
+_UNDERSTOOD = "a video (watch?v=, youtu.be/, /embed/, /v/, /shorts/, /live/) or a playlist (playlist?list=)"
+_BLOCKED = "blocked"
+_BLOCKED_SECONDS = 3600.0
+"""to leave YouTube alone; it does not say how long, and every request makes it longer"""
+
+
+class YouTubeOptions(Section):
+    """What `[source.options]` of a video or playlist may say."""
+
+    languages: tuple[str, ...] = Field(
+        (),
+        description="Languages of the captions, the best first (`de`, `en-GB`); empty takes those of the language that "
+        "is spoken.",
+    )
+
+
+class YouTubeSource:
+    """One video, or the videos of a playlist. Requests follow one another, because YouTube blocks who asks faster.
+
+    Args:
+        place: names the source, for messages.
+        videos: lists the ids of the videos.
+        languages: of captions, the best first; empty for the language that is spoken.
+        session: speaks HTTP.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        videos: Callable[[requests.Session], Iterator[str]],
+        languages: Sequence[str],
+        session: requests.Session,
+    ) -> None:
+        self._access: Access = place.access
+        self._videos = videos
+        self._languages = languages
+        self._session = session
+        self._api = YouTubeTranscriptApi(http_client=session)
+        self._read_ahead: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
+        """List the videos; reads the captions of each, because nothing less tells whether they changed."""
+        videos = self._videos(self._session)
+        while (video := self._next(videos)) is not None:
+            if not within(_path(video), prefix):
+                continue
+            try:
+                # A listing that is tried again does not ask again for what it has.
+                content = self._read_ahead.get(video) or self._transcript(video)
+            except DocumentError as error:
+                # Its fetch says why; another reason, or captions, is a change.
+                yield self._item(video, error.reason, 0)
+            except TransientError as error:
+                if error.reason == _BLOCKED:
+                    raise
+                yield Unlisted(_path(video), str(error))
+            else:
+                self._keep(video, content)
+                yield self._item(video, ids.content_hash(content), len(content))
+
+    def _next(self, videos: Iterator[str]) -> str | None:
+        with self._lock, _as_transient("the list of videos"):
+            return next(videos, None)
+
+    def fetch(self, item: Item) -> tuple[Item, bytes]:
+        video = item.path.removesuffix(".md")
+        if not _VIDEO.fullmatch(video):
+            raise FileNotFoundError(2, "is no video", item.path)
+        with self._lock:
+            content = self._read_ahead.pop(video, None)
+        if content is None:
+            content = self._transcript(video)
+        return replace(item, size=len(content), etag=ids.content_hash(content)), content
+
+    def _keep(self, video: str, content: bytes) -> None:
+        with self._lock:
+            self._read_ahead[video] = content
+            if len(self._read_ahead) > _READ_AHEAD:
+                self._read_ahead.popitem(last=False)
+
+    def _item(self, video: str, etag: str, size: int) -> Item:
+        # YouTube does not tell when captions changed: it is the moment when the change is seen.
+        return Item(_path(video), _uri(video), size, etag, datetime.now(UTC), self._access)
+
+    def _transcript(self, video: str) -> bytes:
+        with self._lock, _as_transient(_uri(video)):
+            track = chosen(self._api.list(video), self._languages)
+            return markdown(_about(video, self._session), track.fetch(), _uri(video))
+
+
+def open_youtube(place: Place) -> YouTubeSource:
+    """The video or the playlist at a URL.
+
+    Raises:
+        SettingsError: the URL is neither, or the options are unusable.
+    """
+    options = options_of(place, YouTubeOptions)
+    return YouTubeSource(place, _videos_at(place), options.languages, new_session())
+
+
+def new_session() -> requests.Session:
+    """An HTTP client that reaches YouTube and nothing else, and waits for no answer without end."""
+    session = requests.Session()
+    session.mount("http://", _Refusing())
+    session.mount("https://", _Refusing())
+    session.mount("https://www.youtube.com/", _Patient())
+    session.mount("https://consent.youtube.com/", _Patient())
+    return session
+
+
+class _Patient(requests.adapters.HTTPAdapter):
+    def send(self, request: requests.PreparedRequest, *args: object, **options: object) -> requests.Response:
+        options["timeout"] = _TIMEOUT_SECONDS
+        return super().send(request, *args, **options)  # type: ignore[arg-type]
+
+
+class _Refusing(requests.adapters.HTTPAdapter):
+    def send(self, request: requests.PreparedRequest, *_: object, **__: object) -> requests.Response:
+        raise requests.exceptions.InvalidURL(f"{urlsplit(str(request.url)).hostname} is not YouTube")
+
+
+def _videos_at(place: Place) -> Callable[[requests.Session], Iterator[str]]:
+    parts = urlsplit(place.uri)
+    steps = [step for step in parts.path.split("/") if step]
+    query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+    video = ""
+    if (parts.hostname or "").endswith("youtu.be") and steps:
+        video = steps[0]
+    elif steps[:1] == ["watch"]:
+        video = query.get("v", "")
+    elif len(steps) > 1 and steps[0] in _BEFORE_VIDEO:
+        video = steps[1]
+    playlist = query.get("list", "") if steps[:1] == ["playlist"] else ""
+    if _VIDEO.fullmatch(video):
+        return lambda _: iter((video,))
+    if _PLAYLIST.fullmatch(playlist):
+        return lambda session: videos_of_playlist(playlist, session)
+    raise SettingsError(f"source {place.name}: {place.uri} is not {_UNDERSTOOD}")
+
+
+def chosen(tracks: TranscriptList, languages: Sequence[str]) -> Transcript:
+    """The captions to take: in the best language that there is, those made by hand before automatic ones.
+
+    Args:
+        tracks: all captions of a video.
+        languages: the best first, each matching its regional forms too; empty for the language that is spoken.
+
+    Raises:
+        BrokenDocument: `no-captions`, in none of the languages.
+    """
+    available = list(tracks)
+    if not available:
+        raise BrokenDocument("no-captions", "the video has no captions")
+    if not languages:
+        # Automatic captions are in the language that is spoken; those made by hand may be translations.
+        spoken = [track.language_code for track in available if track.is_generated]
+        languages = [*spoken, *(track.language_code for track in available)]
+    for language in languages:
+        for track in available:
+            if _matches(track.language_code, language):
+                return track
+    there = ", ".join(dict.fromkeys(track.language_code for track in available))
+    raise BrokenDocument(
+        "no-captions", f"the video has no captions in {', '.join(languages)} (options.languages); it has: {there}"
+    )
+
+
+def _matches(code: str, wanted: str) -> bool:
+    return code.lower() == wanted.lower() or code.lower().startswith(wanted.lower() + "-")
+
+
+def markdown(about: dict[str, str], transcript: FetchedTranscript, uri: str) -> bytes:
+    """A transcript as Markdown: front matter, and a heading with its timecode for every half minute.
+
+    Args:
+        about: title and author, as far as they are known.
+        transcript: the captions.
+        uri: of the video.
+
+    Raises:
+        BrokenDocument: `no-captions`, nothing is said in them.
+    """
+    front = {
+        **about,
+        "url": uri,
+        "language": transcript.language_code,
+        "captions": "automatic" if transcript.is_generated else "made by hand",
+    }
+    sections: list[tuple[float, list[str]]] = []
+    for snippet in transcript:
+        words = snippet.text.split()
+        if not words:
+            continue
+        if not sections or snippet.start >= sections[-1][0] + SECTION_SECONDS:
+            sections.append((snippet.start, []))
+        sections[-1][1].extend(words)
+    if not sections:
+        raise BrokenDocument("no-captions", "the captions of the video are empty")
+    head = ["---", *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in front.items()), "---"]
+    body = chain.from_iterable((f"\n## {timecode(start)}\n", _paragraph(words)) for start, words in sections)
+    return ("\n".join([*head, *body]) + "\n").encode("utf-8", "replace")
+
+
+def _paragraph(words: Sequence[str]) -> str:
+    """One line that starts no heading, code or HTML, which would hide the headings after it."""
+    text = " ".join(words)
+    return "\\" + text if text[0] in "#`~<" else text
+
+
+def _about(video: str, session: requests.Session) -> dict[str, str]:
+    """Title and author, by the oEmbed interface."""
+    answer = session.get("https://www.youtube.com/oembed", params={"url": _uri(video), "format": "json"})
+    if answer.status_code in (400, 401, 403, 404):
+        # Its owner does not let it be embedded; the captions are there all the same.
+        return {}
+    answer.raise_for_status()
+    told = answer.json()
+    return {key: told[name] for key, name in (("title", "title"), ("author", "author_name")) if told.get(name)}
+
+
+def _path(video: str) -> str:
+    return f"{video}.md"
+
+
+def _uri(video: str) -> str:
+    return f"https://www.youtube.com/watch?v={video}"
+
+
+@contextmanager
+def _as_transient(what: str) -> Iterator[None]:
+    """Say what YouTube's answers mean for a document."""
+    try:
+        yield
+    except CouldNotRetrieveTranscript as error:
+        raise _meaning(error) from error
+    except requests.RequestException as error:
+        raise TransientError("unreachable", f"YouTube could not be asked for {what}: {first_line(error)}") from error
+    except (ParseError, AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
+        raise TransientError(
+            "unreadable-answer",
+            f"YouTube's answer for {what} is not what its interface gave before ({type(error).__name__}); if it "
+            "stays so, update youtube-transcript-api",
+        ) from error
+
+
+def _meaning(error: CouldNotRetrieveTranscript) -> ParquetryError:
+    match error:
+        case TranscriptsDisabled():
+            return BrokenDocument("no-captions", "the video has no captions")
+        case RequestBlocked():
+            return TransientError(
+                _BLOCKED,
+                "YouTube refuses requests from this machine's address; refresh less often, or set HTTPS_PROXY to a "
+                "way out that it accepts",
+                retry_after=_BLOCKED_SECONDS,
+            )
+        case AgeRestricted():
+            return BrokenDocument("age-restricted", "YouTube shows the video only to people who have signed in")
+        case VideoUnavailable() | InvalidVideoId():
+            return BrokenDocument("unavailable", "YouTube says that the video is not available")
+        case VideoUnplayable():
+            return BrokenDocument(
+                "unplayable", f"YouTube does not play the video: {error.reason or 'it says no reason'}"
+            )
+        case PoTokenRequired():
+            return BrokenDocument("captions-locked", "YouTube gives the captions of this video to its own player only")
+        case FailedToCreateConsentCookie():
+            return TransientError("consent", "YouTube asks for consent to cookies, and did not take the answer")
+        case YouTubeRequestFailed():
+            return TransientError("unreachable", f"YouTube answered with an error: {error.reason}")
+        case _:
+            return TransientError(
+                "unreadable-answer",
+                "YouTube's page is not what it was; if it stays so, update youtube-transcript-api",
+            )

@@ -1,0 +1,123 @@
+"""The options that say which documents may answer, and on whose behalf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from parquetry.errors import SettingsError
+from parquetry.model import What
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.where import parse_where
+
+NamespacesOption = Annotated[
+    list[str] | None, typer.Option("--namespace", metavar="NAME", help="One part of the corpus; may be repeated.")
+]
+FilenameOption = Annotated[str | None, typer.Option(metavar="GLOB", help="Only files of this name or path.")]
+TagsOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only documents with this tag; all of several.")
+]
+AnyTagsOption = Annotated[
+    list[str] | None,
+    typer.Option("--any-tag", metavar="TAG", help="Only documents with this tag, or another one given."),
+]
+MediaTypeOption = Annotated[str | None, typer.Option(metavar="TYPE", help="Only this media type, as in `show`.")]
+SourceOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only documents of this source.")]
+SinceOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Modified then or later: 2031-03-01, 2031-03-01T09:30Z, or 30d ago.")
+]
+UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Modified before that.")]
+MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="PATH=VALUE", help="Only with this in their metadata, as author.name=Ada."),
+]
+WhereOption = Annotated[
+    str | None, typer.Option(metavar="SQL", help='Only documents for which this holds, as "pages > 10".')
+]
+WhatOption = Annotated[What, typer.Option(help="Documents, entries (learned from chats), or both in one ranking.")]
+UserOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of this user.")]
+OrgOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of a member of this organization.")]
+
+_AGE = re.compile(r"(\d{1,6})([hdw])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def caller_of(user: str | None, org: str | None) -> Caller | None:
+    """On whose behalf a command runs; None is the operator, who sees everything.
+
+    An empty name, as that of a variable that is not set, is nobody's: whoever gives one sees what is public.
+    """
+    return None if user is None and org is None else Caller(user, org)
+
+
+def filters_from(
+    *,
+    namespaces: Sequence[str] | None = None,
+    filename: str | None = None,
+    tags: Sequence[str] | None = None,
+    any_tags: Sequence[str] | None = None,
+    media_type: str | None = None,
+    source: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    metadata: Sequence[str] | None = None,
+    where: str | None = None,
+    what: What = "documents",
+    user: str | None = None,
+    org: str | None = None,
+) -> Filters:
+    """The filters that a command line gives.
+
+    Raises:
+        SettingsError: an option is not what it may be; the message names it.
+    """
+    if where is not None:
+        parse_where(where)
+    return Filters(
+        namespaces=tuple(namespaces or ()),
+        filename=filename,
+        tags=tuple(tags or ()),
+        any_tags=tuple(any_tags or ()),
+        media_type=media_type,
+        source=source,
+        since=None if since is None else moment(since, "--since"),
+        until=None if until is None else moment(until, "--until"),
+        metadata=tuple(_pair(each) for each in metadata or ()),
+        where=where,
+        what=what,
+        caller=caller_of(user, org),
+    )
+
+
+def moment(text: str, option: str, now: datetime | None = None) -> datetime:
+    """A moment as people write it.
+
+    Args:
+        text: ISO date or time, in UTC if it names no zone, or an age: `12h`, `30d`, `2w`.
+        option: for the message.
+        now: that ages count from; None for the present.
+
+    Raises:
+        SettingsError: it is neither.
+    """
+    age = _AGE.fullmatch(text)
+    try:
+        if age:
+            return (now or datetime.now(UTC)) - int(age[1]) * _UNITS[age[2]]
+        read = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise SettingsError(
+            f"{option} {text!r} is no time; write 2031-03-01, 2031-03-01T09:30Z, or an age as 12h, 30d, 2w"
+        ) from error
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(f"--metadata {text!r} has no value; write PATH=VALUE, as author.name=Ada")
+    return path, value

@@ -1,0 +1,63 @@
+"""The command that lists the versions of a corpus with the runs that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Annotated, Any
+
+import typer
+
+from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, VerboseOption, settings_for
+from parquetry.serving.cli.output import print_json, print_table
+from parquetry.serving.cli.run_rows import counts_of, run_json
+from parquetry.serving.search.service import Reader
+from parquetry.storage.lake.history import Publish
+
+
+def history(
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST_ROWS, help="Newest versions to show.")] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the versions of the corpus, newest first.
+
+    With the kind of the run that made each, and its counts. -v adds the ids of the runs.
+    """
+    with Reader(settings_for(config, corpus)) as reader:
+        found = reader.history(limit)
+        runs = reader.runs([each.run_id for each in found if each.run_id])
+    if as_json:
+        print_json({"versions": [_as_json(each, runs.get(each.run_id or "")) for each in found]})
+        return
+    columns = ["version", "at (UTC)", "kind", "rows", "outcome", "seconds", "cost"]
+    rows = [_row(each, runs.get(each.run_id or "")) for each in found]
+    if verbose:
+        columns.append("run_id")
+        rows = [(*row, each.run_id) for row, each in zip(rows, found, strict=True)]
+    print_table(columns, rows)
+
+
+def _as_json(publish: Publish, run: Mapping[str, Any] | None) -> dict[str, Any]:
+    told = {
+        "version": publish.version,
+        "at": publish.at.isoformat(),
+        "operation": publish.operation,
+        "run_id": publish.run_id,
+        "rows": publish.documents,
+    }
+    made = run_json(run) if run is not None else {}
+    names = ("kind", "status", "seconds", "sources", "counts", "tokens", "cost_usd")
+    return {**told, **{name: made.get(name) for name in names}}
+
+
+def _row(publish: Publish, run: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    """A version; a run that was killed before it was recorded has published all the same."""
+    at = f"{publish.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    if run is None:
+        kind = "unrecorded" if publish.run_id else publish.operation
+        return publish.version, at, kind, publish.documents, "", None, None
+    cost = f"${run['cost_usd']:.4f}" if run["cost_usd"] else None
+    return publish.version, at, run["kind"], publish.documents, counts_of(run), f"{run['seconds']:.1f}", cost

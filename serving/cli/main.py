@@ -1,0 +1,184 @@
+"""The command `parquetry`."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from parquetry.errors import ParquetryError, classify
+from parquetry.masked_output import guard_output
+from parquetry.masking import masked
+from parquetry.printing import tell
+from parquetry.serving.cli import (
+    add_command,
+    doctor_command,
+    entry_commands,
+    eval_command,
+    export_command,
+    forget_command,
+    history_command,
+    namespace_commands,
+    read_commands,
+    run_commands,
+    search_command,
+    session_commands,
+    status_command,
+    upkeep_commands,
+    watch_command,
+)
+from parquetry.serving.cli.arguments import Command
+from parquetry.serving.cli.suggestions import Commands, no_such_option
+from parquetry.settings.errors import MOST_SHOWN
+from parquetry.storage.given_way import reread
+
+app = typer.Typer(
+    name="parquetry",
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    # Rich takes what stands in brackets for markup of its own, and a third of the width for boxes.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    run_commands.init,
+    run_commands.plan,
+    run_commands.refresh,
+    run_commands.reindex,
+    watch_command.watch,
+    add_command.add,
+    search_command.search,
+    read_commands.sql,
+    read_commands.documents,
+    read_commands.chunks,
+    read_commands.show,
+    status_command.status,
+    history_command.history,
+    entry_commands.entries,
+    entry_commands.decisions,
+    entry_commands.undo,
+    export_command.export,
+    upkeep_commands.restore,
+    upkeep_commands.remove,
+    doctor_command.doctor,
+    forget_command.forget,
+)
+_INTERRUPTED = 130
+for command in COMMANDS:
+    app.command(cls=Command)(command)
+app.command("eval", cls=Command)(eval_command.evaluate)
+app.add_typer(namespace_commands.app, name="namespaces")
+app.add_typer(session_commands.app, name="sessions")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        tell(f"parquetry {version('parquetry')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keeps knowledge bases fresh: documents in, Parquet that answers questions out."""
+
+
+def main() -> None:
+    """The program: runs the command line and exits."""
+    guard_output()
+    _leave(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
+    try:
+        given = list(arguments) or ["--help"]
+        # A command that reads prints when it has read; until then it may begin again.
+        code = int(reread(lambda: app(given, prog_name="parquetry", standalone_mode=False)) or 0)
+        sys.stdout.flush()
+    except TyperException as error:
+        return _fail(2, *_shortened([_wrong_use(error)], arguments))
+    except ParquetryError as error:
+        return _fail(error.exit_code, *_shortened(error.lines, arguments))
+    except (KeyboardInterrupt, Abort):
+        return _fail(_INTERRUPTED, "interrupted; nothing was published")
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough (Typer makes an exit of that).
+        _discard_output()
+        return 0
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return _fail(2, *_shortened([f"{error.filename} cannot be opened: {error.strerror}"], arguments))
+        _discard_output()
+        return _fail(4, *_shortened([f"{classify(error).detail}; nothing was published"], arguments))
+    # Typer makes this of a KeyboardInterrupt, without a word.
+    return _fail(code, "interrupted; nothing was published") if code == _INTERRUPTED else code
+
+
+def _discard_output() -> None:
+    """What is still buffered cannot be written, and must not be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _leave(code: int) -> None:
+    """Exit; after a Prefect run, or a command that was given up, without tearing the interpreter down.
+
+    Prefect's daemon threads keep objects of DuckDB alive to the very end, which its binding layer then reports as
+    leaks, a hundred lines on stderr after every run. Threads that still wait for a service that does not answer would
+    be waited for.
+    """
+    if code or "prefect" in sys.modules:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _wrong_use(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "parquetry"
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
+    unknown = getattr(error, "option_name", None)
+    if unknown is not None and error.message.startswith("No such option") and context is not None:
+        options = [option for each in context.command.params for option in each.opts if option.startswith("-")]
+        message = no_such_option(unknown, options)
+    return f"{message} (see `{command} --help`)"
+
+
+def _shortened(lines: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """Messages that repeat of no argument more than a person reads."""
+    kept = [masked(line) for line in lines]
+    for each in arguments:
+        # All of it, the value behind `--option=`, and that behind `-o`.
+        for long in (each, each.partition("=")[0], each.partition("=")[2], each[2:]):
+            if len(long) > MOST_SHOWN:
+                for form in {masked(each) for each in (long, str(PurePath(long)), repr(long)[1:-1])}:
+                    # The end of a path tells more than its middle.
+                    half = MOST_SHOWN // 2
+                    left = f"{form[:half]}… ({len(form) - MOST_SHOWN:,} more characters) …{form[-half:]}"
+                    kept = [line.replace(form, left) for line in kept]
+    return kept
+
+
+def _fail(code: int, *lines: str) -> int:
+    """Print an error and return the exit code that goes with it."""
+    for line in lines:
+        tell(f"parquetry: {masked(line)}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()

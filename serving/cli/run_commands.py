@@ -1,0 +1,188 @@
+"""Commands that start a run. Flows are imported when one starts, never before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parquetry.errors import IndexNotWritten, SettingsError
+from parquetry.plural import counted
+from parquetry.printing import tell
+from parquetry.serving.cli.options import (
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    NamespaceOption,
+    VerboseOption,
+    settings_for,
+)
+from parquetry.serving.cli.output import print_json, print_plan, print_report, print_space
+from parquetry.serving.cli.progress import progress
+from parquetry.settings.sections import DEFAULT_FILE, load_settings
+
+if TYPE_CHECKING:
+    from parquetry.flows.pipelines.documents import Request
+    from parquetry.planning.report import RunReport
+
+_AT_MOST = ("chunks", "tokens", "cost_usd", "cost_usd_batch")
+TargetsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TARGET", help="Names of sources, folders or files; default: all sources."),
+]
+DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this process, without Prefect.")]
+AllowRemovalsOption = Annotated[
+    bool, typer.Option("--allow-removals", help="Agree to the removal of any number of documents.")
+]
+RehashOption = Annotated[
+    bool, typer.Option("--rehash", help="Read every document, and compare its bytes with what is published.")
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document or a source failed.")]
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(DEFAULT_FILE),
+) -> None:
+    """Write a commented settings file.
+
+    One that exists is checked and kept.
+    """
+    from parquetry.settings.template import template
+
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(template())
+    except FileExistsError as error:
+        load_settings(file)
+        raise SettingsError(f"{file} exists already; edit it, or name another file") from error
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
+    tell(f"Wrote {file}. Add your sources there, then run: parquetry plan")
+
+
+def plan(
+    targets: TargetsArgument = None,
+    allow_removals: AllowRemovalsOption = False,
+    rehash: RehashOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what a refresh would do and cost.
+
+    Writes and spends nothing.
+    """
+    from parquetry.flows.pipelines.documents import Request, plan_with_space
+    from parquetry.planning.report import count_documents
+
+    settings = settings_for(config, corpus)
+    request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
+    planned, spaces = plan_with_space(request)
+    if as_json:
+        estimate = planned.estimate
+        print_json(
+            {
+                "documents": count_documents(planned.sources).as_dict(),
+                "estimate": {name: getattr(estimate, name) for name in _AT_MOST},
+                "likely": {name: getattr(estimate.likely, name) for name in estimate.likely.__slots__},
+                "unbounded": estimate.unbounded,
+                "refused": list(planned.refused),
+                "kept": [kept.as_json() for kept in planned.kept],
+                "warnings": [*planned.empty, *planned.left_out, *planned.warnings],
+                "space": [space.as_json() for space in spaces],
+            }
+        )
+    else:
+        print_plan(planned, verbose=verbose)
+        print_space(spaces)
+    if planned.refused:
+        raise typer.Exit(3)
+
+
+def refresh(
+    targets: TargetsArgument = None,
+    direct: DirectOption = False,
+    allow_removals: AllowRemovalsOption = False,
+    rehash: RehashOption = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Bring the corpus up to date with its sources.
+
+    With targets, only these: names of sources, folders or files.
+    """
+    from parquetry.flows.pipelines.documents import Request
+
+    settings = settings_for(config, corpus)
+    request = Request(settings, tuple(targets or ()), namespace, allow_removals, rehash=rehash)
+    run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def reindex(
+    documents: Annotated[
+        list[str] | None, typer.Argument(metavar="DOCUMENT", help="Ids, uris, or globs over names and paths.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every document.")] = False,
+    embeddings_only: Annotated[
+        bool, typer.Option("--embeddings-only", help="Compute vectors anew from the stored text.")
+    ] = False,
+    direct: DirectOption = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Rebuild documents, whatever their hashes say."""
+    from parquetry.flows.pipelines.documents import reindex_request
+
+    if not documents and not everything:
+        raise SettingsError("name the documents to reindex, or give --all for every document")
+    if documents and everything:
+        raise SettingsError("--all is every document; give it alone, or name documents without it")
+    settings = settings_for(config, corpus)
+    request = reindex_request(settings, tuple(documents or ()), namespace, embeddings_only=embeddings_only)
+    run_request(request, direct=direct, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def run_request(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+    """Run a refresh, and tell what came of it."""
+    with progress(silent=as_json) as observer:
+        if direct:
+            from parquetry.flows.pipelines.documents import run_refresh
+            from parquetry.tasks.engine.base import DirectEngine
+
+            report = run_refresh(request, DirectEngine(), observer)
+        else:
+            from parquetry.flows.local import run_on_prefect
+
+            report = run_on_prefect(request, observer, verbose=verbose)
+    _finish(report, request, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool, verbose: bool) -> None:
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_report(report, request.settings.corpus.root)
+        for warning in report.warnings if verbose else ():
+            tell(f"  note {warning}")
+        if report.warnings and not verbose:
+            notes = counted(len(report.warnings), "note")
+            tell(f"  {notes} on documents; -v shows them, and `parquetry documents --notes` later")
+    if report.outages:
+        raise typer.Exit(4)
+    if report.refused:
+        raise typer.Exit(3)
+    if report.index_error is not None:
+        raise typer.Exit(IndexNotWritten.exit_code)
+    if strict and any(failure.status == "failed" for failure in report.failures):
+        raise typer.Exit(1)

@@ -1,0 +1,169 @@
+"""The command `parquetry search`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from parquetry.errors import FilesGaveWay, SettingsError, StorageError
+from parquetry.printing import tell
+from parquetry.serving.cli.answer_output import print_answer
+from parquetry.serving.cli.filter_options import (
+    AnyTagsOption,
+    FilenameOption,
+    MediaTypeOption,
+    MetadataOption,
+    NamespacesOption,
+    OrgOption,
+    SinceOption,
+    SourceOption,
+    TagsOption,
+    UntilOption,
+    UserOption,
+    WhatOption,
+    WhereOption,
+    filters_from,
+)
+from parquetry.serving.cli.options import (
+    MOST_CONTEXT,
+    MOST_RESULTS,
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    VersionOption,
+    settings_for,
+)
+from parquetry.serving.cli.output import print_json, print_json_line
+from parquetry.serving.cli.query_file import Query, read_queries
+from parquetry.serving.search.answers import Shown, answer
+from parquetry.serving.search.known_names import check_filters
+from parquetry.serving.search.second_look import Recency, SecondLook
+from parquetry.serving.search.service import Level, Reader, SearchRequest, SearchResponse
+from parquetry.storage.search.searcher import Mode
+
+
+def search(
+    query: Annotated[str | None, typer.Argument(help="What you want to know.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="How many results.")] = 5,
+    what: WhatOption = "documents",
+    mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
+    level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Have the model of search.rerank read the candidates and rank them again.")
+    ] = False,
+    diversify: Annotated[
+        bool, typer.Option("--diversify", help="Prefer results that say something new to ones that repeat.")
+    ] = False,
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Give equal texts as results of their own, not as one.")
+    ] = False,
+    recency: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, max=100_000, metavar="DAYS", help="What was said or changed this many days ago counts half."
+        ),
+    ] = None,
+    min_score: Annotated[
+        float | None, typer.Option(min=-1_000_000, max=1_000_000, help="Leave out results below this score.")
+    ] = None,
+    namespace: NamespacesOption = None,
+    filename: FilenameOption = None,
+    tag: TagsOption = None,
+    any_tag: AnyTagsOption = None,
+    media_type: MediaTypeOption = None,
+    source: SourceOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    metadata: MetadataOption = None,
+    where: WhereOption = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    citations: Annotated[
+        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources by [n].")
+    ] = False,
+    context: Annotated[
+        int | None,
+        typer.Option(
+            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Show N chunks before and after each result, too."
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print whole chunks; with --json, the documents' whole texts, too.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell how the results were found.")] = False,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Answer every line of this file, or of stdin for -; with --json, a line of JSON each."
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    version: VersionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the chunks that answer a question, with their citations."""
+    asked = _asked(query, queries, k, mode)
+    filters = filters_from(
+        namespaces=namespace,
+        filename=filename,
+        tags=tag,
+        any_tags=any_tag,
+        media_type=media_type,
+        source=source,
+        since=since,
+        until=until,
+        metadata=metadata,
+        where=where,
+        what=what,
+        user=user,
+        org=org,
+    )
+    settings = settings_for(config, corpus)
+    shown = Shown(citations, context, full, explain)
+    age = None if recency is None else Recency(recency, datetime.now(UTC))
+    look = SecondLook(rerank, age, diversify)
+    requests = [
+        SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
+    ]
+    with Reader(settings, version) as reader:
+        if filters.namespaces or filters.source or filters.tags or filters.any_tags:
+            check_filters(reader.connection, settings, filters)
+        for response in _undisturbed(reader.search_all(requests)):
+            found = answer(reader, response, shown, settings.search)
+            if as_json:
+                (print_json if queries is None else print_json_line)(found.as_json())
+                continue
+            if queries is not None:
+                tell(response.request.query)
+                tell()
+            print_answer(found)
+            if queries is not None:
+                tell()
+
+
+def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:
+    """Responses as they come; after the first one the command cannot begin again, because it is printed.
+
+    Raises:
+        StorageError: files gave way to others meanwhile.
+    """
+    begun = False
+    try:
+        for response in responses:
+            yield response
+            begun = True
+    except FilesGaveWay as error:
+        if begun:
+            raise StorageError(str(error)) from error
+        raise
+
+
+def _asked(query: str | None, file: str | None, k: int, mode: Mode) -> list[Query]:
+    if (query is None) == (file is None):
+        problem = "Missing argument 'query'" if file is None else f"both a query and --queries {file} are given"
+        raise SettingsError(f"{problem}; give one query, or a file of them with --queries")
+    return read_queries(file, k, mode) if file is not None else [Query(query or "", k, mode)]

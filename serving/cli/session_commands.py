@@ -1,0 +1,138 @@
+"""The commands `parquetry sessions ...`: learn from finished chat sessions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from parquetry.errors import IndexNotWritten, RefusedError
+from parquetry.serving.cli.arguments import Command
+from parquetry.serving.cli.options import (
+    ConfigOption,
+    CorpusOption,
+    JsonOption,
+    NamespaceOption,
+    VerboseOption,
+    settings_for,
+)
+from parquetry.serving.cli.output import print_json
+from parquetry.serving.cli.progress import progress
+from parquetry.serving.cli.run_commands import DirectOption, StrictOption, TargetsArgument
+from parquetry.serving.cli.session_output import ask_about, print_session_plan, print_sessions_report
+from parquetry.serving.cli.suggestions import Commands
+
+if TYPE_CHECKING:
+    from parquetry.flows.pipelines.sessions import SessionsRequest
+    from parquetry.sessions.merge.effects import Proposal
+
+app = typer.Typer(cls=Commands, name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
+UserOption = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="Whose the sessions of the given places are.")
+]
+OrgOption = Annotated[
+    str | None, typer.Option("--org", metavar="NAME", help="Whose organization the sessions belong to.")
+]
+WidestOption = Annotated[
+    Literal["public", "organization", "individual"] | None,
+    typer.Option("--widest", help="How widely what is learned may be shown; default: to the owner alone."),
+]
+
+RetryQuarantinedOption = Annotated[
+    bool,
+    typer.Option("--retry-quarantined", help="Ask again about parts of sessions to which the replies were of no use."),
+]
+
+
+@app.command(cls=Command)
+def plan(
+    targets: TargetsArgument = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    widest: WidestOption = None,
+    retry_quarantined: RetryQuarantinedOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Tell what there is to learn from and what it would cost.
+
+    Writes and spends nothing.
+    """
+    from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, plan_sessions_only
+
+    settings = settings_for(config, corpus)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
+    planned = plan_sessions_only(request)
+    if as_json:
+        print_json(planned.as_json())
+    else:
+        print_session_plan(planned, verbose=verbose)
+
+
+@app.command(cls=Command)
+def refresh(
+    targets: TargetsArgument = None,
+    user: UserOption = None,
+    org: OrgOption = None,
+    widest: WidestOption = None,
+    retry_quarantined: RetryQuarantinedOption = False,
+    direct: DirectOption = False,
+    review: Annotated[
+        bool, typer.Option("--review", help="Show every merge and ask before anything is published.")
+    ] = False,
+    strict: StrictOption = False,
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Learn from what is new in chat sessions.
+
+    Of the configured sources, or of the given folders and files.
+    """
+    from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest
+
+    if review and not sys.stdin.isatty():
+        raise RefusedError("--review asks about every merge, and there is no terminal to answer; nothing was done")
+    settings = settings_for(config, corpus)
+    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
+    _run(request, direct=direct, review=review, as_json=as_json, strict=strict, verbose=verbose)
+
+
+def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool, strict: bool, verbose: bool) -> None:
+    with progress(silent=as_json or review) as observer:
+        asked = _asked if review else None
+        if direct:
+            from parquetry.flows.pipelines.sessions import run_sessions
+            from parquetry.tasks.engine.base import DirectEngine
+
+            report = run_sessions(request, DirectEngine(), observer, asked)
+        else:
+            from parquetry.flows.local import run_sessions_on_prefect
+
+            report = run_sessions_on_prefect(request, observer, asked, verbose=verbose)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_sessions_report(report, request.settings.corpus.root, verbose=verbose)
+    if report.outages:
+        raise typer.Exit(4)
+    if report.index_error is not None:
+        raise typer.Exit(IndexNotWritten.exit_code)
+    if strict and any(failure.status == "failed" for failure in report.failures):
+        raise typer.Exit(1)
+
+
+def _asked(proposals: Sequence[Proposal]) -> Collection[str]:
+    """The keys of the merges that the person at the terminal rejects."""
+    return [
+        proposal.key
+        for number, proposal in enumerate(proposals, start=1)
+        if not ask_about(proposal, number, len(proposals))
+    ]

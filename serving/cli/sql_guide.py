@@ -1,0 +1,90 @@
+"""What there is to query in a corpus, and how: what `parquetry sql` says without a statement."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from parquetry.printing import tell, tell_wrapped
+from parquetry.serving.cli.output import print_json, terminal_width
+from parquetry.serving.search.service import Reader
+from parquetry.storage.database import Connection, tuples
+from parquetry.storage.files.layout import TABLES
+from parquetry.storage.lake.raw_tables import QUERIES
+
+_EXAMPLE = '"SELECT status, count(*) FROM documents GROUP BY ALL"'
+
+
+def print_guide(reader: Reader, *, as_json: bool) -> None:
+    """Tell the views and macros, and the ways to reach them; as JSON, tables, files and queries."""
+    # Opening may find a later version than the reader was made for.
+    connection = reader.connection
+    root, index = reader.snapshot.layout.root, _index_file(connection)
+    if as_json:
+        files = {table: list(paths) for table, paths in reader.snapshot.files.items()}
+        tables = {table: reader.snapshot.layout.table(table) for table in TABLES}
+        told = {
+            "version": reader.snapshot.version,
+            "tables": tables,
+            "files": files,
+            "queries": QUERIES,
+            "index": index,
+        }
+        print_json(told)
+        return
+    tell(f"Version {reader.snapshot.version} of {root}. Views:")
+    for name, columns in _views(connection):
+        _print_wrapped(f"{name}: {', '.join(columns)}")
+    tell()
+    tell("Searching:")
+    _print_wrapped(", ".join(_macros(connection)))
+    tell()
+    tell("Here:")
+    tell(f"  parquetry sql {_EXAMPLE}")
+    tell("  parquetry sql \"FROM search_text('what you look for', 5)\"")
+    tell()
+    tell("In the DuckDB CLI (pip install duckdb-cli; no extension is needed):")
+    if index is not None:
+        tell(f"  duckdb -readonly {shlex.quote(index)} {_EXAMPLE}")
+        tell("or straight on the Parquet files:")
+    tell(f"  parquetry sql --script --corpus {shlex.quote(root)} > corpus.sql")
+    tell(f"  duckdb -init corpus.sql -c {_EXAMPLE}")
+    tell()
+    tell("In Python:")
+    tell(f"  from parquetry.storage.connect import connect; connect({root!r}).sql('FROM documents')")
+
+
+def _print_wrapped(text: str) -> None:
+    tell_wrapped(text, terminal_width(), first="  ", hanging="    ")
+
+
+def _index_file(connection: Connection) -> str | None:
+    """None for an index in memory, as of a version that is not the newest."""
+    ((path,),) = tuples(
+        connection, "SELECT path FROM duckdb_databases() WHERE database_name = current_database() AND NOT internal"
+    )
+    return None if path is None else str(path)
+
+
+def _views(connection: Connection) -> Iterator[tuple[str, list[str]]]:
+    """Names of the views that people query, with their columns."""
+    found = tuples(
+        connection,
+        """SELECT DISTINCT view_name FROM duckdb_views()
+        WHERE NOT internal AND schema_name <> 'parts' AND NOT starts_with(view_name, 'all_') ORDER BY 1""",
+    )
+    for (name,) in found:
+        yield name, [column for column, *_ in tuples(connection, f"DESCRIBE {name}")]
+
+
+def _macros(connection: Connection) -> Iterator[str]:
+    """How each search macro is called, in its shortest form, and `embed`."""
+    found = tuples(
+        connection,
+        """SELECT function_name, arg_min(parameters, len(parameters)) FROM duckdb_functions()
+        WHERE NOT internal AND starts_with(function_name, 'search_') GROUP BY 1 ORDER BY 1""",
+    )
+    for name, parameters in found:
+        yield f"{name}({', '.join(parameters)})"
+    if tuples(connection, "SELECT 1 FROM duckdb_functions() WHERE function_name = 'embed'"):
+        yield "embed(text)"

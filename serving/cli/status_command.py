@@ -1,0 +1,257 @@
+"""The command that shows the state of a corpus and of its sources on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from typing import Any
+
+from parquetry.errors import SettingsError
+from parquetry.plural import counted, size_of
+from parquetry.printing import tell, tell_wrapped
+from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, settings_for
+from parquetry.serving.cli.output import print_json, print_table, terminal_width
+from parquetry.serving.cli.run_rows import outcome_of, run_json
+from parquetry.settings.schedule import next_run
+from parquetry.settings.sections import Settings
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.maintenance.overview import Overview, SourceState, overview_of
+
+_FREE = ("wordllama", "onnx")
+"""kinds of embedders that run here and cost nothing"""
+_SHOWN_REASONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """A source of the settings, or one that the corpus still holds documents of."""
+
+    name: str
+    namespace: str
+    uri: str | None
+    """None if the settings do not name it any more"""
+    content: str
+    schedule: str | None
+    next_run: datetime | None
+    """UTC"""
+    last_run: dict[str, Any] | None
+    """row of the table `runs`"""
+    documents: int
+    indexed: int
+    failed: int
+    skipped: int
+
+
+def status(config: ConfigOption = None, corpus: CorpusOption = None, as_json: JsonOption = False) -> None:
+    """Show the state of the corpus and its sources on one screen.
+
+    Exit code 2 if there is no corpus yet.
+    """
+    settings = settings_for(config, corpus)
+    root = settings.corpus.root
+    overview = overview_of(Lake(root), settings.search) if Lake.exists(root) else None
+    sources = _sources(settings, overview, datetime.now(UTC))
+    if as_json:
+        print_json(_as_json(settings, overview, sources))
+    else:
+        _print(settings, overview, sources)
+    if overview is None:
+        raise SettingsError(f"no corpus at {root} yet; `parquetry refresh` makes one, --corpus names another")
+
+
+def _sources(settings: Settings, overview: Overview | None, now: datetime) -> list[SourceStatus]:
+    """The sources of the settings in their order, then those that only the corpus knows."""
+    known = {(each.namespace, each.source): each for each in overview.sources} if overview else {}
+    found = []
+    for source in settings.source:
+        namespace = source.namespace or settings.corpus.namespace
+        state = known.pop((namespace, source.name), None)
+        found.append(
+            SourceStatus(
+                name=source.name,
+                namespace=namespace,
+                uri=source.uri,
+                content=source.content,
+                schedule=source.schedule,
+                next_run=_next(source.schedule, now),
+                last_run=_last_run(overview, namespace, source.name, state),
+                **_counts(state),
+            )
+        )
+    for (namespace, name), state in known.items():
+        last = _last_run(overview, namespace, name, state)
+        found.append(SourceStatus(name, namespace, None, "documents", None, None, last, **_counts(state)))
+    return found
+
+
+def _next(schedule: str | None, now: datetime) -> datetime | None:
+    try:
+        return None if schedule is None else next_run(schedule, now)
+    except ValueError:
+        # Its year is past.
+        return None
+
+
+def _counts(state: SourceState | None) -> dict[str, int]:
+    names = ("documents", "indexed", "failed", "skipped")
+    return {name: 0 if state is None else getattr(state, name) for name in names}
+
+
+def _last_run(
+    overview: Overview | None, namespace: str, source: str, state: SourceState | None
+) -> dict[str, Any] | None:
+    """The newest run over a source; of runs by an earlier program, which did not tell, the last that changed it."""
+    for run in overview.runs if overview else ():
+        named = run["sources"]
+        if named is not None and source in named and namespace in (run["namespaces"] or ()):
+            return run
+        if named is None and state is not None and run["run_id"] == state.run_id:
+            return run
+    return None
+
+
+def _cost(settings: Settings, overview: Overview) -> dict[str, Any]:
+    """What all runs cost, and how many of them used tokens that no price was set for."""
+    paid = any(embedder.partition(":")[0] not in _FREE for embedder in settings.embedders)
+    unpriced = [
+        run
+        for run in overview.runs
+        if run["tokens"] and not run["cost_usd"] and (paid or run["kind"] == "sessions") and run["status"] != "failed"
+    ]
+    return {
+        "usd": round(sum(run["cost_usd"] or 0 for run in overview.runs), 6),
+        "tokens": sum(run["tokens"] or 0 for run in overview.runs),
+        "runs": len(overview.runs),
+        "unpriced_runs": len(unpriced),
+    }
+
+
+def _as_json(settings: Settings, overview: Overview | None, sources: Sequence[SourceStatus]) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "corpus": settings.corpus.root,
+        "program": installed_version("parquetry"),
+        "version": None,
+        "sources": [
+            {
+                **asdict(each),
+                "next_run": each.next_run.isoformat() if each.next_run else None,
+                "last_run": run_json(each.last_run) if each.last_run else None,
+            }
+            for each in sources
+        ],
+    }
+    if overview is None:
+        return told
+    index = overview.index
+    return {
+        **told,
+        "version": overview.version,
+        "published_at": overview.published_at.isoformat(),
+        "namespaces": sorted({state.namespace for state in overview.sources}),
+        "entries": overview.entries,
+        "failures": overview.failures,
+        "chunks": {"visible": overview.chunks_visible, "stored": overview.chunks_stored},
+        "index": {**asdict(index), "behind": overview.version - index.version} if index else None,
+        "size": {
+            "bytes": _total(overview),
+            "tables": [asdict(each) for each in overview.tables],
+            "index_bytes": index.bytes if index else 0,
+            "answers_bytes": overview.answers_bytes,
+        },
+        "cost": _cost(settings, overview),
+    }
+
+
+def _total(overview: Overview) -> int:
+    tables = sum(each.bytes + each.log_bytes for each in overview.tables)
+    return tables + overview.answers_bytes + (overview.index.bytes if overview.index else 0)
+
+
+def _print(settings: Settings, overview: Overview | None, sources: Sequence[SourceStatus]) -> None:
+    if overview is not None:
+        _print_corpus(settings, overview)
+    if sources:
+        _print_sources(sources, several=len({each.namespace for each in sources}) > 1)
+    else:
+        tell("No sources: name folders to refresh, or add a [[source]] table to the settings.")
+    if overview is None:
+        return
+    if overview.failures:
+        shown = list(overview.failures.items())[:_SHOWN_REASONS]
+        tell()
+        tell("Not indexed (parquetry documents --status failed, --status skipped):")
+        for reason, count in shown:
+            tell(f"  {count} x {reason}")
+        if len(shown) < len(overview.failures):
+            tell(f"  and {counted(len(overview.failures) - len(shown), 'other reason')}")
+    tell()
+    _print_size(overview)
+    _print_cost(_cost(settings, overview))
+
+
+def _print_corpus(settings: Settings, overview: Overview) -> None:
+    documents = sum(each.documents for each in overview.sources)
+    namespaces = len({each.namespace for each in overview.sources})
+    parts = [counted(documents, "document"), counted(overview.chunks_visible, "chunk")]
+    if overview.entries:
+        parts.append(counted(overview.entries, "entry"))
+    where = f" in {counted(namespaces, 'namespace')}" if namespaces > 1 else ""
+    _echo(f"Corpus {settings.corpus.root}: version {overview.version}, published {_time(overview.published_at)}.")
+    tell(f"{', '.join(parts)}{where}. Parquetry {installed_version('parquetry')}.")
+    tell()
+
+
+def _print_sources(sources: Sequence[SourceStatus], *, several: bool) -> None:
+    columns = ["source", "documents", "failed", "last run (UTC)", "outcome", "next run (UTC)"]
+    rows = []
+    for each in sources:
+        run = each.last_run
+        name = f"{each.namespace}: {each.name}" if several else each.name
+        rows.append(
+            (
+                name,
+                each.documents if each.content == "documents" else "sessions",
+                each.failed,
+                _minute(run["started_at"]) if run else "never",
+                outcome_of(run) if run else "",
+                _minute(each.next_run) if each.next_run else "-" if each.uri else "not in settings",
+            )
+        )
+    print_table(columns, rows)
+
+
+def _print_size(overview: Overview) -> None:
+    tables = ", ".join(f"{each.table} {size_of(each.bytes)}" for each in overview.tables if each.files)
+    _echo(f"On disk: {size_of(_total(overview))} ({tables or 'no files'}).")
+    gone = overview.chunks_stored - overview.chunks_visible
+    if gone > 0:
+        tell(f"{counted(gone, 'chunk is', 'chunks are')} kept only for earlier versions.")
+    index = overview.index
+    if index is None:
+        tell("Search index: none yet; the next search builds it.")
+    else:
+        behind = overview.version - index.version
+        state = f"{counted(behind, 'version')} behind, the next search brings it up to date" if behind else "up to date"
+        tell(f"Search index: {size_of(index.bytes)}, {state}.")
+    tell(f"Versions: {counted(overview.version, 'publish', 'publishes')}; `parquetry history` lists them.")
+
+
+def _print_cost(cost: dict[str, Any]) -> None:
+    runs = counted(cost["runs"], "run")
+    unpriced = cost["unpriced_runs"]
+    unknown = f"; unknown for {counted(unpriced, 'run')}, because no price is set for the model" if unpriced else ""
+    _echo(f"Cost so far: ${cost['usd']:.4f} for {counted(cost['tokens'], 'token')} in {runs}{unknown}.")
+
+
+def _echo(text: str) -> None:
+    tell_wrapped(text, terminal_width(), hanging="  ", long_words=False)
+
+
+def _time(at: datetime) -> str:
+    return f"{_minute(at)} UTC"
+
+
+def _minute(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"

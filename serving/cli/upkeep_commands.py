@@ -1,0 +1,102 @@
+"""Commands that change what a corpus holds without a source: take back, take out."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from parquetry.planning.rows import new_stamp
+from parquetry.plural import counted
+from parquetry.printing import tell
+from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, NamespaceOption, settings_for
+from parquetry.serving.cli.output import print_json
+from parquetry.serving.search.known_names import check_namespace
+from parquetry.settings.sections import CorpusSettings, Settings
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+
+
+def _open(corpus: CorpusSettings) -> Lake:
+    """A corpus that is there, to write to."""
+    Lake(corpus.root)
+    return Lake(corpus.root, create=True, single_writer=corpus.single_writer)
+
+
+def _check_namespace(settings: Settings, namespace: str | None, relation: str = "published") -> None:
+    """Refuse a namespace that the corpus does not know."""
+    if namespace is not None:
+        with closing(connect_snapshot(Lake(settings.corpus.root).snapshot())) as connection:
+            check_namespace(connection, settings, namespace, relation=relation)
+
+
+def restore(
+    version: Annotated[int, typer.Option("--version", metavar="N", help="The version to go back to (see `history`).")],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring an earlier version back, as a new version.
+
+    Nothing of the history is lost.
+    """
+    from parquetry.storage.lake.rewrite import restore_version
+
+    settings = settings_for(config, corpus)
+    # A namespace that was deleted can be restored.
+    _check_namespace(settings, namespace, "document_history")
+    done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
+    removed = sum(row.removed for row in done.documents)
+    back = len(done.documents) - removed
+    forgotten = sum(row.removed for row in done.entries)
+    known = len(done.entries) - forgotten
+    if as_json:
+        print_json(
+            {
+                "run_id": done.run_id,
+                "version": done.version,
+                "restored_version": version,
+                "documents": {"restored": back, "removed": removed},
+                "entries": {"restored": known, "removed": forgotten},
+            }
+        )
+    elif not done.rows:
+        tell(f"Corpus {settings.corpus.root} is as it was at version {version}; nothing to restore.")
+    else:
+        tell(
+            f"{counted(back, 'document is as it was', 'documents are as they were')} at version {version}, "
+            f"{counted(removed, 'was', 'were')} not there and left."
+        )
+        if done.entries:
+            tell(
+                f"{counted(known, 'entry is as it was', 'entries are as they were')} then, "
+                f"{counted(forgotten, 'was', 'were')} not there and left."
+            )
+        tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
+        tell("The next refresh brings what its sources hold by then.")
+
+
+def remove(
+    documents: Annotated[
+        list[str], typer.Argument(metavar="DOCUMENT", help="Ids, uris, paths, or globs over paths and names.")
+    ],
+    config: ConfigOption = None,
+    corpus: CorpusOption = None,
+    namespace: NamespaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take documents out of the corpus; earlier versions keep them."""
+    from parquetry.storage.lake.rewrite import remove_documents
+
+    settings = settings_for(config, corpus)
+    _check_namespace(settings, namespace)
+    done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace)
+    if as_json:
+        print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
+        return
+    for row in done.rows:
+        tell(f"removed {row.path}")
+    tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
+    tell("A document that is still in its source comes back at the next refresh unless its source excludes it.")

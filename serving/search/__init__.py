@@ -1,0 +1,1 @@
+"""Answers for every reading interface: search, passages, citations, excerpts. Knows no terminal."""

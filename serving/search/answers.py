@@ -1,0 +1,178 @@
+"""Answers: what a search found, with as much around it as was asked for. Knows nothing of terminals or HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from parquetry.serving.search.citations import Cited, cite
+from parquetry.serving.search.passages import Passage, Place, merge
+from parquetry.serving.search.service import Reader, SearchResponse
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import tuples
+from parquetry.storage.search.searcher import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown beside the results."""
+
+    citations: bool = False
+    """markers, snippets and a bibliography"""
+    context: int | None = None
+    """chunks before and after each hit; None for no passages"""
+    full: bool = False
+    """whole texts"""
+    explain: bool = False
+    """how the results were found"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A search's results and what is shown of them."""
+
+    response: SearchResponse
+    shown: Shown
+    settings: SearchSettings
+    index: str
+    """what was searched: `file`, or `memory` for a version other than the newest, whose index was made for this"""
+    cited: Cited
+    """nothing unless citations are shown"""
+    passages: tuple[Passage, ...]
+    """none unless context is shown"""
+    texts: Mapping[str, str]
+    """whole texts by document id, in the order of the documents' best hits; none unless they were asked for"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry search --json` prints: the response, and a key for all else that is shown."""
+        told, hits = self.response.as_json(), self.response.hits
+        if self.response.request.level == "document":
+            told["level"] = "document"
+        if self.shown.citations:
+            for result, citation in zip(told["results"], self.cited.citations, strict=True):
+                result["citation"] = citation.as_json()
+            told["bibliography"] = [reference.as_json() for reference in self.cited.bibliography]
+        if self.shown.context is not None:
+            rows = [hit.row for hit in hits]
+            for number, passage in enumerate(self.passages):
+                for rank in passage.stretch.hits:
+                    told["results"][rank]["passage"] = number
+            told["passages"] = [passage.as_json(rows) for passage in self.passages]
+        if self.shown.full:
+            rows_by_document = {hit.row["document_id"]: hit.row for hit in hits}
+            told["documents"] = [
+                {name: rows_by_document[document_id][name] for name in ("document_id", "uri", "filename", "title")}
+                | {"text": text}
+                for document_id, text in self.texts.items()
+            ]
+        if self.shown.explain:
+            for result, hit in zip(told["results"], hits, strict=True):
+                result["explanation"] = how_found(hit)
+            told["explanation"] = self.explanation
+        return told
+
+    @property
+    def explanation(self) -> dict[str, Any]:
+        """How the results were found, apart from what is told of each."""
+        settings = self.settings
+        fused = {"fusion": settings.fusion, "vector_weight": settings.vector_weight, "depth": settings.depth}
+        if settings.fusion == "rrf":
+            fused["rrf_k"] = settings.rrf_k
+        recency = self.response.request.look.recency
+        return {
+            "version": self.response.version,
+            "index": self.index,
+            "cached": self.response.cached,
+            **(fused if self.response.request.mode == "hybrid" else {}),
+            **self.response.ranking.explanation,
+            **({"half_life_days": recency.half_life} if recency else {}),
+        }
+
+
+def how_found(hit: Hit) -> dict[str, Any]:
+    """Rank and score of a hit on each side; None for a side that did not find it. A reranker gives scores alone."""
+    sides: dict[str, Any] = {
+        side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
+        for side in ("vector", "text", "rerank")
+    }
+    if "age" in hit.scores:
+        sides["recency"] = {"days": round(hit.scores["age"], 3)}
+    return sides
+
+
+def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: SearchSettings) -> Answer:
+    """Read what is to be shown beside a search's results.
+
+    Args:
+        reader: that searched.
+        response: of the search.
+        shown: what is asked for.
+        settings: of the search.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    hits = response.hits
+    return Answer(
+        response=response,
+        shown=shown,
+        settings=settings,
+        index="memory" if reader.index.lease is None else "file",
+        cited=cite(response.request.query, hits if shown.citations else (), settings.language),
+        passages=() if shown.context is None else read_passages(reader, hits, shown.context),
+        texts=_texts(reader, hits) if shown.full else {},
+    )
+
+
+def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Passage, ...]:
+    """Hits with their neighbours in the document; what touches or overlaps is one passage.
+
+    Args:
+        reader: that found the hits.
+        hits: best first.
+        context: chunks before and after each hit.
+
+    Returns:
+        In the order of their best hits.
+    """
+    places = [
+        Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
+    ]
+    stretches = merge(places, _neighbours(reader, places), context)
+    texts = _texts(reader, hits)
+    return tuple(
+        Passage(
+            each,
+            texts[each.document_id][each.start : each.end],
+            tuple((places[rank].start, places[rank].end) for rank in each.hits),
+        )
+        for each in stretches
+    )
+
+
+def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
+    """All chunks of the documents of `places`."""
+    with closing(reader.index.session()) as session:
+        found = tuples(
+            session,
+            """SELECT document_id, chunk_index, start, "end" FROM parts.every_chunk
+            WHERE document_id IN (SELECT unnest($1::VARCHAR[]))""",
+            [sorted({each.document_id for each in places})],
+        )
+    return [Place(*values) for values in found]
+
+
+def _texts(reader: Reader, hits: Sequence[Hit]) -> dict[str, str]:
+    """The whole texts of the hits' documents, in the order of their best hits."""
+    revisions = {hit.row["document_id"]: hit.row["revision"] for hit in hits}
+    with closing(reader.tables.cursor()) as session:
+        found = dict(
+            tuples(
+                session,
+                "SELECT revision, text FROM all_texts WHERE revision IN (SELECT unnest($1::BIGINT[]))",
+                [sorted(set(revisions.values()))],
+            )
+        )
+    return {document_id: found[revision] for document_id, revision in revisions.items()}

@@ -1,0 +1,79 @@
+"""Refuses names of namespaces, sources and tags that mean nothing, instead of answering with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from parquetry.errors import SettingsError
+from parquetry.nearest import hint
+from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.storage.database import Connection
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.names import Kind, known_names
+
+
+def check_filters(connection: Connection, settings: Settings, filters: Filters) -> None:
+    """Refuse filters by names that the caller has no document of.
+
+    A name that is there, but on nothing that the caller may see, is refused in the same words as one that is nowhere.
+    What the settings name is known before its first refresh.
+
+    Raises:
+        SettingsError: with the names that are near.
+    """
+    asked: Mapping[Kind, Sequence[str]] = {
+        "namespace": filters.namespaces,
+        "source": () if filters.source is None else (filters.source,),
+        "tag": (*filters.tags, *filters.any_tags),
+    }
+    for kind, names in asked.items():
+        if names:
+            known = known_names(connection, kind, filters.caller) | configured(settings, kind, filters.caller)
+            check_known(kind, names, known, settings)
+
+
+def check_namespace(
+    connection: Connection,
+    settings: Settings,
+    namespace: str | None,
+    caller: Caller | None = None,
+    relation: str = "published",
+) -> None:
+    """Refuse a namespace of which the caller may see nothing; as `check_filters`."""
+    if namespace is not None:
+        known = known_names(connection, "namespace", caller, relation) | configured(settings, "namespace", caller)
+        check_known("namespace", [namespace], known, settings)
+
+
+def check_known(kind: str, names: Iterable[str], known: Iterable[str], settings: Settings) -> None:
+    """Refuse names that are not among the known ones.
+
+    Raises:
+        SettingsError: with the names that are near.
+    """
+    known = set(known)
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"no {kind} {name!r} in corpus {settings.corpus.root}; {hint(name, known)}")
+
+
+def configured(settings: Settings, kind: Kind, caller: Caller | None) -> set[str]:
+    """The names that the settings give to what the caller will see."""
+    sources = [source for source in settings.source if _shows(source, caller)]
+    if kind == "source":
+        return {source.name for source in sources}
+    if kind == "tag":
+        return {tag for source in sources for tag in source.tags}
+    found = {source.namespace or settings.corpus.namespace for source in sources}
+    if caller is None:
+        found |= {each.name for each in settings.namespace}
+        found |= {settings.corpus.namespace} if "namespace" in settings.corpus.model_fields_set else set()
+    return found
+
+
+def _shows(source: SourceSettings, caller: Caller | None) -> bool:
+    if caller is None or source.visibility == "public":
+        return True
+    if source.visibility == "organization":
+        return bool(caller.org_id) and caller.org_id == source.org_id
+    return bool(caller.user_id) and caller.user_id == source.user_id

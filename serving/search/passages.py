@@ -1,0 +1,115 @@
+"""Passages: hits together with what stands around them, each text told once. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from parquetry.serving.search.tables import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A chunk in its document."""
+
+    document_id: str
+    chunk_index: int
+    """0-based"""
+    start: int
+    """characters, 0-based"""
+    end: int
+    """characters, one past the last"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Chunks of one document that follow each other, as one span."""
+
+    document_id: str
+    start: int
+    """characters, 0-based"""
+    end: int
+    """characters, one past the last"""
+    hits: tuple[int, ...]
+    """0-based ranks of the hits in it, in the order of the text"""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch with its text."""
+
+    stretch: Stretch
+    text: str
+    """exactly `document_text[start:end]`"""
+    marks: tuple[Span, ...]
+    """of each hit in the document's text, in the order of `stretch.hits`"""
+
+    def as_json(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """One of `passages` in `parquetry search --context N --json`.
+
+        Args:
+            rows: columns of all hits, best first.
+        """
+        first = rows[self.stretch.hits[0]]
+        return {
+            "document_id": self.stretch.document_id,
+            "uri": first["uri"],
+            "filename": first["filename"],
+            "title": first["title"],
+            "span": [self.stretch.start, self.stretch.end],
+            "text": self.text,
+            "hits": [
+                {"result": rank, "chunk_id": rows[rank]["chunk_id"], "span": list(mark)}
+                for rank, mark in zip(self.stretch.hits, self.marks, strict=True)
+            ],
+        }
+
+
+def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[Stretch]:
+    """Put every hit together with its neighbours, and what touches or overlaps into one.
+
+    Two chunks that follow each other touch: between them is nothing but white space.
+
+    Args:
+        hits: best first.
+        chunks: of the hits' documents, at least those from `context` before to `context` after each hit.
+        context: chunks before and after each hit.
+
+    Returns:
+        Stretches without a common character, in the order of their best hits; each hit is in exactly one.
+    """
+    ranks = {(hit.document_id, hit.chunk_index): rank for rank, hit in enumerate(hits)}
+    found: dict[str, list[int]] = defaultdict(list)
+    for hit in sorted(hits, key=lambda hit: hit.chunk_index):
+        found[hit.document_id].append(hit.chunk_index)
+    kept = sorted(
+        {each for each in chunks if _distance(found[each.document_id], each.chunk_index) <= context},
+        key=lambda each: (each.document_id, each.chunk_index),
+    )
+    stretches: list[Stretch] = []
+    previous = None
+    for chunk in kept:
+        rank = ranks.get((chunk.document_id, chunk.chunk_index))
+        inside = () if rank is None else (rank,)
+        joins = previous is not None and previous.document_id == chunk.document_id
+        if (
+            joins
+            and previous is not None
+            and (chunk.chunk_index == previous.chunk_index + 1 or chunk.start <= stretches[-1].end)
+        ):
+            last = stretches[-1]
+            stretches[-1] = Stretch(last.document_id, last.start, max(last.end, chunk.end), (*last.hits, *inside))
+        else:
+            stretches.append(Stretch(chunk.document_id, chunk.start, chunk.end, inside))
+        previous = chunk
+    return sorted(stretches, key=lambda each: min(each.hits))
+
+
+def _distance(sorted_indexes: Sequence[int], index: int) -> float:
+    """From the nearest of some indexes; infinite if there is none."""
+    right = bisect_left(sorted_indexes, index)
+    return min((abs(each - index) for each in sorted_indexes[max(right - 1, 0) : right + 1]), default=inf)

@@ -1,0 +1,67 @@
+"""Searchers that are kept for the next search with the same filters: preparing one costs as much as searching."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Searcher
+
+KEPT = 8
+"""idle searchers; each holds two numbers for every document that its caller may see"""
+
+
+class Searchers:
+    """Lends searchers of an index. Safe to use from several threads.
+
+    Args:
+        settings: of the searchers.
+    """
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._settings = settings
+        self._idle: list[tuple[OpenIndex, Filters, Searcher]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lent(self, index: OpenIndex, filters: Filters) -> Iterator[Searcher]:
+        """A searcher with a session that nobody else uses; after an error it is not used again.
+
+        Raises:
+            SettingsError: a filter is not what it may be.
+        """
+        searcher = self._take(index, filters)
+        with ExitStack() as unfinished:
+            session = index.session() if searcher is None else searcher.connection
+            unfinished.callback(session.close)
+            searcher = searcher or Searcher(session, filters, self._settings)
+            yield searcher
+            unfinished.pop_all()
+        self._put(index, filters, searcher)
+
+    def _take(self, index: OpenIndex, filters: Filters) -> Searcher | None:
+        with self._lock:
+            for place in reversed(range(len(self._idle))):
+                of, prepared, _ = self._idle[place]
+                if of is index and prepared == filters:
+                    return self._idle.pop(place)[2]
+        return None
+
+    def _put(self, index: OpenIndex, filters: Filters, searcher: Searcher) -> None:
+        with self._lock:
+            self._idle.append((index, filters, searcher))
+            surplus = self._idle[:-KEPT]
+            del self._idle[:-KEPT]
+        for *_, each in surplus:
+            each.connection.close()
+
+    def close(self) -> None:
+        """Close those that are idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for *_, searcher in idle:
+            searcher.connection.close()

@@ -1,0 +1,169 @@
+"""A second look at what a search found: a model reads the candidates, or those are chosen that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from parquetry.embed.base import Vectors
+from parquetry.errors import SettingsError
+from parquetry.llm.spending import Usage
+from parquetry.ranking.fusion import aged, diversify
+from parquetry.rerank.base import CANDIDATES_PER_HIT
+from parquetry.rerank.registry import open_reranker
+from parquetry.settings.sections import Settings
+from parquetry.storage.database import Connection, tuples
+from parquetry.storage.search.searcher import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """How fast what is known loses weight."""
+
+    half_life: float
+    """days after which a score counts half"""
+    now: datetime
+    """that ages count to; UTC"""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a reranker was asked."""
+
+    by: str
+    """id of the reranker"""
+    candidates: int
+    usage: Usage
+
+    def as_json(self) -> dict[str, Any]:
+        """As `search --explain` tells it."""
+        return {
+            "by": self.by,
+            "candidates": self.candidates,
+            "calls": self.usage.calls,
+            "tokens": self.usage.input_tokens + self.usage.output_tokens,
+            "cost_usd": round(self.usage.cost_usd, 6),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a second look came to."""
+
+    hits: tuple[Hit, ...]
+    """best first"""
+    judged: Judged | None
+    """None if nothing was reranked"""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLook:
+    """What is done with the candidates of a search before the best are taken."""
+
+    rerank: bool = False
+    """the reranker of the settings reads query and text together and scores them anew"""
+    recency: Recency | None = None
+    """what was said or changed long ago counts less"""
+    diversify: bool = False
+    """a candidate that says what a better one said waits (maximal marginal relevance); a copy of its text comes last"""
+
+    def candidates(self, k: int) -> int:
+        """Hits to search for when `k` are wanted."""
+        return k if self == SecondLook() else k * CANDIDATES_PER_HIT
+
+    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> Looked:
+        """Take the `k` best of the candidates.
+
+        Args:
+            hits: the candidates, best first.
+            query: as typed.
+            k: most hits to return.
+            session: whose current database is the index that gave the candidates.
+            settings: name the reranker.
+
+        Raises:
+            SettingsError: no reranker is configured, or it lacks something.
+            TransientError: the language model did not answer usefully.
+        """
+        judged = None
+        if self.rerank:
+            hits, judged = _reranked(hits, query, settings)
+        if self.recency is not None:
+            hits = _by_age(hits, self.recency)
+        if self.diversify:
+            hits = _diverse(hits, k, session)
+        return Looked(tuple(hits[:k]), judged)
+
+
+def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], Judged]:
+    name = settings.search.rerank
+    if name is None:
+        raise SettingsError(
+            'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, '
+            'or to "llm" for the [llm] model'
+        )
+    reranker = open_reranker(name, settings.llm)
+    judgement = reranker.judge(query, [_read(hit) for hit in hits])
+    scored = [
+        replace(hit, score=score, scores={**hit.scores, "rerank": score})
+        for hit, score in zip(hits, judgement.scores.tolist(), strict=True)
+    ]
+    return sorted(scored, key=lambda hit: -hit.score), Judged(reranker.id, len(hits), judgement.usage)
+
+
+def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:
+    """Hits with their scores aged, best first; `age` among the scores is in days.
+
+    A text that stands in several places is as old as it is in the newest of them.
+    """
+    again = []
+    for hit in hits:
+        said = max(row["modified_at"] for row in (hit.row, *hit.also_in))
+        days = (recency.now - said).total_seconds() / 86_400
+        score = aged(hit.score, days, recency.half_life)
+        again.append(replace(hit, score=score, scores={**hit.scores, "age": days}))
+    return sorted(again, key=lambda hit: -hit.score)
+
+
+def _read(hit: Hit) -> str:
+    """What the reranker reads: a chunk says what it is about in the headings above it."""
+    text: str = hit.row["text"]
+    return "\n".join([*(heading for heading in hit.row["headings"] or () if heading not in text), text])
+
+
+def _diverse(hits: Sequence[Hit], k: int, session: Connection) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.row["text"], hit)
+    different = list(first.values())
+    copies = [hit for hit in hits if first[hit.row["text"]] is not hit]
+    chosen = diversify([hit.score for hit in different], _vectors(different, session), k)
+    return [*(different[i] for i in chosen), *copies]
+
+
+def _vectors(hits: Sequence[Hit], session: Connection) -> Vectors:
+    """float32[hits, all dimensions]: vectors of different embedders are like nothing of each other, as is none."""
+    found = tuples(
+        session,
+        """SELECT revision, chunk_index, any_value(embedder), any_value(vector) FROM parts.every_chunk
+        WHERE revision IN (SELECT unnest($1::BIGINT[])) AND chunk_index IN (SELECT unnest($2::INTEGER[]))
+            AND vector IS NOT NULL
+        GROUP BY revision, chunk_index""",
+        [[hit.row["revision"] for hit in hits], [hit.row["chunk_index"] for hit in hits]],
+    )
+    vectors = {(revision, index): (embedder, vector) for revision, index, embedder, vector in found}
+    columns: dict[str, slice] = {}
+    width = 0
+    for embedder, dimension in sorted({(embedder, len(vector)) for embedder, vector in vectors.values()}):
+        columns[embedder] = slice(width, width + dimension)
+        width += dimension
+    matrix = np.zeros((len(hits), width), np.float32)
+    for row, hit in enumerate(hits):
+        known = vectors.get((hit.row["revision"], hit.row["chunk_index"]))
+        if known is not None:
+            matrix[row, columns[known[0]]] = known[1]
+    return matrix

@@ -1,0 +1,398 @@
+"""What every reading interface offers: search, inspect, look back. Knows nothing of terminals or HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from time import perf_counter
+from typing import Any, Literal
+
+from parquetry.embed.base import Vectors
+from parquetry.errors import SettingsError
+from parquetry.serving.search.answer_cache import AnswerCache
+from parquetry.serving.search.best_documents import best_of_documents
+from parquetry.serving.search.document_names import listed, the_one
+from parquetry.serving.search.query_vectors import query_vectors
+from parquetry.serving.search.results import result_json
+from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
+from parquetry.serving.search.searchers import Searchers
+from parquetry.serving.search.second_look import SecondLook
+from parquetry.serving.search.stopwatch import Stopwatch
+from parquetry.settings.sections import Settings
+from parquetry.storage.connect import open_index, replacement, snapshot_of, with_views
+from parquetry.storage.database import FAILURES, Connection, query, rows, tuples
+from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.lake.damage import naming_damage
+from parquetry.storage.lake.history import Publish
+from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
+from parquetry.storage.lake.snapshot_views import connect_readable
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.searcher import Hit, Mode, Searcher
+
+Level = Literal["chunk", "document"]
+INDEXES = 3
+"""that are tried for one search: the one that is there, one that is made from the one before it, one made anew"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search: all that decides what is found."""
+
+    query: str
+    mode: Mode = "hybrid"
+    k: int = 5
+    min_score: float | None = None
+    filters: Filters = field(default_factory=Filters)
+    level: Level = "chunk"
+    """whether every chunk is a result, or every document with its best chunk"""
+    look: SecondLook = field(default_factory=SecondLook)
+    """what is done with the candidates before the best are taken"""
+    duplicates: bool = False
+    """equal texts are results of their own, instead of one that names the other places"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What a search came to."""
+
+    hits: tuple[Hit, ...]
+    """best first"""
+    explanation: Mapping[str, Any]
+    """how: counts of what the caller may see, and seconds by stage"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """Ranked chunks, and which version of the corpus gave them."""
+
+    request: SearchRequest
+    version: int
+    seconds: float
+    """of this search; what a batch does once is shared evenly"""
+    cached: bool
+    ranking: Ranking
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The results, best first."""
+        return self.ranking.hits
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry search --json` prints."""
+        return {
+            "query": self.request.query,
+            "mode": self.request.mode,
+            "version": self.version,
+            "seconds": round(self.seconds, 4),
+            "results": [result_json(hit) for hit in self.hits],
+        }
+
+
+class Reader:
+    """Reads one version of a corpus. Safe to use from several threads.
+
+    Args:
+        settings: with the corpus's root and embedder.
+        version: as `history` shows; None for the newest.
+        cache: of answers, to share between readers of any versions and settings; None for one of its own.
+        locked: for `query` alone, with SQL of somebody who is not trusted (`parquetry.storage.search.locked`).
+
+    Raises:
+        SettingsError: there is no corpus, or no such version.
+        StorageError: it cannot be read.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        version: int | None = None,
+        cache: AnswerCache[Ranking] | None = None,
+        *,
+        locked: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._locked = locked
+        self._lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
+        self.snapshot: Snapshot = self._lake.snapshot(version, needed=SEARCHED)
+        self._asked_version = version
+        self._index: OpenIndex | None = None
+        self._viewed = False
+        """the index has the views that only `connection` needs"""
+        self._tables: Connection | None = None
+        self._lock = threading.RLock()
+        self._searchers = Searchers(settings.search)
+        self._cache = AnswerCache[Ranking](settings.search.cache_entries) if cache is None else cache
+        self._log = SearchLog(settings.search.log) if settings.search.log else None
+        self._record = SearchRecord(self._lake) if settings.search.record_searches else None
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close; if something failed because files are damaged, name them."""
+        self.close()
+        if error is not None:
+            with naming_damage(self.snapshot):
+                raise error
+
+    @property
+    def index(self) -> OpenIndex:
+        """The search index, brought up to date when it is first asked for."""
+        with self._lock:
+            return self._index or self._keep(open_index(self._lake, self.snapshot, self._asked_version, self._settings))
+
+    def _keep(self, index: OpenIndex) -> OpenIndex:
+        """Use an index from now on."""
+        self._index, self._viewed = index, False
+        if index.version != self.snapshot.version:
+            # Somebody published since; nothing of the earlier version was shown yet.
+            self.snapshot, self._tables = snapshot_of(self._lake, self.snapshot, index), None
+        return index
+
+    @property
+    def connection(self) -> Connection:
+        """The DuckDB connection with all views and macros; opening it brings the search index up to date."""
+        with self._lock:
+            if not self._viewed:
+                opened, _ = with_views(
+                    *(self._lake, self.snapshot, self._asked_version, self._settings, self.index), locked=self._locked
+                )
+                self._keep(opened)
+                self._viewed = True
+            return self.index.connection
+
+    def _is_replaced(self, index: OpenIndex, error: Exception) -> bool:
+        """Whether there is another index now for one with which something failed: its file was damaged."""
+        with self._lock:
+            if self._index is not index:
+                # Another thread was first.
+                return True
+            another = replacement(self._lake, self.snapshot, self._asked_version, self._settings, index, error)
+            if another is None:
+                return False
+            index.close()
+            self._keep(another)
+            return True
+
+    def query(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run a statement over all views and macros.
+
+        Returns:
+            Column names, and rows.
+
+        Raises:
+            QueryError: the statement is wrong.
+            DamagedCorpus: it uses what cannot be read.
+        """
+        for _ in range(INDEXES):
+            connection = self.connection
+            try:
+                return query(connection, statement)
+            except FAILURES as error:
+                if not self._is_replaced(self.index, error):
+                    raise
+        return query(self.connection, statement)
+
+    @property
+    def tables(self) -> Connection:
+        """The DuckDB connection with views straight on the Parquet files, which needs no index."""
+        with self._lock:
+            if self._tables is None:
+                self._tables = connect_readable(self.snapshot)
+            return self._tables
+
+    def close(self) -> None:
+        """Record what was searched, and give the index's file free for later versions."""
+        with self._lock:
+            if self._record is not None:
+                self._record.flush()
+            self._searchers.close()
+            for opened in (self._index, self._tables):
+                if opened is not None:
+                    opened.close()
+            self._index = self._tables = None
+            self._viewed = False
+
+    # --- search
+
+    def search(self, request: SearchRequest) -> SearchResponse:
+        """Rank chunks.
+
+        Raises:
+            SettingsError: the corpus was embedded by another model than the settings name, or a filter is wrong.
+        """
+        (response,) = self.search_all([request])
+        return response
+
+    def search_all(self, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
+        """Rank chunks for many queries, in their order; neighbours with the same filters are embedded together.
+
+        Raises:
+            SettingsError: as `search`; nothing was ever published.
+        """
+        if self._asked_version is None and not self.snapshot.version:
+            raise SettingsError(
+                f"nothing is published in corpus {self._settings.corpus.root} yet; run `parquetry refresh` first"
+            )
+        for filters, group in groupby(requests, key=lambda request: request.filters):
+            yield from self._search_group(filters, list(group))
+
+    def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
+        left, tries = list(requests), INDEXES
+        while left:
+            index, tries = self.index, tries - 1
+            try:
+                for response in self._answers(index, filters, tuple(left)):
+                    left.pop(0)
+                    yield response
+            except FAILURES as error:
+                if not tries or not self._is_replaced(index, error):
+                    raise
+
+    def _answers(
+        self, index: OpenIndex, filters: Filters, requests: Sequence[SearchRequest]
+    ) -> Iterator[SearchResponse]:
+        watch = Stopwatch()
+        with ExitStack() as held:
+            watch.stage("open")
+            known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
+            unknown = [request for request in requests if request not in known]
+            if unknown:
+                searcher = held.enter_context(self._searchers.lent(index, filters))
+                watch.stage("filter")
+                vectors = self._vectors(searcher, unknown)
+                watch.stage("embed")
+            shared = {stage: seconds / len(requests) for stage, seconds in watch.seconds.items()}
+            for request in requests:
+                started = perf_counter()
+                ranking = known.get(request)
+                cached = ranking is not None
+                if ranking is None:
+                    ranking = self._rank(searcher, request, vectors.get(request.query, {}), shared)
+                    self._cache.put(self._key(request), ranking)
+                    # The same query once more among these is not worked out, or paid for, again.
+                    known[request] = ranking
+                seconds = sum(shared.values()) + perf_counter() - started
+                response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
+                self._tell(response)
+                yield response
+
+    def _key(self, request: SearchRequest) -> Hashable:
+        """All that an answer depends on."""
+        settings = self._settings
+        # The files tell a corpus from one that was made in its place and has come to the same version.
+        corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
+        return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm)
+
+    def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
+        """Query -> id of the embedder -> its vector; nothing where nothing is compared."""
+        queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
+        return query_vectors(queries, searcher, self._settings)
+
+    def _rank(
+        self,
+        searcher: Searcher,
+        request: SearchRequest,
+        vectors: Mapping[str, Vectors],
+        before: Mapping[str, float],
+    ) -> Ranking:
+        """Search, and look again.
+
+        Args:
+            searcher: with the request's filters.
+            request: what is asked.
+            vectors: id of an embedder -> float32[dimension] of the query.
+            before: seconds of the stages before, by stage.
+        """
+        wanted = request.look.candidates(request.k)
+        if request.level == "document":
+            hits = best_of_documents(
+                searcher, request.query, vectors, request.mode, wanted, folded=not request.duplicates
+            )
+        else:
+            distinct = not request.duplicates
+            hits = searcher.search(request.query, vectors, request.mode, wanted, distinct=distinct)
+        explanation = asdict(searcher.explanation)
+        explanation["seconds"] = {**before, **explanation["seconds"]}
+        watch = Stopwatch()
+        if request.look != SecondLook():
+            looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
+            hits = list(looked.hits)
+            if looked.judged is not None:
+                explanation["rerank"] = looked.judged.as_json()
+            watch.stage("second look")
+        if request.min_score is not None:
+            hits = [hit for hit in hits if hit.score >= request.min_score]
+        explanation["seconds"] |= watch.seconds
+        return Ranking(tuple(hits), explanation)
+
+    def _tell(self, response: SearchResponse) -> None:
+        """Log and record a search that was answered."""
+        request, scores = response.request, [hit.score for hit in response.hits]
+        event = SearchEvent(
+            searched_at=now(),
+            query=request.query,
+            mode=request.mode,
+            level=request.level,
+            k=request.k,
+            caller=request.filters.caller is not None,
+            version=response.version,
+            count=len(scores),
+            mean_score=mean(scores),
+            best_score=max(scores, default=None),
+            seconds=response.seconds,
+            cached=response.cached,
+        )
+        for place in (self._log, self._record):
+            if place is not None:
+                place.write(event)
+
+    # --- inspect and look back
+
+    def texts(self, document_ids: Sequence[str]) -> dict[str, str]:
+        """The stored normalised texts of documents; one that has none is missing."""
+        if not document_ids:
+            return {}
+        with closing(self.tables.cursor()) as session:
+            found = tuples(
+                session,
+                """SELECT d.document_id, t.text FROM all_texts AS t JOIN (
+                    SELECT document_id, revision FROM documents WHERE document_id IN (SELECT unnest($1::VARCHAR[]))
+                ) AS d USING (revision)""",
+                [sorted(set(document_ids))],
+            )
+        return dict(found)
+
+    def documents(
+        self, namespace: str | None = None, status: str | None = None, names: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """The current documents, as `parquetry.serving.search.document_names.listed`."""
+        return listed(self.tables, namespace, status, names)
+
+    def document(self, name: str) -> dict[str, Any]:
+        """The one document that a name means, as `parquetry.serving.search.document_names.the_one`."""
+        return the_one(self.tables, name)
+
+    def chunks(self, document_id: str) -> list[dict[str, Any]]:
+        """The chunks of a document, without vectors, in order."""
+        return rows(
+            self.tables,
+            "SELECT * EXCLUDE (vector, revision) FROM chunks WHERE document_id = $1 ORDER BY chunk_index",
+            [document_id],
+        )
+
+    def text(self, document_id: str) -> str | None:
+        """The stored normalised text of a document; None if it has none."""
+        return self.texts([document_id]).get(document_id)
+
+    def history(self, limit: int | None = None) -> list[Publish]:
+        """The publishes, newest first."""
+        return self._lake.history(limit)
+
+    def runs(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Rows of the table `runs` by id; one that was not recorded is missing."""
+        statement = "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))"
+        return {row["run_id"]: row for row in rows(self.tables, statement, [list(run_ids)])}

@@ -1,0 +1,1 @@
+"""Knowledge entries: published, looked up, taken back."""

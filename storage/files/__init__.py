@@ -1,0 +1,1 @@
+"""Files of a corpus: on this machine or an object store, and on disk before they count."""

@@ -1,0 +1,126 @@
+"""Every path of a corpus. Pure: nothing here touches a disk or a network."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from parquetry.errors import SettingsError
+from parquetry.settings.home import expanded
+
+Table = Literal["documents", "texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches"]
+TABLES: tuple[Table, ...] = (
+    *("texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches", "documents"),
+)
+"""in the order of creation: a corpus exists once its `documents` table does"""
+LATER: frozenset[Table] = frozenset({"notes", "entries", "decisions", "searches"})
+"""tables that a corpus of an earlier program lacks until it is written to"""
+
+ANSWERS = "answers"
+"""name of the folder of what language models answered"""
+
+INDEX = "index"
+"""name of the folder of the search index"""
+STAGING = "staging"
+"""name of the folder in which commits to local tables are tried before they count"""
+PROBE = "conditional-writes"
+"""name of the object beside the tables that shows whether its store honours conditional writes"""
+
+SCHEMES: Mapping[str, str] = MappingProxyType(
+    {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
+)
+"""of object stores, and the one of each kind that is used"""
+_ENTRIES_MARK = "-entries-"
+_MISREAD = re.compile(r"[?#%*\[\]{}\\@\s]")
+"""characters that one or another reader of an address takes for something else"""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the tables of one corpus are.
+
+    Args:
+        root: absolute folder of the corpus, or its address on an object store, with one of `SCHEMES`.
+    """
+
+    root: str
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.root
+
+    def table(self, table: Table) -> str:
+        """Folder of a Delta table."""
+        return posixpath.join(self.root, table)
+
+    def log(self, table: Table) -> str:
+        """Folder of the commits of a Delta table."""
+        return posixpath.join(self.table(table), "_delta_log")
+
+    @property
+    def index(self) -> str:
+        """Folder of the search index, when it is kept beside the corpus."""
+        return posixpath.join(self.root, INDEX)
+
+    @property
+    def answers(self) -> str:
+        """Folder of what language models answered."""
+        return posixpath.join(self.root, ANSWERS)
+
+    @property
+    def staging(self) -> str:
+        """Folder in which commits to local tables are tried before they count."""
+        return posixpath.join(self.root, STAGING)
+
+    @property
+    def probe(self) -> str:
+        """Object that is written again and again on condition that it is not there."""
+        return posixpath.join(self.root, PROBE)
+
+    def shard(self, table: Table, name: str) -> str:
+        """A Parquet file of a table."""
+        return posixpath.join(self.root, table, name)
+
+
+def layout_of(root: str) -> Layout:
+    """The layout of the corpus at a folder or URL.
+
+    Raises:
+        SettingsError: no kind of place that a corpus can be kept in.
+    """
+    scheme, mark, place = root.partition("://")
+    if not mark:
+        return Layout(str(expanded(root).resolve()))
+    if scheme == "file":
+        return Layout(unquote(urlsplit(root).path))
+    if scheme not in SCHEMES:
+        raise SettingsError(
+            f"corpus root {root}: a corpus is kept in a local folder or on an object store (s3://, abfs://, gs://); "
+            f"{scheme}:// is not supported"
+        )
+    names = [name for name in place.split("/") if name]
+    if not names or _MISREAD.search(place) or {".", ".."} & set(names):
+        raise SettingsError(
+            f"corpus root {root}: write {scheme}://bucket/prefix, without spaces and none of ? # % * @ [ ] {{ }} \\ .."
+        )
+    return Layout(f"{SCHEMES[scheme]}://{'/'.join(names)}")
+
+
+def shard_name(run_id: str, batch: int) -> str:
+    """Name of the shard that one batch of a run writes, unique to it."""
+    return f"{run_id}-{batch:05d}.parquet"
+
+
+def entries_shard_name(run_id: str, number: int) -> str:
+    """Name of a shard with texts or chunks of entries; whoever writes such a file again keeps the mark in its name."""
+    return f"{run_id}{_ENTRIES_MARK}{number:05d}.parquet"
+
+
+def holds_entries(file: str) -> bool:
+    """Whether the name of a shard of texts or chunks says that it holds entries."""
+    return _ENTRIES_MARK in posixpath.basename(file)

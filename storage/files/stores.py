@@ -1,0 +1,134 @@
+"""The kinds of object stores: how their clients and the engine of the tables find one, from the same environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from parquetry.errors import MissingExtra, SettingsError
+from parquetry.known_secrets import announce
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_READ_AHEAD = 1024 * 1024
+"""bytes that a client reads beyond what was asked for: the columns of a shard lie side by side"""
+_RETRIES = {"max_retries": "5", "retry_timeout": "60s", "backoff_config.max_backoff": "5s"}
+"""of the engine of the tables: enough for a hiccup; who waits longer is better told"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How an object store is reached."""
+
+    scheme: str
+    filesystem: AbstractFileSystem
+    table_options: Callable[[], dict[str, str]]
+    """storage options of delta-rs, with credentials that hold now"""
+    errors: tuple[type[Exception], ...]
+    """what the client raises besides OSError"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object store."""
+
+    reach: Callable[[], Reach]
+    variables: tuple[str, ...]
+    """beginnings of the environment variables that say where it is and who asks"""
+
+
+def _s3() -> Reach:
+    import botocore.exceptions
+    import botocore.session
+    from s3fs import S3FileSystem
+
+    session = botocore.session.get_session()
+    try:
+        meta = session.create_client("s3").meta
+        credentials = session.get_credentials()
+    except botocore.exceptions.BotoCoreError as error:
+        raise SettingsError(f"S3: {error}") from error
+    # The client's word for AWS as a whole is no region to anybody else.
+    region = "us-east-1" if meta.region_name in (None, "aws-global") else meta.region_name
+    where = {"AWS_REGION": region, "aws_conditional_put": "etag"}
+    endpoint = None
+    if not (urlsplit(meta.endpoint_url).hostname or "").endswith(".amazonaws.com"):
+        endpoint = meta.endpoint_url
+        where |= {"AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": str(endpoint.startswith("http://")).lower()}
+
+    def table_options() -> dict[str, str]:
+        if credentials is None:
+            return {**_RETRIES, **where, "AWS_SKIP_SIGNATURE": "true"}
+        frozen = credentials.get_frozen_credentials()
+        announce(frozen.secret_key, frozen.token)
+        options = {"AWS_ACCESS_KEY_ID": frozen.access_key, "AWS_SECRET_ACCESS_KEY": frozen.secret_key}
+        if frozen.token:
+            options["AWS_SESSION_TOKEN"] = frozen.token
+        return {**_RETRIES, **where, **options}
+
+    filesystem = S3FileSystem(
+        anon=credentials is None,
+        endpoint_url=endpoint,
+        client_kwargs={"region_name": region},
+        default_block_size=_READ_AHEAD,
+        use_listings_cache=False,
+        skip_instance_cache=True,
+    )
+    errors = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
+    return Reach("s3", filesystem, table_options, errors)
+
+
+def _azure() -> Reach:
+    try:
+        from adlfs import AzureBlobFileSystem  # type: ignore[import-untyped]
+        from azure.core.exceptions import AzureError
+    except ImportError as error:
+        raise MissingExtra("azure", "a corpus on Azure Blob Storage") from error
+    connection = os.environ.get("AZURE_STORAGE_CONNECTION_STRING")
+    options = _azure_options(connection) if connection else {}
+    if not connection and not os.environ.get("AZURE_STORAGE_ACCOUNT_NAME"):
+        raise SettingsError("Azure: set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME and credentials")
+    filesystem = AzureBlobFileSystem(
+        connection_string=connection, anon=False, use_listings_cache=False, skip_instance_cache=True
+    )
+    return Reach("abfs", filesystem, lambda: {**_RETRIES, **options}, (AzureError, ValueError))
+
+
+def _azure_options(connection: str) -> dict[str, str]:
+    """What a connection string says, in the words of delta-rs."""
+    parts = dict(part.partition("=")[::2] for part in connection.split(";") if part)
+    names = {
+        "AccountName": "azure_storage_account_name",
+        "AccountKey": "azure_storage_account_key",
+        "SharedAccessSignature": "azure_storage_sas_token",
+        "BlobEndpoint": "azure_storage_endpoint",
+    }
+    options = {name: parts[key] for key, name in names.items() if key in parts}
+    if parts.get("BlobEndpoint", "").startswith("http://"):
+        options["allow_http"] = "true"
+    return options
+
+
+def _google() -> Reach:
+    try:
+        from gcsfs import GCSFileSystem  # type: ignore[import-untyped]
+        from gcsfs.retry import HttpError  # type: ignore[import-untyped]
+        from google.auth.exceptions import GoogleAuthError
+    except ImportError as error:
+        raise MissingExtra("gcs", "a corpus on Google Cloud Storage") from error
+    filesystem = GCSFileSystem(use_listings_cache=False, skip_instance_cache=True)
+    return Reach("gs", filesystem, lambda: dict(_RETRIES), (HttpError, GoogleAuthError))
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "s3": Kind(_s3, ("AWS_",)),
+        "abfs": Kind(_azure, ("AZURE_",)),
+        "gs": Kind(_google, ("GOOGLE_", "STORAGE_EMULATOR_HOST")),
+    }
+)

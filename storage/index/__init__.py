@@ -1,0 +1,1 @@
+"""The search index: one DuckDB file for each version, built, checked and replaced."""

@@ -1,0 +1,381 @@
+"""Fills the tables of the search index from a snapshot of the lake, and brings them from one version to another.
+
+All tables are in the schema `parts`. Chunks and postings are only ever added to: what a publish replaced is named in
+`parts.dead` and left out of every answer, until `is_spent` asks for the index to be built again. So a refresh costs
+what the publish changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from parquetry.errors import DamagedCorpus
+from parquetry.language.stems import stop_words
+from parquetry.plural import counted
+from parquetry.storage.database import Connection, sql_list, tuples
+from parquetry.storage.files.layout import TABLES, Table
+from parquetry.storage.index.codes import bit_place, code_columns, codes_of, rotation
+from parquetry.storage.index.tokens import MACROS
+from parquetry.storage.index.words import count_of, count_words, learn_words, slices
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.damage import check_written, next_commit
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.snapshot_views import scan
+
+FORMAT = 6
+"""raised when an older program would misread the file; an index of another format is built again"""
+WORN_SHARE = 0.3
+"""of dead or unsorted rows that make an index be built again"""
+WORN_ROWS = 50_000
+"""below this many such rows an index is never worn"""
+
+_TABLES = (
+    "CREATE SCHEMA parts",
+    "CREATE TABLE parts.meta (key VARCHAR, value VARCHAR)",
+    "CREATE TABLE parts.spaces (space INTEGER, embedder VARCHAR, dimension INTEGER)",
+    "CREATE TABLE parts.revisions (doc INTEGER, revision BIGINT, space INTEGER, chunks INTEGER, length BIGINT)",
+    "CREATE TABLE parts.dead (doc INTEGER)",
+    """CREATE TABLE parts.chunks (doc INTEGER, revision BIGINT, chunk_index INTEGER, start BIGINT, "end" BIGINT,
+    kind VARCHAR, page INTEGER, headings VARCHAR[], text VARCHAR, tokens INTEGER, text_hash VARCHAR,
+    embedder VARCHAR)""",
+    "CREATE TABLE parts.postings (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)",
+    "CREATE TABLE parts.terms (term INTEGER, stem VARCHAR)",
+    # Every search looks a few stems up among hundreds of thousands.
+    "CREATE INDEX stems ON parts.terms (stem)",
+    "CREATE TABLE parts.words (word VARCHAR, term INTEGER, stop BOOLEAN)",
+)
+_CHUNK_COLUMNS = 'revision, chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
+_COPIED: tuple[Table, ...] = ("runs", "failures")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What an index says of itself."""
+
+    format: int
+    version: int
+    """of the corpus"""
+    language: str
+    files: Mapping[Table, Sequence[str]]
+    """names of the Parquet files of each table that are in it"""
+
+
+def create_tables(connection: Connection, language: str) -> None:
+    """Make an empty index in the current database of a connection."""
+    with transaction(connection):
+        _create_tables(connection, language)
+
+
+def _create_tables(connection: Connection, language: str) -> None:
+    for statement in (*_TABLES, *MACROS):
+        connection.execute(statement)
+    columns = {name: _columns(name) for name in ("documents", *_COPIED)}
+    connection.execute(f"CREATE TABLE parts.documents ({columns['documents']}, doc INTEGER)")
+    for table in _COPIED:
+        connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
+    _write_state(connection, IndexState(FORMAT, -1, language, {}))
+    # Known from the start, so that a query can tell its stop words even if no text holds them.
+    learn_words(connection, sorted(stop_words(language)), language)
+
+
+def read_state(connection: Connection) -> IndexState:
+    """What the index in the current database says of itself."""
+    values = dict(tuples(connection, "SELECT key, value FROM parts.meta"))
+    files = json.loads(values["files"])
+    return IndexState(int(values["format"]), int(values["version"]), values["language"], files)
+
+
+def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
+    """Bring the index in the current database to a version of the corpus, from whichever it is at.
+
+    Args:
+        connection: whose current database holds the index, to be written.
+        snapshot: of the lake.
+
+    Returns:
+        What is wrong with each table that a search does not need, and that was left as it is because it is damaged.
+
+    Raises:
+        DamagedCorpus: a file that a search needs is not what was written, or chunks are missing.
+    """
+    state = read_state(connection)
+    damaged = {table: wrong for table in _COPIED if (wrong := _damage(snapshot, state, table)) is not None}
+    with transaction(connection):
+        _documents(connection, snapshot, state)
+        _retire(connection)
+        _wanted(connection)
+        first = count_of(connection, "SELECT count(*) FROM parts.chunks")
+        spaces = _spaces(connection)
+        for space, dimension in spaces:
+            _chunks(connection, snapshot, state, space, dimension)
+    # Rows have their lasting numbers once they are committed.
+    with transaction(connection):
+        _check_complete(connection, snapshot, first)
+        for space, _ in spaces:
+            _codes(connection, space, first)
+        count_words(connection, first, state.language)
+        _revisions(connection, first)
+        files: dict[Table, Sequence[str]] = {}
+        for table in (each for each in TABLES if each not in snapshot.damaged):
+            files[table] = [file_name(file) for file in snapshot.files[table]]
+        for table in _COPIED:
+            if table in damaged:
+                files[table] = state.files.get(table, ())
+            else:
+                _copy(connection, snapshot, state, table)
+        _write_state(connection, IndexState(FORMAT, snapshot.version, state.language, files))
+    return damaged
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """One commit for many statements; each would wait for the disk."""
+    connection.execute("BEGIN")
+    with ExitStack() as unfinished:
+        unfinished.callback(connection.execute, "ROLLBACK")
+        yield
+        unfinished.pop_all()
+    connection.execute("COMMIT")
+
+
+def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
+    """Whether an index has to be built again: too much of it is dead or unsorted, or something was erased since.
+
+    What it has of the texts of dead documents stays in it until then.
+    """
+    held = read_state(connection).files.get("documents", ())
+    rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
+    return rewritten or _is_worn(connection)
+
+
+def _is_worn(connection: Connection) -> bool:
+    ((dead, chunks, sorted_rows, postings),) = tuples(
+        connection,
+        """SELECT (SELECT count(*) FROM parts.chunks SEMI JOIN parts.dead USING (doc)),
+            (SELECT count(*) FROM parts.chunks),
+            (SELECT coalesce(max(value::BIGINT), 0) FROM parts.meta WHERE key = 'sorted_postings'),
+            (SELECT count(*) FROM parts.postings)""",
+    )
+    unsorted = postings - sorted_rows
+    return bool(dead > max(WORN_ROWS, WORN_SHARE * chunks) or unsorted > max(20 * WORN_ROWS, WORN_SHARE * sorted_rows))
+
+
+def _columns(table: str) -> str:
+    fields = schema.SCHEMAS[table]  # type: ignore[index]
+    return ", ".join(f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}' for field in fields)
+
+
+def _write_state(connection: Connection, state: IndexState) -> None:
+    values = {
+        "format": str(state.format),
+        "version": str(state.version),
+        "language": state.language,
+        "files": json.dumps(state.files),
+    }
+    connection.execute("DELETE FROM parts.meta WHERE key IN ('format', 'version', 'language', 'files')")
+    connection.execute(
+        "INSERT INTO parts.meta SELECT unnest($1::VARCHAR[]), unnest($2::VARCHAR[])",
+        [list(values), list(values.values())],
+    )
+
+
+# --- documents and revisions
+
+
+def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
+    """Replace the rows of the documents that changed."""
+    fresh, additive = _fresh_files(snapshot, state, "documents")
+    check_written(snapshot, "documents", fresh)
+    if not additive:
+        connection.execute("DELETE FROM parts.documents")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
+    # Rows of one file have one sequence per namespace; a later one may be among the fresh files or be here already.
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE current AS SELECT * FROM (
+            SELECT * FROM incoming UNION ALL BY NAME
+            SELECT * EXCLUDE (doc) FROM parts.documents SEMI JOIN incoming USING (namespace, document_id)
+        ) QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1"""
+    )
+    connection.execute(
+        """DELETE FROM parts.documents USING current
+        WHERE parts.documents.namespace = current.namespace AND parts.documents.document_id = current.document_id"""
+    )
+    connection.execute(
+        """INSERT INTO parts.documents BY NAME
+        SELECT c.*, r.doc FROM current AS c LEFT JOIN parts.revisions AS r USING (revision) WHERE NOT c.removed"""
+    )
+
+
+def _retire(connection: Connection) -> None:
+    """Note the revisions that no document has any more."""
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE retired AS
+        SELECT doc FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
+    )
+    if not count_of(connection, "SELECT count(*) FROM retired"):
+        return
+    connection.execute("INSERT INTO parts.dead FROM retired")
+    connection.execute("DELETE FROM parts.revisions WHERE doc IN (SELECT doc FROM retired)")
+    for (space,) in tuples(connection, "SELECT space FROM parts.spaces"):
+        connection.execute(f"DELETE FROM parts.codes_{space} WHERE doc IN (SELECT doc FROM retired)")
+
+
+def _wanted(connection: Connection) -> None:
+    """Number the revisions that are to come in."""
+    connection.execute(
+        """INSERT INTO parts.spaces
+        SELECT row_number() OVER (ORDER BY embedder) + (SELECT count(*) FROM parts.spaces), embedder,
+            regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER
+        FROM (SELECT DISTINCT embedder FROM parts.documents WHERE revision <> 0 AND doc IS NULL)
+        ANTI JOIN parts.spaces USING (embedder)"""
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE wanted AS
+        SELECT (row_number() OVER (ORDER BY d.revision) + (SELECT count(*) FROM parts.revisions)
+            + (SELECT count(*) FROM parts.dead) - 1)::INTEGER AS doc, d.revision, s.space
+        FROM (SELECT DISTINCT revision, embedder FROM parts.documents WHERE revision <> 0 AND doc IS NULL) AS d
+        JOIN parts.spaces AS s USING (embedder)"""
+    )
+    connection.execute(
+        "UPDATE parts.documents AS d SET doc = w.doc FROM wanted AS w WHERE d.revision = w.revision AND d.doc IS NULL"
+    )
+
+
+def _spaces(connection: Connection) -> list[tuple[int, int]]:
+    """The spaces that new revisions are in, with their tables made."""
+    for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
+        names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
+        if f"vector_{space}" in names:
+            continue
+        connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
+        columns = ", ".join(f"{name} BIGINT" for name in code_columns(dimension))
+        connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
+        rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
+        words, masks = zip(*(bit_place(bit) for bit in range(dimension)), strict=True)
+        table = {"word": pa.array(words, pa.int32()), "mask": pa.array(masks, pa.int64()), "axis": rows}
+        connection.register("rows", pa.table(table))
+        connection.execute(
+            f"CREATE TABLE parts.rotation_{space} AS SELECT word, mask, axis::FLOAT[{dimension}] AS axis FROM rows"
+        )
+        connection.unregister("rows")
+    used = tuples(connection, "SELECT space, dimension FROM parts.spaces SEMI JOIN wanted USING (space) ORDER BY 1")
+    return [(space, dimension) for space, dimension in used]
+
+
+def _revisions(connection: Connection, first: int) -> None:
+    connection.execute(
+        """INSERT INTO parts.revisions
+        SELECT w.doc, w.revision, w.space, coalesce(c.chunks, 0), coalesce(l.length, 0) FROM wanted AS w
+        LEFT JOIN (SELECT doc, count(*) AS chunks FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) AS c USING (doc)
+        LEFT JOIN (SELECT doc, sum(length) AS length FROM lengths GROUP BY doc) AS l USING (doc)""",
+        [first],
+    )
+
+
+# --- chunks and vectors
+
+
+def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int) -> None:
+    """Take the chunks of the wanted revisions from the files that came in since, then what is left from the others.
+
+    A revision that a crashed run had written, or that a restore brought back, stands in an older file.
+    """
+    fresh, _ = _fresh_files(snapshot, state, "chunks")
+    older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE missing AS FROM wanted WHERE space = {space}")
+    for files in (fresh, older):
+        if not files or not count_of(connection, "SELECT count(*) FROM missing"):
+            continue
+        check_written(snapshot, "chunks", files)
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE found AS SELECT DISTINCT revision
+            FROM read_parquet({sql_list(files)}) SEMI JOIN missing USING (revision)"""
+        )
+        connection.execute(
+            f"""INSERT INTO parts.chunks BY NAME
+            SELECT w.doc, {_CHUNK_COLUMNS}, c.vector::FLOAT[{dimension}] AS vector_{space}
+            FROM read_parquet({sql_list(files)}) AS c
+            JOIN (SELECT doc, revision FROM missing) AS w USING (revision)"""
+        )
+        connection.execute("DELETE FROM missing WHERE revision IN (SELECT revision FROM found)")
+
+
+def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> None:
+    """Refuse documents without their chunks: the table of chunks is an earlier one than that of documents."""
+    missing = count_of(
+        connection,
+        """SELECT count(*) FROM (SELECT revision, max(chunks) AS wanted FROM parts.documents GROUP BY revision)
+        JOIN wanted USING (revision)
+        LEFT JOIN (SELECT doc, count(*) AS held FROM parts.chunks WHERE rowid >= $1 GROUP BY doc) USING (doc)
+        WHERE coalesce(held, 0) < wanted""",
+        [first],
+    )
+    if missing:
+        raise DamagedCorpus(
+            f"the corpus is damaged: {next_commit(snapshot.layout, 'chunks')} is missing, or an earlier copy of chunks "
+            f"was put back: chunks of {counted(missing, 'document')} are not there"
+        )
+
+
+def _codes(connection: Connection, space: int, first: int) -> None:
+    """Sign bits of the new vectors, after the rotation of their space."""
+    for start, end in slices(connection, first):
+        rows: pa.Table = connection.sql(
+            f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
+            WHERE rowid >= {start} AND rowid < {end} AND vector_{space} IS NOT NULL"""
+        ).to_arrow_table()
+        if not rows.num_rows:
+            continue
+        column = rows.column("vector").combine_chunks()
+        vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
+        codes = codes_of(vectors)
+        words = {name: pa.array(codes[:, i]) for i, name in enumerate(code_columns(vectors.shape[1]))}
+        batch = pa.table({"chunk": rows.column("chunk"), "doc": rows.column("doc"), **words})
+        connection.register("batch", batch)
+        connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")
+        connection.unregister("batch")
+
+
+# --- files
+
+
+def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: Table) -> None:
+    fresh, additive = _fresh_files(snapshot, state, table)
+    # An index of an earlier program lacks the columns that were added since.
+    for field in schema.SCHEMAS[table] if table in schema.WIDENED else ():
+        column = f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}'
+        connection.execute(f"ALTER TABLE parts.{table} ADD COLUMN IF NOT EXISTS {column}")
+    if not additive:
+        connection.execute(f"DELETE FROM parts.{table}")
+    connection.execute(f"INSERT INTO parts.{table} BY NAME SELECT * FROM {_scan(table, fresh)}")
+
+
+def _damage(snapshot: Snapshot, state: IndexState, table: Table) -> str | None:
+    """What is wrong with the files of a table that came in since."""
+    try:
+        check_written(snapshot, table, _fresh_files(snapshot, state, table)[0])
+    except DamagedCorpus as error:
+        return str(error)
+    return None
+
+
+def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[list[str], bool]:
+    """Files to read, and whether they come on top of what the index has (else it has to forget that first)."""
+    known = set(state.files.get(table, ()))
+    present = {file_name(file): file for file in snapshot.files[table]}
+    if known <= present.keys():
+        return [file for name, file in present.items() if name not in known], True
+    return list(present.values()), False
+
+
+def _scan(table: Table, files: Sequence[str]) -> str:
+    return f"({scan(table, files)})"
+
+
+def file_name(file: str) -> str:
+    return file.rpartition("/")[2]

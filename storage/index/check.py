@@ -1,0 +1,162 @@
+"""Proves that the search index agrees with the lake, or says where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from parquetry.errors import StorageError, first_line
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import Connection, reading, rows, tuples
+from parquetry.storage.files.places import files_at
+from parquetry.storage.index.codes import are_codes_of, code_columns
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.open_index import read_all, spaces_of
+from parquetry.storage.index.tokens import CHUNK_TOKENS
+from parquetry.storage.index.views import Space
+from parquetry.storage.index.words import stems_of
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.snapshot_views import scan
+
+SAMPLE_CHUNKS = 500
+"""whose words and sign bits are computed again"""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Something that the index holds otherwise than the lake."""
+
+    what: str
+    examples: tuple[str, ...]
+
+
+def disagreements(
+    snapshot: Snapshot, settings: SearchSettings, *, quick: bool = False
+) -> tuple[int | None, list[Disagreement]]:
+    """Compare the index with a version of the lake; changes nothing.
+
+    Args:
+        snapshot: the newest.
+        settings: say where the index is.
+        quick: do not read what need not be compared.
+
+    Returns:
+        Version of the index, None if there is none, and what differs; an index of an earlier version is not compared.
+    """
+    folder = IndexFolder(snapshot.layout, settings)
+    newest = folder.newest()
+    if newest is None or newest.version != snapshot.version:
+        return (newest.version if newest else None), []
+    opened = folder.open_version(snapshot)
+    if opened is None:
+        return newest.version, [Disagreement("the index cannot be read", (str(newest.path),))]
+    try:
+        with reading():
+            if not quick:
+                read_all(opened.connection)
+            return opened.version, list(_compared(opened.connection, snapshot))
+    except (StorageError, duckdb.Error) as error:
+        return opened.version, [Disagreement("the index cannot be read", (str(newest.path), first_line(error)))]
+    finally:
+        opened.close()
+
+
+def _compared(connection: Connection, snapshot: Snapshot) -> Iterator[Disagreement]:
+    files_at(snapshot.layout.root).lend(connection)
+    for table in ("documents", "chunks"):
+        connection.execute(f"CREATE TEMP VIEW lake_{table} AS {scan(table, snapshot.files[table])}")
+    connection.execute(
+        """CREATE TEMP TABLE lake_current AS SELECT * FROM (
+            SELECT * FROM lake_documents
+            QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
+        ) WHERE NOT removed"""
+    )
+    columns = ", ".join(f'"{name}"' for name in schema.DOCUMENTS.names)
+    for here, there in (("lake_current", "parts.documents"), ("parts.documents", "lake_current")):
+        found = tuples(
+            connection,
+            f"SELECT path FROM (SELECT {columns} FROM {here} EXCEPT ALL SELECT {columns} FROM {there}) ORDER BY ALL",
+        )
+        if found:
+            yield _disagreement(f"documents are in {here.split('_')[0].split('.')[0]} and not the same in both", found)
+    spaces = spaces_of(connection)
+    vectors = ", ".join(f"vector_{space.number}::FLOAT[]" for space in spaces)
+    vector = f"coalesce({vectors})" if spaces else "NULL::FLOAT[]"
+    mine = f"""SELECT revision, count(*) AS n, bit_xor(hash({_CHUNK}, {vector})) AS mark
+        FROM parts.chunks SEMI JOIN parts.documents USING (doc) GROUP BY revision"""
+    theirs = f"""SELECT revision, count(*) AS n, bit_xor(hash({_CHUNK}, vector)) AS mark
+        FROM lake_chunks SEMI JOIN lake_current USING (revision) GROUP BY revision"""
+    found = tuples(
+        connection,
+        f"""SELECT DISTINCT path FROM ({mine}) AS m FULL JOIN ({theirs}) AS t USING (revision)
+        JOIN lake_current USING (revision) WHERE m.n IS DISTINCT FROM t.n OR m.mark IS DISTINCT FROM t.mark
+        ORDER BY ALL""",
+    )
+    if found:
+        yield _disagreement("documents have other chunks or vectors in the index", found)
+    yield from _codes(connection, spaces)
+    yield from _words(connection)
+
+
+_CHUNK = 'chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
+
+
+def _codes(connection: Connection, spaces: Sequence[Space]) -> Iterator[Disagreement]:
+    for space in spaces:
+        sample = f"""SELECT c.rowid AS chunk, c.doc, vector_{space.number} AS vector FROM parts.chunks AS c
+            SEMI JOIN parts.documents USING (doc) WHERE vector_{space.number} IS NOT NULL
+            ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}"""
+        words = ", ".join(code_columns(space.dimension))
+        found = tuples(
+            connection,
+            f"""SELECT s.chunk, s.vector, [{words}] FROM ({sample}) AS s
+            LEFT JOIN parts.codes_{space.number} AS k ON k.chunk = s.chunk AND k.doc = s.doc""",
+        )
+        if not found:
+            continue
+        vectors = np.array([vector for _, vector, _ in found], np.float32)
+        absent = [0] * len(code_columns(space.dimension))
+        codes = np.array([absent if None in code else code for _, _, code in found], np.int64)
+        right = are_codes_of(codes, vectors)
+        wrong = [
+            (f"chunk {chunk}",)
+            for (chunk, _, code), agrees in zip(found, right.tolist(), strict=True)
+            if None in code or not agrees
+        ]
+        if wrong:
+            yield _disagreement("chunks have sign bits that are not their vector's", wrong)
+
+
+def _words(connection: Connection) -> Iterator[Disagreement]:
+    """The words of a sample, counted again."""
+    language = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'language'")[0][0]
+    sampled = rows(
+        connection,
+        f"""SELECT c.rowid AS chunk, {CHUNK_TOKENS} AS tokens FROM parts.chunks AS c
+        SEMI JOIN parts.documents USING (doc) ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}""",
+    )
+    stored = tuples(
+        connection,
+        """SELECT p.chunk, list(t.stem), list(p.tf), any_value(p.length) FROM parts.postings AS p
+        JOIN parts.terms AS t USING (term) WHERE p.chunk IN (SELECT unnest($1::INTEGER[])) GROUP BY p.chunk""",
+        [[row["chunk"] for row in sampled]],
+    )
+    present = {chunk: (dict(zip(stems, counts, strict=True)), length) for chunk, stems, counts, length in stored}
+    wrong = []
+    for row in sampled:
+        counted: dict[str, int] = {}
+        for stem in stems_of(row["tokens"], language):
+            counted[stem] = counted.get(stem, 0) + 1
+        expected = (counted, len(row["tokens"])) if counted else None
+        if present.get(row["chunk"]) != expected:
+            wrong.append((f"chunk {row['chunk']}",))
+    if wrong:
+        yield _disagreement("chunks have other words in the index than in their text", wrong)
+
+
+def _disagreement(what: str, found: Sequence[tuple[str, ...]]) -> Disagreement:
+    return Disagreement(what, tuple(str(example) for example, *_ in found))

@@ -1,0 +1,109 @@
+"""The files of search indexes: where they are, who reads them, how they are opened and deleted.
+
+Readers hold a lease on the file that they read; a file without a lease may be taken.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from parquetry import ids
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.files.durable import PRIVATE, make_folder
+from parquetry.storage.files.layout import Layout
+from parquetry.storage.index.open_index import OpenIndex, attach
+
+FILE_NAME = re.compile(r"index-(\d+)\.duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A finished index."""
+
+    path: Path
+    version: int
+    """of the corpus"""
+
+    @property
+    def lease(self) -> Path:
+        """File that readers lock, shared, for as long as they read."""
+        return self.path.with_suffix(".lease")
+
+
+def folder_of(layout: Layout, settings: SearchSettings) -> Path:
+    """Beside the corpus if that is a folder that can be written, else in a cache."""
+    mark = ids.place_hash(layout.root)
+    if settings.index_folder is not None:
+        return Path(settings.index_folder) / mark
+    if layout.is_local:
+        beside = Path(layout.index)
+        if os.access(beside if beside.exists() else layout.root, os.W_OK | os.X_OK):
+            return beside
+    return _cache() / mark
+
+
+def make_place(folder: Path) -> None:
+    """Make the folder of an index; in the user's cache it is for nobody else, whoever may read the corpus."""
+    make_folder(folder, PRIVATE if _cache() in folder.parents else 0o777)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
+
+
+def open_file(file: IndexFile) -> OpenIndex | None:
+    """Open a finished index; None if it was taken away meanwhile or is no database that can be opened."""
+    with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
+        lease = os.open(file.lease, os.O_RDONLY)
+        unfinished.callback(os.close, lease)
+        fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        # The lease may have been for a file of this name that was taken away before it was locked.
+        if os.fstat(lease).st_ino == file.lease.stat().st_ino:
+            opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
+            unfinished.pop_all()
+            return opened
+    return None
+
+
+@contextmanager
+def locked(lock: Path) -> Iterator[None]:
+    """One process at a time brings an index up to date; the others wait and find it done."""
+    with lock.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def leased(file: IndexFile, how: int) -> Iterator[bool]:
+    """Whether a file's lease could be had, and have it."""
+    try:
+        stream = file.lease.open("rb")
+    except FileNotFoundError:
+        yield True
+        return
+    with stream:
+        try:
+            fcntl.flock(stream, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def delete(path: Path) -> None:
+    """Delete a database with its log, or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    for each in (path, path.with_name(path.name + ".wal")):
+        with suppress(FileNotFoundError):
+            each.unlink()

@@ -1,0 +1,335 @@
+"""The search index of a corpus: one DuckDB file per version, beside the corpus or in a cache folder.
+
+A refresh never writes to a file that readers see. It takes the older of the two files that are kept (nobody reads it
+any more), brings it to the present version at the cost of what changed since, and renames it; only if the older file is
+still being read, or there is none, the newer one is copied first. Readers hold a lease on the file that they read; a
+file without a lease may be taken. Deleting any of it loses nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import sleep
+
+import duckdb
+
+from parquetry.errors import IndexNotWritten, StorageError, first_line
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import Connection, tuples
+from parquetry.storage.files.durable import replace
+from parquetry.storage.files.full_disk import disk_full
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.places import files_at
+from parquetry.storage.index.build import FORMAT, IndexState, file_name, is_spent, read_state
+from parquetry.storage.index.files import FILE_NAME, IndexFile, delete, folder_of, leased, locked, make_place, open_file
+from parquetry.storage.index.open_index import OpenIndex, attached, bring, fill, is_sound
+from parquetry.storage.lake.damage import check_written
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.snapshot_views import scan
+
+KEPT = 2
+"""files: the one that is read, and the one before it, which becomes the next"""
+_BUILDING = "building-"
+"""begins the name of a file that is not finished"""
+_CORRUPT = "Corrupt database file"
+"""says DuckDB of a block that is not what was written"""
+_TRIES = 100
+"""openings of a file that others are just replacing"""
+_PAUSE = 0.02
+"""seconds between them"""
+_UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError, TypeError, AttributeError)
+"""what reading something that is no index of this program raises"""
+
+
+class IndexFolder:
+    """The folder of a corpus's index files.
+
+    Args:
+        layout: of the corpus.
+        settings: say where the folder is and which language words are of.
+    """
+
+    def __init__(self, layout: Layout, settings: SearchSettings) -> None:
+        self._language = settings.language
+        # Who does not name a language reads an index of whichever it has.
+        self._any_language = "language" not in settings.model_fields_set
+        self.path = folder_of(layout, settings)
+
+    def newest(self) -> IndexFile | None:
+        """The index of the highest version."""
+        return next(iter(self._files()), None)
+
+    def sizes(self) -> list[int]:
+        """Bytes of the finished ones, newest first."""
+        return [file.path.stat().st_size for file in self._files()]
+
+    def _files(self) -> list[IndexFile]:
+        """All finished ones, newest first."""
+        return [file for file in self._every_file() if file.lease.exists()]
+
+    def _every_file(self) -> list[IndexFile]:
+        """Those too whose lease a power cut has taken, which nobody can read."""
+        names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        versions = [int(match[1]) for name in names if (match := FILE_NAME.fullmatch(name))]
+        return [self._file(version) for version in sorted(versions, reverse=True)]
+
+    def _file(self, version: int) -> IndexFile:
+        return IndexFile(self.path / f"index-{version}.duckdb", version)
+
+    def refresh(self, snapshot: Snapshot) -> IndexFile:
+        """Bring the index to a version of the corpus; does nothing if it is there, or further.
+
+        Args:
+            snapshot: of the lake.
+
+        Raises:
+            IndexNotWritten: it cannot be built or written.
+            StorageError: the corpus cannot be read.
+        """
+        if present := self._usable(snapshot):
+            return present
+        with _translated(f"the search index in {self.path} cannot be written", self.path):
+            make_place(self.path)
+            with locked(self.path / "refresh.lock"):
+                return self._usable(snapshot) or self._switch(snapshot)
+
+    def _usable(self, snapshot: Snapshot) -> IndexFile | None:
+        """The newest file, if it is of this version or a later one and can be read."""
+        opened = self._open_newest(snapshot)
+        if opened is None:
+            return None
+        opened.close()
+        return self._file(opened.version)
+
+    def _open_newest(self, snapshot: Snapshot) -> OpenIndex | None:
+        newest = self.newest()
+        return self._opened(newest, snapshot) if newest is not None and newest.version >= snapshot.version else None
+
+    def _opened(self, file: IndexFile, snapshot: Snapshot | None = None) -> OpenIndex | None:
+        """Open a file; None if it is gone, is being replaced, or is no index that this program can use."""
+        opened = open_file(file)
+        if opened is None:
+            return None
+        try:
+            state = read_state(opened.connection)
+            if self._fits(state) and (snapshot is None or _is_of(state, snapshot)):
+                return opened
+        except _UNUSABLE:
+            pass
+        opened.close()
+        return None
+
+    def _fits(self, state: IndexState) -> bool:
+        return state.format == FORMAT and (self._any_language or state.language == self._language)
+
+    def _switch(self, snapshot: Snapshot) -> IndexFile:
+        """Build the next file aside and rename it."""
+        self._clear_unfinished()
+        try:
+            return self._build(snapshot, self.path / f"{_BUILDING}{os.getpid()}.duckdb")
+        finally:
+            # On a disk that is full it would take the space of whatever comes next.
+            self._clear_unfinished()
+
+    def _clear_unfinished(self) -> None:
+        """Delete what was built and never finished; for who holds the lock."""
+        unread = [file.path for file in self._every_file() if not file.lease.exists()]
+        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp"), *unread):
+            delete(left)
+        for lease in self.path.glob("*.lease"):
+            if not lease.with_suffix(".duckdb").exists():
+                lease.unlink(missing_ok=True)
+
+    def _build(self, snapshot: Snapshot, building: Path) -> IndexFile:
+        language = self._present_language() or self._language
+        brought = self._take_over(building) and self._advance(building, snapshot)
+        if not brought:
+            delete(building)
+            with attached(building, read_only=False) as connection:
+                fill(connection, snapshot, language)
+        made = self._file(snapshot.version)
+        made.lease.touch()
+        # On disk before the ones that it replaces are deleted.
+        replace(building, made.path)
+        others = [file for file in self._files() if file != made]
+        # Whatever is further on was of no use, or this file would not have been built; nor was any that it is not from.
+        useless = [file for file in others if file.version > made.version or not brought]
+        for old in (*useless, *others[len(useless) + KEPT - 1 :]):
+            delete(old.path)
+            old.lease.unlink(missing_ok=True)
+        return made
+
+    def _present_language(self) -> str | None:
+        """Of the index that is there, for who names none."""
+        newest = self.newest() if self._any_language else None
+        opened = self._opened(newest) if newest else None
+        if opened is None:
+            return None
+        language = read_state(opened.connection).language
+        opened.close()
+        return language
+
+    def _take_over(self, building: Path) -> bool:
+        """Have a file to work on that holds an earlier version."""
+        files = self._files()
+        for spare in files[1:]:
+            with leased(spare, fcntl.LOCK_EX) as free:
+                if free:
+                    spare.path.replace(building)
+                    spare.lease.unlink(missing_ok=True)
+                    return True
+        opened = self._opened(files[0]) if files else None
+        if opened is None:
+            return False
+        # Held open, so that nobody takes it while it is copied.
+        shutil.copyfile(files[0].path, building)
+        opened.close()
+        return True
+
+    def _advance(self, building: Path, snapshot: Snapshot) -> bool:
+        """Bring a file up to date; False if it is better built again."""
+        try:
+            with attached(building, read_only=False) as connection:
+                state = read_state(connection)
+                if not self._fits(state) or state.version > snapshot.version or is_spent(connection, snapshot):
+                    return False
+                bring(connection, snapshot)
+                return True
+        except _UNUSABLE:
+            # Whatever is wrong with a derived file is cured by building it from the corpus.
+            return False
+
+    def opened_ones(self) -> Iterator[OpenIndex]:
+        """Each index of this program's format that can be opened, of whatever version, newest first; to be closed."""
+        for file in self._files():
+            opened = self._opened(file)
+            if opened is not None:
+                yield opened
+
+    def known_files(self) -> dict[Table, frozenset[str]]:
+        """Names of the Parquet files of each table that the newest index is of; nothing without one."""
+        for opened in self.opened_ones():
+            files = read_state(opened.connection).files
+            opened.close()
+            return {table: frozenset(names) for table, names in files.items()}
+        return {}
+
+    def clear(self) -> None:
+        """Delete all of them; whoever reads one goes on reading it."""
+        for file in self.path.glob("*.*") if self.path.is_dir() else ():
+            if file.suffix != ".lock":
+                file.unlink(missing_ok=True)
+
+    def open_version(self, snapshot: Snapshot) -> OpenIndex | None:
+        """Open the index of just this version of the corpus; None if its file is not kept."""
+        return self._opened(self._file(snapshot.version), snapshot)
+
+    def open_older(self, snapshot: Snapshot) -> OpenIndex | None:
+        """Open the newest index of an earlier version that may still answer; None if there is none.
+
+        It may if the corpus only grew since: nothing that it holds was erased, removed, or shown to fewer.
+        """
+        for file in self._files():
+            opened = self._opened(file) if file.version < snapshot.version else None
+            if opened is None:
+                continue
+            with ExitStack() as unfit, suppress(duckdb.Error):
+                unfit.callback(opened.close)
+                if _is_only_outgrown(opened.connection, snapshot):
+                    unfit.pop_all()
+                    return opened
+        return None
+
+    def path_of(self, opened: OpenIndex) -> Path:
+        """The file of an index that is one."""
+        return self._file(opened.version).path
+
+    def is_damaged(self, opened: OpenIndex, error: Exception) -> bool:
+        """Whether a file with which something failed cannot be read in full, or the error says so."""
+        return _CORRUPT in str(error) or not is_sound(self.path_of(opened))
+
+    def discard(self, opened: OpenIndex) -> None:
+        """Take a file away whose content is damaged, so that it is built again.
+
+        Raises:
+            IndexNotWritten: it cannot be deleted.
+        """
+        file = self._file(opened.version)
+        with (
+            _translated(f"the search index in {self.path} cannot be written", self.path),
+            locked(self.path / "refresh.lock"),
+        ):
+            # Somebody may have built it again meanwhile.
+            if opened.is_of(file.lease):
+                delete(file.path)
+                file.lease.unlink(missing_ok=True)
+
+    def open(self, snapshot: Snapshot) -> OpenIndex:
+        """Open the index of a version of the corpus or a later one, brought up to date first where needed.
+
+        Args:
+            snapshot: of the lake, the newest.
+
+        Raises:
+            StorageError: it cannot be built or read.
+        """
+        for _ in range(_TRIES):
+            opened = self._open_newest(snapshot)
+            if opened is not None:
+                return opened
+            self.refresh(snapshot)
+            # Opened at the next turn, unless others have switched twice by then.
+            sleep(_PAUSE)
+        raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
+
+
+def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
+    """Whether an index is of this corpus, and not of one that was at its place before and came as far."""
+    held = set(state.files.get("documents", ()))
+    present = {file_name(file) for file in snapshot.files["documents"]}
+    return held == present if state.version == snapshot.version else held >= present
+
+
+def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
+    """Whether the index of an earlier version shows nothing that the corpus does not show any more."""
+    held = set(read_state(connection).files.get("documents", ()))
+    present = {file_name(file): file for file in snapshot.files["documents"]}
+    if not held <= present.keys():
+        return False
+    since = [file for name, file in present.items() if name not in held]
+    check_written(snapshot, "documents", since)
+    files_at(snapshot.layout.root).lend(connection)
+    taken_back = tuples(
+        connection,
+        f"""SELECT 1 FROM parts.documents AS before
+        JOIN ({scan("documents", since)}) AS since USING (namespace, document_id)
+        WHERE since.removed OR (before.visibility, before.org_id, before.user_id)
+            IS DISTINCT FROM (since.visibility, since.org_id, since.user_id) LIMIT 1""",
+    )
+    return not taken_back
+
+
+@contextmanager
+def _translated(what: str, place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        wrong = disk_full(error, place, what) or f"{what}: {error.strerror or error}"
+        raise IndexNotWritten(str(wrong)) from error
+    except duckdb.Error as error:
+        raise IndexNotWritten(str(disk_full(error, place, what) or f"{what}: {first_line(error)}")) from error
+    except IndexNotWritten:
+        raise
+    except StorageError as error:
+        # What is read and what is written goes through the same connection; the file that is written says which it was.
+        cause = error.__cause__
+        if (full := disk_full(error, place, what)) is not None:
+            raise IndexNotWritten(str(full)) from error
+        if isinstance(cause, duckdb.Error) and _BUILDING in str(cause):
+            raise IndexNotWritten(f"{what}: {first_line(cause)}") from cause
+        raise

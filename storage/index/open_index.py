@@ -1,0 +1,166 @@
+"""Connections to a search index: made, filled, brought to a version, read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from parquetry.errors import StorageError
+from parquetry.storage.database import Connection, open_duckdb, reading, sql_string, tuples
+from parquetry.storage.files.places import files_at
+from parquetry.storage.index.build import advance, create_tables, transaction
+from parquetry.storage.index.views import Space, statements
+from parquetry.storage.lake.knowledge_views import IS_ENTRY
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.snapshot_views import failing
+
+BUILD_MEMORY = "1GB"
+"""that DuckDB uses before it takes the disk to build an index"""
+
+
+@dataclass
+class OpenIndex:
+    """An index that is being read; close it, so that its file can be used again."""
+
+    connection: Connection
+    """whose current database is the index, read-only"""
+    version: int
+    """of the corpus"""
+    lease: int | None
+    """descriptor of the locked lease file; None for an index in memory"""
+
+    def session(self) -> Connection:
+        """One more connection to the index, for a thread of its own or for temporary tables."""
+        session = self.connection.cursor()
+        session.execute("USE ix")
+        session.execute("SET TimeZone = 'UTC'")
+        return session
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file; else it is in memory."""
+        return self.lease is not None
+
+    def is_of(self, lease: Path) -> bool:
+        """Whether this is the index whose lease file is at a path now."""
+        with suppress(FileNotFoundError):
+            return self.lease is not None and os.fstat(self.lease).st_ino == lease.stat().st_ino
+        return False
+
+    def close(self) -> None:
+        self.connection.close()
+        if self.lease is not None:
+            os.close(self.lease)
+            self.lease = None
+
+
+def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
+    """Make an index of a version in the current database of a connection, which is empty.
+
+    Args:
+        connection: to write with.
+        snapshot: of the version.
+        language: that words are of.
+    """
+    create_tables(connection, language)
+    bring(connection, snapshot)
+
+
+def bring(connection: Connection, snapshot: Snapshot) -> None:
+    """Bring the index in the current database of a connection to a version of the corpus, with its views and macros."""
+    files_at(snapshot.layout.root).lend(connection)
+    damaged = advance(connection, snapshot)
+    wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
+    made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
+    if made != [(json.dumps(wanted),)]:
+        with transaction(connection):
+            for statement in wanted:
+                connection.execute(statement)
+            connection.execute("DELETE FROM parts.meta WHERE key = 'views'")
+            connection.execute("INSERT INTO parts.meta VALUES ('views', $1)", [json.dumps(wanted)])
+    connection.execute("CHECKPOINT ix")
+
+
+def spaces_of(connection: Connection) -> list[Space]:
+    """The vector spaces of the index in the current database."""
+    found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
+    ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
+    return [
+        Space(number, name, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0], mixed)
+        for number, name, dimension in found
+    ]
+
+
+def read_all(connection: Connection) -> None:
+    """Read every value of an index: DuckDB compares each block with its checksum when it reads it.
+
+    Args:
+        connection: whose current database is the index.
+
+    Raises:
+        StorageError, duckdb.Error: a part of it cannot be read.
+    """
+    for (table,) in tuples(connection, "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'parts'"):
+        tuples(connection, f'SELECT bit_xor(hash(t)) FROM parts."{table}" AS t')
+
+
+def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
+    """An index of a version that is not the newest, for one process; costs as much as building one.
+
+    Args:
+        snapshot: of the version.
+        language: that words are of.
+    """
+    connection = open_duckdb()
+    with reading(), ExitStack() as unfinished:
+        unfinished.callback(connection.close)
+        connection.execute("ATTACH ':memory:' AS ix")
+        connection.execute("USE ix")
+        fill(connection, snapshot, language)
+        unfinished.pop_all()
+    return OpenIndex(connection, snapshot.version, None)
+
+
+def attach(path: Path, *, read_only: bool) -> Connection:
+    """A connection whose current database is an index file."""
+    connection = open_duckdb()
+    with ExitStack() as unfinished:
+        unfinished.callback(connection.close)
+        if read_only:
+            options = "READ_ONLY"
+        else:
+            # Opened by the DuckDB command lines of the 1.x series too.
+            options = "STORAGE_VERSION 'v1.5.0'"
+            connection.execute(f"SET memory_limit = '{BUILD_MEMORY}'")
+            connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
+        connection.execute(f"ATTACH {sql_string(str(path))} AS ix ({options})")
+        connection.execute("USE ix")
+        unfinished.pop_all()
+    return connection
+
+
+@contextmanager
+def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
+    """As `attach`, closed at the end."""
+    connection = attach(path, read_only=read_only)
+    try:
+        with reading():
+            yield connection
+    finally:
+        connection.close()
+
+
+def is_sound(path: Path) -> bool:
+    """Whether all rows of an index file can be read; DuckDB compares the checksum of every block that it reads."""
+    try:
+        with attached(path, read_only=True) as connection:
+            read_all(connection)
+    except (duckdb.Error, StorageError):
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""The words of the search index: which term each word is, and how often each term stands in each chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from parquetry.language.stems import stemmer, stop_words
+from parquetry.storage.database import Connection, tuples
+from parquetry.storage.index.tokens import CHUNK_CONTENT, tokenised
+
+SLICE = 8_000
+"""chunks that are worked on at a time"""
+
+
+def count_words(connection: Connection, first: int, language: str) -> None:
+    """Count the words of new chunks, and leave the lengths of their revisions in a temporary table `lengths`.
+
+    Args:
+        connection: whose current database holds the index.
+        first: number of the first chunk that is new.
+        language: that words are of.
+    """
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE counted (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)"
+    )
+    connection.execute("CREATE OR REPLACE TEMP TABLE lengths (doc INTEGER, length BIGINT)")
+    for start, end in slices(connection, first):
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE tokenised AS WITH contents AS MATERIALIZED (
+                SELECT rowid::INTEGER AS chunk, doc, {CHUNK_CONTENT} AS content
+                FROM parts.chunks WHERE rowid >= {start} AND rowid < {end}
+            ) {tokenised("contents")}"""
+        )
+        connection.execute(
+            """CREATE OR REPLACE TEMP TABLE occurrences AS SELECT chunk, word, count(*) AS tf
+            FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
+        )
+        _learn_new(connection, language)
+        # Without the lists: they would be dragged through every join.
+        connection.execute(
+            """CREATE OR REPLACE TEMP TABLE sizes AS
+            SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised"""
+        )
+        connection.execute(
+            """INSERT INTO counted SELECT term, chunk, doc, tf, length FROM (
+                SELECT w.term, o.chunk, sum(o.tf)::INTEGER AS tf
+                FROM occurrences AS o JOIN parts.words AS w USING (word) GROUP BY ALL
+            ) JOIN sizes USING (chunk)"""
+        )
+        connection.execute("INSERT INTO lengths SELECT doc, sum(length) FROM sizes GROUP BY doc")
+    initial = count_of(connection, "SELECT count(*) FROM parts.postings") == 0
+    connection.execute("INSERT INTO parts.postings FROM counted ORDER BY term, chunk")
+    if initial:
+        connection.execute("INSERT INTO parts.meta SELECT 'sorted_postings', count(*)::VARCHAR FROM parts.postings")
+    for table in ("counted", "tokenised", "occurrences", "sizes"):
+        connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
+
+
+def _learn_new(connection: Connection, language: str) -> None:
+    found = tuples(connection, "SELECT DISTINCT word FROM occurrences ANTI JOIN parts.words USING (word) ORDER BY word")
+    learn_words(connection, [word for (word,) in found], language)
+
+
+def learn_words(connection: Connection, words: Sequence[str], language: str) -> None:
+    """Give words that no index table knows their terms: words of one stem are one term."""
+    if not words:
+        return
+    stems = stems_of(words, language)
+    stops = stop_words(language)
+    learned = {"word": words, "stem": stems, "stop": [word in stops for word in words]}
+    connection.register("learned", pa.table(learned))
+    connection.execute(
+        """INSERT INTO parts.terms
+        SELECT (row_number() OVER (ORDER BY stem) + (SELECT count(*) FROM parts.terms) - 1)::INTEGER, stem
+        FROM (SELECT DISTINCT stem FROM learned) ANTI JOIN parts.terms USING (stem)"""
+    )
+    connection.execute(
+        "INSERT INTO parts.words SELECT l.word, t.term, l.stop FROM learned AS l JOIN parts.terms AS t USING (stem)"
+    )
+    connection.unregister("learned")
+
+
+def stems_of(words: Sequence[str], language: str) -> list[str]:
+    """The stem of each token; identifiers and numbers are their own."""
+    stem = stemmer(language)
+    stemmed = stem(words)
+    return [reduced if word.isalpha() else word for word, reduced in zip(words, stemmed, strict=True)]
+
+
+def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
+    """Ranges of chunk numbers from `first` to the last."""
+    count = count_of(connection, "SELECT count(*) FROM parts.chunks")
+    for start in range(first, count, SLICE):
+        yield start, min(start + SLICE, count)
+
+
+def count_of(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> int:
+    """The one number that a query gives."""
+    ((value,),) = tuples(connection, sql, parameters)
+    return int(value)

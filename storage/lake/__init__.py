@@ -1,0 +1,1 @@
+"""The Delta tables of a corpus: schemas, commits, shards, snapshots and damage."""

@@ -1,0 +1,55 @@
+"""The checksums that commits hold of the shards that they add."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import unquote
+
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.lake.commits import SHARDS, open_table
+from parquetry.storage.lake.seals import fault
+from parquetry.storage.lake.staging import COMMIT
+
+
+def recorded_hashes(layout: Layout, table: Table, names: Collection[str]) -> dict[str, str]:
+    """The SHA-256 of shards, as hexadecimal digits; none of those of earlier programs.
+
+    Of a local table the newest commits are read first, and no more of them than it takes: what was published since the
+    last index was built stands in the last few. Damaged ones are passed over.
+
+    Args:
+        layout: of the corpus.
+        table: that the shards are of.
+        names: of the shards.
+
+    Raises:
+        StorageError: the log of a table on an object store cannot be read.
+    """
+    if not names:
+        return {}
+    if not layout.is_local:
+        found: dict[str, str] = {}
+        for entry in open_table(layout, table).history():
+            found |= json.loads(entry.get(SHARDS) or "{}")
+        return {name: found[name] for name in names if name in found}
+    return _newest_first(Path(layout.log(table)), names)
+
+
+def _newest_first(log: Path, names: Collection[str]) -> dict[str, str]:
+    left, found = set(names), dict[str, str]()
+    commits = [entry.name for entry in log.iterdir() if COMMIT.fullmatch(entry.name)] if log.is_dir() else []
+    for name in sorted(commits, reverse=True):
+        if not left:
+            break
+        content = (log / name).read_bytes()
+        if fault(content) is not None:
+            # Below a checkpoint, or the table could not have been opened.
+            continue
+        for line in content.splitlines():
+            action = json.loads(line)
+            told = json.loads(action.get("commitInfo", {}).get(SHARDS) or "{}")
+            found |= {shard: told[shard] for shard in told.keys() & set(names)}
+            left.discard(unquote(action.get("add", {}).get("path", "")))
+    return found

@@ -1,0 +1,157 @@
+"""Commits to a Delta table: shards join it, or stand for others from now on, in one commit, once.
+
+A commit to a local table is on disk before it counts. An object store keeps what it has acknowledged, but may have done
+what it reports as failed, or done it twice and refuse the second time: the table is read again before a failure is
+believed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from parquetry.errors import StorageError
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.places import files_at, told
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.log_check import check_log
+from parquetry.storage.lake.shards import Shard
+from parquetry.storage.lake.staging import commit_durably
+
+SHARDS = "shards"
+"""key of a commit's metadata: the SHA-256 of each shard that joins, by name, as JSON"""
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_TRIES = 3
+"""of a commit that its store reports as failed and that did not land"""
+_PAUSE = 0.3
+"""seconds before the first further try; twice as long before each other"""
+
+
+def open_table(layout: Layout, table: Table, version: int | None = None) -> DeltaTable:
+    """Open a table as of a version; None for the newest.
+
+    Raises:
+        DamagedCorpus: its log is damaged.
+        DeltaError, OSError: it cannot be opened.
+    """
+    if layout.is_local:
+        check_log(layout, table, version)
+    return DeltaTable(layout.table(table), version=version, storage_options=files_at(layout.root).table_options())
+
+
+def commit(
+    layout: Layout,
+    table: Table,
+    shards: Sequence[Shard],
+    metadata: Mapping[str, str],
+    *,
+    gone: Sequence[str] = (),
+    transactions: Sequence[Transaction] = (),
+    version: int | None = None,
+) -> int:
+    """Change which files a table consists of.
+
+    Trying again is harmless: a commit of the same shards is the same commit, and the transactions of a publish let no
+    second one pass.
+
+    Args:
+        layout: of the corpus.
+        table: to commit to.
+        shards: that join it, written already.
+        metadata: of the commit.
+        gone: names of files that leave it; they are only not named any more.
+        transactions: which no other commit since `version` may have touched.
+        version: that the commit is decided on; None for the newest.
+
+    Returns:
+        A version that holds the commit.
+
+    Raises:
+        CommitFailedError: it is in conflict with another one.
+        DeltaError, OSError: it has failed.
+        StorageError: whether it has failed cannot be found out.
+    """
+    properties = CommitProperties(
+        custom_metadata={**metadata, SHARDS: json.dumps({shard.name: shard.sha256 for shard in shards})},
+        app_transactions=list(transactions),
+    )
+
+    def write(opened: DeltaTable) -> None:
+        moment = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [_added(shard, moment) for shard in shards]
+        actions += [RemoveAction(name, True, moment) for name in gone]
+        opened.create_write_transaction(
+            actions,
+            "append",
+            schema.SCHEMAS[table],
+            commit_properties=properties,
+            post_commithook_properties=_NO_HOOKS if layout.is_local else None,
+        )
+
+    if layout.is_local:
+        return commit_durably(layout, table, lambda copy: write(DeltaTable(copy, version=version)), version)
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            opened = open_table(layout, table, version)
+            write(opened)
+        except (DeltaError, OSError) as error:
+            landed = _landed(layout, table, shards, gone, error)
+            if landed is not None:
+                return landed
+            if tried == _TRIES or is_conflict(error):
+                raise
+            time.sleep(_PAUSE * 2 ** (tried - 1))
+        else:
+            return _newest(layout, table, opened.version() + 1)
+
+
+def _newest(layout: Layout, table: Table, least: int) -> int:
+    """The newest version of a table that is at least at one; what has landed does not fail any more."""
+    for tried in range(_TRIES):
+        try:
+            return open_table(layout, table).version()
+        except (DeltaError, OSError):
+            time.sleep(_PAUSE * 2**tried)
+    return least
+
+
+def _landed(
+    layout: Layout, table: Table, shards: Sequence[Shard], gone: Sequence[str], failure: Exception
+) -> int | None:
+    """A version that holds a commit which was reported as failed; None if it has not landed.
+
+    Raises:
+        StorageError: that cannot be found out.
+    """
+    try:
+        found = open_table(layout, table)
+        files = set(files_of(found))
+    except (DeltaError, OSError) as error:
+        raise StorageError(
+            f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
+            f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
+        ) from failure
+    joined = {layout.shard(table, shard.name) for shard in shards} <= files
+    return found.version() if joined and not files & {layout.shard(table, name) for name in gone} else None
+
+
+def files_of(table: DeltaTable) -> tuple[str, ...]:
+    """Absolute paths or addresses of the Parquet files of a table, in order."""
+    return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether somebody else committed under the same application transaction."""
+    return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
+
+
+def _added(shard: Shard, moment: int) -> AddAction:
+    return AddAction(shard.name, shard.size, {}, moment, True, json.dumps({"numRecords": shard.rows}))

@@ -1,0 +1,288 @@
+"""Reads what a run has to know of a corpus: current rows, stored texts, vectors that exist already."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from parquetry.errors import FilesGaveWay
+from parquetry.model import TRANSCRIPTS_TYPE, DocumentRow
+from parquetry.sources.registry import Published
+from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
+from parquetry.storage.files.layout import Table
+from parquetry.storage.files.places import files_at
+from parquetry.storage.given_way import reread
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.damage import check_written
+from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
+from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.lake.shards import StoredText, parse_structure
+from parquetry.storage.lake.snapshot_views import scan
+from parquetry.storage.lake.trust import FILE, Trust
+
+Vector = npt.NDArray[np.float32]
+
+
+Content = Literal["documents", "knowledge", "all"]
+"""documents; entries, sessions and files of sessions; or all rows"""
+_CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
+
+_LONGEST = 1e4
+"""vectors are about 1 long; longer ones than this are damage"""
+_CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told})
+SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
+    SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
+)"""
+
+
+def current_rows(
+    snapshot: Snapshot, namespaces: Iterable[str] | None = None, what: Content = "documents"
+) -> list[DocumentRow]:
+    """The current, not removed rows of `documents`, by namespace, source and path.
+
+    Args:
+        snapshot: which version.
+        namespaces: only these; None for all.
+        what: rows of what.
+    """
+    return CurrentRows(snapshot, namespaces, what).all()
+
+
+class CurrentRows:
+    """The current, not removed rows of `documents`, read from the shards anew each time.
+
+    Args:
+        snapshot: which version; None for that of a corpus that does not exist yet.
+        namespaces: only these; None for all.
+        what: rows of what.
+
+    Raises:
+        DamagedCorpus: on reading, if a shard is not what was written.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot | None, namespaces: Iterable[str] | None = None, what: Content = "documents"
+    ) -> None:
+        self._snapshot = snapshot
+        self._is_checked = False
+        self._history = "true" if namespaces is None else f"list_contains({sql_list(namespaces)}, namespace)"
+        self._wanted = _CONTENT[what]
+
+    def each(self) -> Iterator[DocumentRow]:
+        """All of them in no particular order, few at a time in memory."""
+        return self._read(self._history, self._wanted)
+
+    def all(self) -> list[DocumentRow]:
+        """All of them, by namespace, source and path."""
+        return _in_order(self.each())
+
+    def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
+        """Those of some documents, by namespace, source and path."""
+        return self._chosen(document_ids, f"{self._history} AND document_id IN (FROM chosen)", self._wanted)
+
+    def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
+        """Those of documents with some contents, by namespace, source and path."""
+        return self._chosen(content_hashes, self._history, f"{self._wanted} AND content_hash IN (FROM chosen)")
+
+    def _chosen(self, values: Iterable[str], history: str, wanted: str) -> list[DocumentRow]:
+        chosen = pa.table({"value": pa.array(sorted(set(values)), pa.string())})
+        return _in_order(self._read(history, wanted, chosen)) if chosen.num_rows else []
+
+    def _read(self, history: str, wanted: str, chosen: pa.Table | None = None) -> Iterator[DocumentRow]:
+        if self._snapshot is None or not self._snapshot.files["documents"]:
+            return
+        files = self._snapshot.files["documents"]
+        if not self._is_checked:
+            # What is damaged would be published again, and nobody could tell any more.
+            check_written(self._snapshot, "documents", files)
+            self._is_checked = True
+        shards = scan("documents", files)
+        with open_duckdb() as connection:
+            files_at(self._snapshot.layout.root).lend(connection)
+            if chosen is not None:
+                connection.register("chosen", chosen)
+            # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
+            connection.execute("SET threads = 1")
+            made = schema.DocumentRows()
+            for values in each_row(connection, _CURRENT.format(history=shards, told=history, wanted=wanted)):
+                yield made.row(values)
+
+
+def published_sources(root: str) -> list[Published]:
+    """The sources of which a corpus holds documents or files of sessions; none of a corpus that does not exist yet.
+
+    Args:
+        root: of the corpus.
+    """
+    if not Lake.exists(root):
+        return []
+    snapshot = Lake(root).snapshot()
+    if not snapshot.files["documents"]:
+        return []
+    sessions = f"coalesce(media_type = '{TRANSCRIPTS_TYPE}', false)"
+    wanted = f"({IS_DOCUMENT} OR {sessions})"
+    current = _CURRENT.format(history=scan("documents", snapshot.files["documents"]), told="true", wanted=wanted)
+    with open_duckdb() as connection:
+        files_at(snapshot.layout.root).lend(connection)
+        found = tuples(connection, f"SELECT DISTINCT namespace, source, {sessions} FROM ({current}) ORDER BY ALL")
+    return [Published(space, name, "sessions" if chats else "documents") for space, name, chats in found]
+
+
+def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
+    return sorted(rows, key=lambda row: (row.namespace, row.source, row.path))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector that was computed before, and what it cost then."""
+
+    vector: Vector
+    """float32[dimension]"""
+    tokens: int
+
+
+def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
+    """Of rows with a text's hash, vector and tokens; nothing that no model returns."""
+    if not found.num_rows:
+        return {}
+    column = found.column("vector").combine_chunks()
+    matrix = np.asarray(column.values, dtype=np.float32).reshape(found.num_rows, -1)
+    keys, tokens = found.column("text_hash").to_pylist(), found.column("tokens").to_pylist()
+    # Files of earlier programs have no checksums.
+    with np.errstate(over="ignore"):
+        credible = np.linalg.norm(matrix, axis=1) < _LONGEST
+    return {key: StoredVector(matrix[i], tokens[i]) for i, key in enumerate(keys) if credible[i]}
+
+
+_STORED: tuple[Table, ...] = ("chunks", "texts", "notes")
+
+
+def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Table:
+    return pa.table({column: pa.array(list(dict.fromkeys(values)), kind)})
+
+
+class Stored:
+    """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
+
+    Args:
+        snapshot: the version that the run started from; None for nothing.
+        orphans: shards of chunks that no commit names, as `Lake.orphans` found them.
+        newest: gives both anew, if files of the snapshot gave way to others.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot | None = None,
+        orphans: Sequence[str] = (),
+        newest: Callable[[], tuple[Snapshot, Sequence[str]]] | None = None,
+    ) -> None:
+        self._added: list[str] = []
+        self._newest = newest
+        self._trust = {table: Trust(snapshot.layout if snapshot else None, table) for table in _STORED}
+        self._files: dict[Table, Sequence[str]] = {}
+        self._take(snapshot, orphans)
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+
+    def _take(self, snapshot: Snapshot | None, orphans: Sequence[str]) -> None:
+        for table in _STORED:
+            self._files[table] = snapshot.files[table] if snapshot else ()
+        self._files["chunks"] = (*self._files["chunks"], *orphans)
+
+    def _find(self, table: Table, query: str, wanted: pa.Table, *parameters: object) -> pa.Table | None:
+        """What a query finds in the shards of a table that are what was written; from the newest, if some gave way.
+
+        Args:
+            table: that is asked.
+            query: of `{shards}` and `wanted`; each row of its result has a `FILE`.
+            wanted: values to look for; not looked for if there are none.
+            *parameters: of the query.
+
+        Returns:
+            Its result; None if there is nothing to look for, or in.
+        """
+
+        def ask(files: Sequence[str]) -> pa.Table:
+            with self._cursor(files[0]) as cursor, reading():
+                cursor.register("wanted", wanted)
+                shards = f"read_parquet({sql_list(files)}, filename = '{FILE}')"
+                return cursor.sql(query.format(shards=shards), params=parameters).to_arrow_table()
+
+        def find() -> pa.Table | None:
+            added = self._added if table == "chunks" else ()
+            try:
+                return self._trust[table].read((*self._files[table], *added), ask)
+            except FilesGaveWay:
+                if self._newest is not None:
+                    self._take(*self._newest())
+                raise
+
+        return reread(find) if wanted.num_rows else None
+
+    def _cursor(self, file: str) -> Connection:
+        """A connection that reads files of the place of this one."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = open_duckdb()
+                files_at(file).lend(self._connection)
+            return self._connection.cursor()
+
+    def add_chunks(self, file: str) -> None:
+        """Look into one more shard of chunks from now on, which was written just now."""
+        self._trust["chunks"].add(file)
+        self._added.append(file)
+
+    def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
+        """The vectors of those texts that were embedded before.
+
+        Args:
+            text_hashes: of the texts as they go to the embedder.
+            embedder: id of the model; vectors of any other are not returned.
+        """
+        found = self._find(
+            "chunks",
+            f"""SELECT text_hash, arg_min(vector, {FILE}) AS vector, arg_min(tokens, {FILE}) AS tokens,
+                min({FILE}) AS {FILE}
+            FROM {{shards}} SEMI JOIN wanted USING (text_hash)
+            WHERE embedder = $1 AND vector IS NOT NULL GROUP BY text_hash""",
+            _wanted("text_hash", pa.string(), text_hashes),
+            embedder,
+        )
+        return {} if found is None else _stored_vectors(found)
+
+    def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
+        """The stored texts of some revisions; a revision that is not stored, or damaged, is missing."""
+        found = self._find(
+            "texts",
+            f"SELECT revision, text, structure, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision)",
+            _wanted("revision", pa.int64(), revisions),
+        )
+        return {
+            row["revision"]: StoredText(row["revision"], row["text"], *parse_structure(row["structure"]))
+            for row in (found.to_pylist() if found else ())
+        }
+
+    def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
+        """What was noted of some revisions at a stage; a revision without a note is missing."""
+        found = self._find(
+            "notes",
+            f"SELECT revision, note, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision) WHERE stage = $1",
+            _wanted("revision", pa.int64(), revisions),
+            stage,
+        )
+        noted: dict[int, list[str]] = {}
+        for row in found.to_pylist() if found else ():
+            noted.setdefault(row["revision"], []).append(row["note"])
+        return {revision: tuple(sorted(notes)) for revision, notes in noted.items()}
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

@@ -1,0 +1,142 @@
+"""Finds the Parquet files of a corpus that are not what was written.
+
+Files are looked at before an index is built from them, and when something could not be read, so that whoever asked is
+told which file to put back. Nothing is looked at while all is well and nothing new is indexed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from posixpath import basename, dirname
+
+import duckdb
+
+from parquetry.errors import DamagedCorpus, FilesGaveWay
+from parquetry.storage.database import FAILURES, QueryError
+from parquetry.storage.files.layout import TABLES, Layout, Table
+from parquetry.storage.files.places import files_at, sha256_of
+from parquetry.storage.given_way import why_missing
+from parquetry.storage.lake.checksums import recorded_hashes
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.shards import faulty_columns, is_whole
+from parquetry.storage.lake.staging import COMMIT, commit_name, number_of
+
+_NAMED = 3
+"""files that a message names"""
+_OF_A_STATEMENT = (
+    *(duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException),
+    *(duckdb.InterruptException, duckdb.PermissionException, duckdb.NotImplementedException),
+)
+"""what a statement itself may be the cause of; no file is suspected, and none is read to find out"""
+
+
+def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> None:
+    """Check that files of a local corpus are what was written; an object store checks what it keeps by itself.
+
+    Args:
+        snapshot: that holds the files.
+        table: that they are of.
+        files: that are going to be read.
+
+    Raises:
+        DamagedCorpus: one is not, with its name.
+    """
+    for file, wrong in faults_in(snapshot.layout, table, files) if snapshot.layout.is_local else ():
+        _raise_if_it_gave_way(file)
+        raise DamagedCorpus(f"the corpus is damaged: {file} {wrong}")
+
+
+def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]:
+    """What is wrong with the files of some tables: for each the file, and what; reads every byte of them.
+
+    Raises:
+        FilesGaveWay: a file was replaced by another run since it was listed.
+        StorageError: the object store could not be asked.
+    """
+    looked_at = [table for table in tables if table not in snapshot.damaged]
+    found = []
+    for table in looked_at:
+        for file, wrong in faults_in(snapshot.layout, table, snapshot.files[table]):
+            _raise_if_it_gave_way(file)
+            found.append(f"{file} {wrong}")
+    return found
+
+
+def _raise_if_it_gave_way(file: str) -> None:
+    """A file that is gone and that the newest version does not name any more is no damage."""
+    missing = basename(file) not in {entry.name for entry in files_at(file).entries(dirname(file))}
+    if missing and isinstance(error := why_missing(file), FilesGaveWay):
+        raise error
+
+
+@contextmanager
+def naming_damage(snapshot: Snapshot) -> Iterator[None]:
+    """Name the files that are damaged, if something fails because some are.
+
+    Args:
+        snapshot: that is read meanwhile.
+
+    Raises:
+        DamagedCorpus: a file could not be read, with its name; any other error goes on as it is.
+        FilesGaveWay: it was replaced by another run since it was listed.
+    """
+    try:
+        yield
+    except FAILURES as error:
+        if not may_be_damage(error):
+            raise
+        found = damage_in(snapshot)
+        mentioned = [line for line in found if basename(line.split(" ", 1)[0]) in str(error)]
+        if not found:
+            raise
+        raise DamagedCorpus(f"the corpus is damaged: {'; '.join((mentioned or found)[:_NAMED])}") from error
+
+
+def next_commit(layout: Layout, table: Table) -> str:
+    """Path of the commit that would come after the newest one of a table; its folder, on an object store."""
+    log = layout.log(table)
+    if not layout.is_local:
+        return log
+    numbers = [number_of(entry.name) for entry in Path(log).iterdir() if COMMIT.fullmatch(entry.name)]
+    return f"{log}/{commit_name(max(numbers, default=-1) + 1)}"
+
+
+def may_be_damage(error: Exception) -> bool:
+    """Whether an error may come from a damaged file that nobody has named yet."""
+    if isinstance(error, DamagedCorpus | FilesGaveWay):
+        return False
+    cause = error if isinstance(error, duckdb.Error) else error.__cause__
+    own_fault = isinstance(error, QueryError) and isinstance(cause, _OF_A_STATEMENT)
+    return isinstance(cause, duckdb.Error) and not own_fault
+
+
+def faults_in(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Those of some files that are not what was written, with what is wrong.
+
+    Args:
+        layout: of the corpus.
+        table: that they are of.
+        files: looked at, one after the other.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    wanted = recorded_hashes(layout, table, {basename(file) for file in files}) if layout.is_local else {}
+    for file in files:
+        wrong = _fault(layout, file, wanted.get(basename(file)))
+        if wrong is not None:
+            yield file, wrong
+
+
+def _fault(layout: Layout, file: str, wanted: str | None) -> str | None:
+    if layout.is_local and not Path(file).exists():
+        return "is missing"
+    if not wanted:
+        # Of an earlier program, of a crashed run, or on an object store.
+        whole = is_whole(file) and not (layout.is_local and faulty_columns(file))
+        return None if whole else "is missing, cut short or damaged"
+    if not layout.is_local or sha256_of(file) == wanted:
+        return None
+    return "is not what was written: its checksum differs" if is_whole(file) else "is cut short or damaged"

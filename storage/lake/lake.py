@@ -1,0 +1,400 @@
+"""The Delta tables of a corpus: open, read, publish, look back, restore.
+
+A publish is one commit to `documents`. Shards are registered before it and stay invisible until a current row names
+their revision, so a reader sees all of a publish or nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any, TypeVar
+
+from deltalake import DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError, first_line
+from parquetry.model import DocumentRow, Failure
+from parquetry.storage.files.conditional import overwrites, weakness
+from parquetry.storage.files.full_disk import disk_full
+from parquetry.storage.files.layout import LATER, TABLES, Layout, Table, layout_of
+from parquetry.storage.files.places import check_can_be_made, check_folders_writable, files_at, told
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.commits import commit, files_of, is_conflict, open_table
+from parquetry.storage.lake.history import Publish, publishes
+from parquetry.storage.lake.shards import Shard, is_whole, write_shard
+from parquetry.storage.lake.staging import clear_abandoned
+from parquetry.storage.lake.tables import is_table, make_table
+
+Result = TypeVar("Result")
+BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
+"""tables that are written before a publish and tell nothing without it"""
+
+
+SEARCHED: tuple[Table, ...] = ("documents", "chunks")
+"""tables that a search cannot do without"""
+
+
+class ReadableFiles(Mapping[Table, tuple[str, ...]]):
+    """The files of the tables that can be read; to ask for those of a damaged one is an error, and never no files.
+
+    Args:
+        files: of the others.
+        damaged: what is wrong with each damaged table, in one line.
+    """
+
+    def __init__(self, files: Mapping[Table, tuple[str, ...]], damaged: Mapping[Table, str]) -> None:
+        self._files, self._damaged = files, damaged
+
+    def __getitem__(self, table: Table) -> tuple[str, ...]:
+        if table in self._damaged:
+            raise DamagedCorpus(self._damaged[table])
+        return self._files[table]
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The corpus as of one version of `documents`: the files to read, fixed."""
+
+    layout: Layout
+    version: int
+    files: Mapping[Table, tuple[str, ...]]
+    """absolute paths or addresses of the Parquet files of each table; those of a damaged table cannot be had"""
+    damaged: Mapping[Table, str] = field(default_factory=dict)
+    """what is wrong with each table that cannot be read, in one line; none, unless a reader can do without some"""
+
+    def without(self, damaged: Mapping[Table, str]) -> Snapshot:
+        """The same, without some tables.
+
+        Args:
+            damaged: what is wrong with each, in one line.
+        """
+        files = {table: self.files[table] for table in TABLES if table not in self.damaged}
+        together = {**self.damaged, **damaged}
+        return replace(self, files=ReadableFiles(files, together), damaged=together)
+
+
+class Lake:
+    """The tables at one root.
+
+    Args:
+        root: folder of the corpus, or its address on an object store.
+        create: the corpus is to be written; make the tables if there are none yet.
+        at_once: make them now. Else they are made with the first commit, and a run that comes to nothing leaves none.
+        single_writer: exactly one process writes to the corpus at a time, so that its store need not honour
+            conditional writes.
+
+    Raises:
+        SettingsError: there is no corpus here (and none was to be made), a newer program wrote it, or it is to be
+            written and its store does not honour conditional writes.
+        StorageError: it cannot be read, or not be made or written.
+    """
+
+    def __init__(self, root: str, *, create: bool = False, at_once: bool = True, single_writer: bool = False) -> None:
+        self.layout = layout_of(root)
+        self.single_writer = single_writer
+        self._checked = self.layout.is_local
+        self._lock = Lock()
+        self._to_make = False
+        """the tables are made with the first commit"""
+        with _translated(f"corpus {self.layout.root} cannot be opened"):
+            exists = self.exists(root)
+            if exists:
+                self._check_version()
+            elif not create:
+                raise SettingsError(
+                    f"no corpus at {self.layout.root}; `parquetry refresh` makes one, --corpus names another"
+                )
+            if create:
+                self._check_store(new=not exists)
+                if self.layout.is_local:
+                    clear_abandoned(self.layout)
+                if not exists and not at_once:
+                    self._to_make = True
+                    if self.layout.is_local:
+                        check_can_be_made(self.layout.root)
+                    return
+                self._create()
+                if self.layout.is_local:
+                    folders = [place(table) for table in TABLES for place in (self.layout.table, self.layout.log)]
+                    check_folders_writable(self.layout.root, [self.layout.root, *folders])
+
+    @staticmethod
+    def exists(root: str) -> bool:
+        """Whether there is a corpus at a place."""
+        with _translated(f"corpus {root} cannot be opened"):
+            return is_table(layout_of(root), "documents")
+
+    def _table(self, table: Table, version: int | None = None) -> DeltaTable:
+        return open_table(self.layout, table, version)
+
+    def _each(self, tables: Sequence[Table], work: Callable[[Table], Result]) -> list[Result]:
+        """Do something with each of some tables, which are a few requests each on an object store."""
+        if self.layout.is_local:
+            return [work(table) for table in tables]
+        with ThreadPoolExecutor(len(tables)) as threads:
+            return list(threads.map(work, tables))
+
+    def _check_store(self, *, new: bool = False) -> None:
+        """Refuse to write where two writers could overwrite each other's commits; asked once, before the first write.
+
+        Args:
+            new: try it harder, because the corpus is made just now.
+        """
+        with self._lock:
+            if self._checked:
+                return
+            found = (weakness if new else overwrites)(self.layout)
+            if found is not None and not (self.single_writer and found.single_writer_helps):
+                raise SettingsError(f"corpus {self.layout.root}: {found.what}; {found.advice}")
+            self._checked = True
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there are tables."""
+        return not self._to_make or self.exists(self.layout.root)
+
+    def _make(self) -> None:
+        """Make the tables of a new corpus before its first commit."""
+        with self._lock:
+            if self._to_make:
+                self._create()
+                self._to_make = False
+
+    def _create(self) -> None:
+        """Make the tables that are not there: all of a new corpus, and those that an older program did not know."""
+        others = [table for table in TABLES if table != "documents"]
+        self._each(others, lambda table: make_table(self.layout, table))
+        make_table(self.layout, "documents")
+
+    def _check_version(self) -> None:
+        description = self._table("documents").metadata().description
+        try:
+            version = int(json.loads(description)["parquetry_schema"])
+        except (TypeError, ValueError, KeyError) as error:
+            raise SettingsError(
+                f"{self.layout.root} holds a Delta table `documents` that is not a Parquetry corpus; "
+                "choose another folder with --corpus"
+            ) from error
+        if version > schema.SCHEMA_VERSION:
+            raise SettingsError(
+                f"corpus {self.layout.root} has schema {version}, newer than this program understands "
+                f"({schema.SCHEMA_VERSION}); install a newer Parquetry"
+            )
+
+    def snapshot(self, version: int | None = None, *, needed: Sequence[Table] = TABLES) -> Snapshot:
+        """The files of the corpus, as of a version of `documents`.
+
+        Args:
+            version: as `history` shows; None for the newest.
+            needed: tables that the reader cannot do without, `documents` among them. Any other whose log is damaged is
+                named in the snapshot, and fails when its files are asked for. Who writes needs all.
+
+        Raises:
+            DamagedCorpus: the log of a needed table is damaged.
+            SettingsError: there is no such version.
+        """
+        with _translated(f"corpus {self.layout.root} cannot be read"):
+            if version is None and not self.is_made:
+                # As the tables are when they have just been made.
+                return Snapshot(self.layout, 0, dict.fromkeys(TABLES, ()))
+            # Opened first: shards are registered before the rows that name them.
+            documents = self._documents(version)
+            others = [table for table in TABLES if table != "documents"]
+            found = self._each(others, lambda table: self._files_or_damage(table, needed))
+            files: dict[Table, tuple[str, ...]] = {"documents": files_of(documents)}
+            damaged: dict[Table, str] = {}
+            for table, each in zip(others, found, strict=True):
+                if isinstance(each, str):
+                    damaged[table] = each
+                else:
+                    files[table] = each
+            return Snapshot(self.layout, documents.version(), ReadableFiles(files, damaged), damaged)
+
+    def _files_or_damage(self, table: Table, needed: Sequence[Table]) -> tuple[str, ...] | str:
+        """The files of a table; of one that is not needed what is wrong with it, if it cannot be opened."""
+        try:
+            return self._files_of(table)
+        except (DamagedCorpus, DeltaError, OSError) as error:
+            if table in needed:
+                raise
+            if isinstance(error, DamagedCorpus):
+                return str(error)
+            return f"the corpus is damaged: {self.layout.log(table)} cannot be read: {first_line(error)}"
+
+    def _files_of(self, table: Table) -> tuple[str, ...]:
+        try:
+            return files_of(self._table(table))
+        except TableNotFoundError:
+            if table not in LATER:
+                raise
+            entries = files_at(self.layout.root).entries(self.layout.table(table))
+            if any(entry.name.endswith(".parquet") for entry in entries):
+                raise DamagedCorpus(f"the corpus is damaged: {self.layout.log(table)} is missing or empty") from None
+            # A corpus of before this table was known.
+            return ()
+
+    def _documents(self, version: int | None) -> DeltaTable:
+        if version is None:
+            return self._table("documents")
+        newest = self._table("documents").version()
+        if not 0 <= version <= newest:
+            raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
+        opened = self._table("documents", version)
+        there = {entry.name for entry in files_at(self.layout.root).entries(self.layout.table("documents"))}
+        if any(file.rpartition("/")[2] not in there for file in files_of(opened)):
+            raise SettingsError(
+                f"version {version} of corpus {self.layout.root} cannot be read any more: something that it held was "
+                "erased since (`parquetry forget`)"
+            )
+        return opened
+
+    def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Shards of chunks that a crashed run left behind: whole files that no commit names.
+
+        Their rows can never become visible, but the vectors in them were paid for and are found by text hash. A file
+        that a power failure cut short is no Parquet file and is left out.
+        """
+        registered = set(snapshot.files["chunks"])
+        entries = files_at(self.layout.root).entries(self.layout.table("chunks"))
+        found = (self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet"))
+        return tuple(path for path in found if path not in registered and is_whole(path))
+
+    def register(self, shards: Sequence[Shard], run_id: str) -> None:
+        """Add finished shards to their tables, one commit each; they stay invisible."""
+        for table in BESIDE:
+            members = [shard for shard in shards if shard.table == table and shard.rows]
+            if members:
+                self._append(table, members, run_id)
+
+    def publish(
+        self,
+        base: Snapshot,
+        rows: Sequence[DocumentRow],
+        run_id: str,
+        before: Callable[[Mapping[str, int]], Sequence[Shard]] | None = None,
+    ) -> int:
+        """Make a run visible: commit its rows to `documents`.
+
+        Args:
+            base: the snapshot that the rows were planned from.
+            rows: next rows of the documents that change; their sequence is set here.
+            run_id: of the run.
+            before: writes what has to tell the number of the publish: gets namespace -> sequence, and gives shards to
+                register before the commit.
+
+        Returns:
+            The new version of `documents`; with no rows, the version of `base` and nothing is written.
+
+        Raises:
+            PublishConflict: somebody else published to one of the namespaces since `base`.
+            StorageError: the commit failed; nothing became visible.
+        """
+        if not rows:
+            return base.version
+        self._check_store()
+        with _translated(f"publishing to {self.layout.root} failed, nothing was published"):
+            self._make()
+            table = self._table("documents", base.version)
+            keys = {namespace: f"ns:{namespace}" for namespace in sorted({row.namespace for row in rows})}
+            next_sequence = {name: (table.transaction_version(key) or 0) + 1 for name, key in keys.items()}
+            numbered = [replace(row, sequence=next_sequence[row.namespace]) for row in rows]
+            if before is not None:
+                self.register(before(next_sequence), run_id)
+            name = f"{run_id}-{time.time_ns():x}.parquet"
+            shard = write_shard(self.layout, "documents", name, schema.documents_table(numbered))
+            transactions = [Transaction(keys[name], number) for name, number in next_sequence.items()]
+            told_of = {"run_id": run_id, "rows": str(len(rows))}
+            try:
+                return commit(
+                    self.layout, "documents", [shard], told_of, transactions=transactions, version=base.version
+                )
+            except CommitFailedError as error:
+                if not is_conflict(error):
+                    raise
+                files_at(self.layout.root).delete(self.layout.shard("documents", name))
+                namespaces = ", ".join(keys)
+                raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
+
+    def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
+        """Append a run's row and the documents that failed in it."""
+        run_id = str(run["run_id"])
+        name = f"{run_id}-{time.time_ns():x}.parquet"
+        self._check_store()
+        with _translated(f"the run could not be recorded in {self.layout.root}; what it published stands"):
+            if failures:
+                rows = schema.failures_table(failures)
+                self._append("failures", [write_shard(self.layout, "failures", name, rows)], run_id)
+            table = schema.RUNS.empty_table().from_pylist([dict(run)], schema=schema.RUNS)
+            self._append("runs", [write_shard(self.layout, "runs", name, table)], run_id)
+
+    def record_searches(self, searches: Sequence[Mapping[str, Any]]) -> None:
+        """Append searches that were answered, in one commit.
+
+        Args:
+            searches: rows of the table `searches`.
+
+        Raises:
+            StorageError: they could not be written.
+        """
+        self._check_store()
+        with _translated(f"searches could not be recorded in {self.layout.root}"):
+            self._create()
+            table = schema.SEARCHES.empty_table().from_pylist([dict(row) for row in searches], schema=schema.SEARCHES)
+            name = f"searches-{time.time_ns():x}-{os.getpid():x}.parquet"
+            self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
+
+    def discard(self, run_id: str, *, vectors: bool) -> None:
+        """Delete the files that a run wrote and no commit names, so that they do not fill the disk.
+
+        Args:
+            run_id: of a run that has failed.
+            vectors: delete those that hold chunks with their vectors too, which later runs would find by text hash.
+
+        Raises:
+            OSError, StorageError: they cannot be found or deleted.
+        """
+        named = self.snapshot().files
+        files = files_at(self.layout.root)
+        for table in TABLES:
+            if table == "chunks" and not vectors:
+                continue
+            for entry in files.entries(self.layout.table(table)):
+                path = self.layout.shard(table, entry.name)
+                if entry.name.startswith(f"{run_id}-") and not entry.is_folder and path not in named[table]:
+                    files.delete(path)
+
+    def _append(self, table: Table, shards: Sequence[Shard], run_id: str | None) -> None:
+        self._check_store()
+        with _translated(f"writing to {self.layout.table(table)} failed, nothing was published"):
+            self._make()
+            commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
+
+    def history(self, limit: int | None = None) -> list[Publish]:
+        """The publishes, newest first."""
+        with _translated(f"corpus {self.layout.root} cannot be read"):
+            return publishes(self._table("documents"), limit)
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    """Say in one line what an error of the storage libraries means."""
+    try:
+        yield
+    except (TableNotFoundError, DeltaError, OSError) as error:
+        if (full := disk_full(error, "of the corpus", what)) is not None:
+            raise full from error
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise StorageError(f"{what}: {reason or told(error)}") from error

@@ -1,0 +1,63 @@
+"""Files of a table give way to others, in one commit: the one thing in a corpus that is not only added to."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from parquetry.errors import PublishConflict, StorageError
+from parquetry.storage.files.full_disk import disk_full
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.places import files_at, told
+from parquetry.storage.lake.commits import commit, files_of, open_table
+from parquetry.storage.lake.shards import Shard
+
+
+def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], run_id: str) -> None:
+    """Commit that shards stand for files from now on; the files are only not named any more.
+
+    What others decided on before and commit afterwards is a conflict for them: Delta Lake takes it for a decision on
+    rows that are not there any more.
+
+    Args:
+        layout: of the corpus.
+        table: whose files they are.
+        gone: names of files.
+        shards: written already.
+        run_id: of the run.
+
+    Raises:
+        PublishConflict: somebody else was first; nothing was changed.
+        StorageError: the commit failed; running again is safe.
+    """
+    try:
+        opened = open_table(layout, table)
+        if not {layout.shard(table, name) for name in gone} <= set(files_of(opened)):
+            raise PublishConflict(f"another run rewrote files of {table} meanwhile")
+        commit(layout, table, shards, {"run_id": run_id}, gone=gone, version=opened.version())
+    except CommitFailedError as error:
+        raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
+    except (DeltaError, OSError) as error:
+        what = f"{layout.table(table)} cannot be rewritten"
+        raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {told(error)}") from error
+
+
+def gave_way(layout: Layout, table: Table) -> set[str]:
+    """Names of the files of a table that are named by earlier versions only.
+
+    Raises:
+        StorageError: that cannot be found out.
+    """
+    folder = layout.table(table)
+    try:
+        opened = DeltaTable(folder, storage_options=files_at(layout.root).table_options())
+        found = opened.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
+    except TableNotFoundError:
+        # A corpus of before this table was known.
+        return set()
+    except (DeltaError, OSError) as error:
+        raise StorageError(f"what {folder} does not need any more cannot be found out: {told(error)}") from error
+    return {posixpath.basename(name) for name in found}

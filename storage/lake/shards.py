@@ -1,0 +1,252 @@
+"""Writes the Parquet shards of one batch, and reads vectors back by text hash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from parquetry.model import Chunk, Extraction, Heading, Note, Part
+from parquetry.planning.rows import Stamp
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.files.places import files_at
+from parquetry.storage.lake import schema
+
+Vectors = npt.NDArray[np.float32]
+_ROW_GROUP_ROWS = 8192
+_UNREADABLE = (pa.ArrowException, OSError, ValueError)
+"""what reading something that is no Parquet file any more raises"""
+_PART_FIELDS = attrgetter(*(field.name for field in fields(Part)))
+_HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A Parquet file that is complete in its place and not yet part of its table."""
+
+    table: Table
+    name: str
+    """file name within the table's folder"""
+    size: int
+    """bytes"""
+    rows: int
+    sha256: str
+    """of its content, as hexadecimal digits"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """What is stored of a revision besides its chunks: enough to chunk it again without its source."""
+
+    revision: int
+    text: str
+    parts: tuple[Part, ...]
+    headings: tuple[Heading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionChunks:
+    """The chunks of one revision, beside the rows of a vector array."""
+
+    revision: int
+    chunks: Sequence[Chunk]
+    texts: Sequence[str]
+    tokens: Sequence[int]
+    text_hashes: Sequence[str]
+
+
+def stored_text(revision: int, extraction: Extraction) -> StoredText:
+    return StoredText(revision, extraction.text, extraction.parts, extraction.headings)
+
+
+def structure_json(text: StoredText) -> str:
+    """Parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
+    parts = [_PART_FIELDS(part) for part in text.parts]
+    headings = [_HEADING_FIELDS(heading) for heading in text.headings]
+    return json.dumps({"parts": parts, "headings": headings}, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...]]:
+    """The parts and headings that `structure_json` wrote."""
+    values = json.loads(structure)
+    return tuple(Part(*part) for part in values["parts"]), tuple(Heading(*heading) for heading in values["headings"])
+
+
+def write_texts(layout: Layout, name: str, texts: Sequence[StoredText], embedder: str, vectors: Vectors) -> Shard:
+    """Write the `texts` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        texts: one per revision.
+        embedder: id of the model behind the vectors.
+        vectors: float32[len(texts), dimension], the document-level vectors.
+    """
+    table = pa.table(
+        {
+            "revision": pa.array([text.revision for text in texts], pa.int64()),
+            "text": pa.array([text.text for text in texts], pa.string()),
+            "structure": pa.array([structure_json(text) for text in texts], pa.string()),
+            "embedder": pa.array([embedder] * len(texts), pa.string()),
+            "vector": _lists(vectors),
+        },
+        schema=schema.TEXTS,
+    )
+    return write_shard(layout, "texts", name, table)
+
+
+def write_chunks(
+    layout: Layout, name: str, revisions: Sequence[RevisionChunks], embedder: str, vectors: Vectors
+) -> Shard:
+    """Write the `chunks` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        revisions: the batch's revisions.
+        embedder: id of the model behind the vectors.
+        vectors: float32[n, dimension] for the n chunks of all revisions, in their order; a row of zeros stands for a
+            chunk that the model has no vector for and is stored as NULL.
+    """
+    flat = [(revision.revision, chunk) for revision in revisions for chunk in revision.chunks]
+    table = pa.table(
+        {
+            "revision": pa.array([revision for revision, _ in flat], pa.int64()),
+            "chunk_index": pa.array([chunk.index for _, chunk in flat], pa.int32()),
+            "start": pa.array([chunk.start for _, chunk in flat], pa.int64()),
+            "end": pa.array([chunk.end for _, chunk in flat], pa.int64()),
+            "kind": pa.array([chunk.kind for _, chunk in flat], pa.string()),
+            "page": pa.array([chunk.page for _, chunk in flat], pa.int32()),
+            "headings": pa.array([chunk.headings for _, chunk in flat], pa.list_(pa.string())),
+            "text": pa.array([text for revision in revisions for text in revision.texts], pa.string()),
+            "tokens": pa.array([count for revision in revisions for count in revision.tokens], pa.int32()),
+            "text_hash": pa.array([key for revision in revisions for key in revision.text_hashes], pa.string()),
+            "embedder": pa.array([embedder] * len(flat), pa.string()),
+            "vector": _lists(vectors),
+        },
+        schema=schema.CHUNKS,
+    )
+    return write_shard(layout, "chunks", name, table)
+
+
+def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) -> Shard:
+    """Write the `notes` rows of a batch.
+
+    Args:
+        layout: of the corpus.
+        name: of the file.
+        notes: on documents of the batch; whose a revision is, its row in `documents` tells.
+        stamp: of the run.
+    """
+    table = pa.table(
+        {
+            "revision": pa.array([note.revision for note in notes], pa.int64()),
+            "stage": [note.stage for note in notes],
+            "note": [note.text for note in notes],
+            "run_id": [stamp.run_id] * len(notes),
+            "noted_at": [stamp.at] * len(notes),
+        },
+        schema=schema.NOTES,
+    )
+    return write_shard(layout, "notes", name, table)
+
+
+def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
+    """Write one Parquet file under its final name, whole or not at all; its messages tell no secret."""
+    rows = schema.without_secrets(table, rows)
+    # Float vectors do not compress; everything else does.
+    columns: Mapping[str, str] = {
+        column: "NONE" if column == "vector.list.element" else "ZSTD" for column in _leaves(rows.schema)
+    }
+
+    def fill(sink: pa.NativeFile) -> None:
+        pq.write_table(
+            rows,
+            sink,
+            compression=columns,
+            row_group_size=_ROW_GROUP_ROWS,
+            use_dictionary=["embedder", "kind"],
+            write_page_checksum=True,
+        )
+
+    written = files_at(layout.root).write(layout.shard(table, name), fill)
+    return Shard(table, name, written.size, rows.num_rows, written.sha256)
+
+
+def is_whole(path: str) -> bool:
+    """Whether a file is a complete Parquet file, by its footer.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    try:
+        with files_at(path).open(path) as stream:
+            pq.read_metadata(stream)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def faulty_columns(path: str) -> list[str]:
+    """The columns of a Parquet file of which a page is not what was written.
+
+    None are known where pages have no checksum, or where the file does not tell any more which pages it has.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    with files_at(path).open(path) as stream:
+        try:
+            file = pq.ParquetFile(stream, page_checksum_verification=True)
+            names = file.schema_arrow.names
+        except _UNREADABLE:
+            return []
+        return [name for name in names if not _is_readable(file, name)]
+
+
+def readable_values(path: str, column: str) -> list[str]:
+    """The values of a column of strings of a Parquet file that may be damaged; none if it is damaged there.
+
+    Raises:
+        StorageError: the object store could not be asked.
+    """
+    with files_at(path).open(path) as stream:
+        try:
+            values: list[str] = pq.read_table(stream, columns=[column], page_checksum_verification=True)[
+                column
+            ].to_pylist()
+        except (*_UNREADABLE, KeyError):
+            return []
+    return values
+
+
+def _is_readable(file: pq.ParquetFile, column: str) -> bool:
+    try:
+        for _ in file.iter_batches(columns=[column]):
+            pass
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _leaves(columns: pa.Schema) -> list[str]:
+    return [f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in columns]
+
+
+def _lists(vectors: Vectors) -> pa.ListArray:
+    """Rows as lists; a row of zeros has no direction, would compare as NaN, and becomes NULL."""
+    missing = set(np.flatnonzero(~vectors.any(axis=1)).tolist())
+    if missing:
+        rows = [None if index in missing else row for index, row in enumerate(vectors.tolist())]
+        return pa.array(rows, pa.list_(pa.float32()))
+    count, dimension = vectors.shape
+    offsets = (
+        np.arange(0, (count + 1) * dimension, dimension, dtype=np.int32) if dimension else np.zeros(count + 1, np.int32)
+    )
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.ascontiguousarray(vectors).ravel()))

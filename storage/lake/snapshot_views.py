@@ -1,0 +1,173 @@
+"""The corpus as views straight on the Parquet files of a snapshot: every version, no index, slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from parquetry.errors import StorageError, first_line
+from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string
+from parquetry.storage.files.layout import TABLES, Table
+from parquetry.storage.files.places import files_at
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.damage import damage_in
+from parquetry.storage.lake.knowledge_views import DOCUMENT_VIEWS, ledger_views
+from parquetry.storage.lake.lake import Snapshot
+
+_PUBLISHED = """
+CREATE VIEW published AS
+SELECT * FROM (
+    SELECT * FROM document_history
+    QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
+) WHERE NOT removed
+"""
+
+_CHUNKS = """
+CREATE VIEW chunks AS
+SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
+    d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
+    {vector} AS vector, c.revision
+FROM all_chunks AS c JOIN documents AS d USING (revision)
+"""
+
+_TEXTS = """
+CREATE VIEW texts AS
+SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structure, t.embedder, {vector} AS vector,
+    t.revision
+FROM all_texts AS t JOIN documents AS d USING (revision)
+"""
+
+NOTES = """
+CREATE VIEW notes AS
+SELECT d.document_id, d.namespace, d.source, d.uri, d.filename, n.stage, n.note, n.run_id, n.noted_at, n.revision
+FROM {notes} AS n JOIN documents AS d USING (revision)
+"""
+
+
+def connect_snapshot(snapshot: Snapshot) -> Connection:
+    """A DuckDB connection in memory with a view for each table of a corpus.
+
+    Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `notes` (on current
+    documents), `runs`, `failures`, `document_history` (every row ever published up to the version), `published` (the
+    current ones of these: documents, entries and sessions), `entries` (live ones), `entry_history`, `decisions` and
+    `sessions`.
+    """
+    connection = open_duckdb()
+    files_at(snapshot.layout.root).lend(connection)
+    with reading():
+        for statement in _base_views(snapshot):
+            connection.execute(statement)
+        for statement in _chunk_views(_dimensions(connection)):
+            connection.execute(statement)
+    return connection
+
+
+def connect_readable(snapshot: Snapshot) -> Connection:
+    """As `connect_snapshot`; a view of what cannot be read fails when it is used, and says why."""
+    try:
+        return connect_snapshot(snapshot)
+    except (StorageError, duckdb.Error):
+        return connect_snapshot(readable(snapshot))
+
+
+def readable(snapshot: Snapshot) -> Snapshot:
+    """A snapshot without the tables of which DuckDB cannot make a view."""
+    damaged: dict[Table, str] = {}
+    left = [table for table in TABLES if table not in snapshot.damaged]
+    while left:
+        # Some damage makes a DuckDB useless for everything else.
+        with open_duckdb() as connection:
+            files_at(snapshot.layout.root).lend(connection)
+            for table in tuple(left):
+                left.remove(table)
+                try:
+                    connection.execute(f"CREATE VIEW all_{table} AS {scan_of(snapshot, table)}")
+                except duckdb.Error as error:
+                    found = damage_in(snapshot, [table]) or [f"{snapshot.layout.table(table)}: {first_line(error)}"]
+                    damaged[table] = f"the corpus is damaged: {found[0]}"
+                    break
+    return snapshot.without(damaged) if damaged else snapshot
+
+
+def script(snapshot: Snapshot) -> str:
+    """SQL that makes the views of `connect` in any DuckDB from 1.2 on, without an extension."""
+    with connect_snapshot(snapshot) as connection:
+        statements = [*_base_views(snapshot), *_chunk_views(_dimensions(connection))]
+    return "".join(f"{statement.strip()};\n" for statement in statements)
+
+
+def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
+    """SQL that adds to an index's views those of what only the files hold, for one connection.
+
+    Args:
+        snapshot: of the index's version.
+        dimensions: of its vectors.
+    """
+    views: dict[str, Table] = {
+        "document_history": "documents",
+        "all_texts": "texts",
+        "all_notes": "notes",
+        "all_entries": "entries",
+        "all_decisions": "decisions",
+        "runs": "runs",
+        "failures": "failures",
+        "searches": "searches",
+    }
+    scans = [f"CREATE TEMP VIEW {name} AS {scan_of(snapshot, table)}" for name, table in views.items()]
+    texts = _TEXTS.format(vector=f"t.vector{_fixed(dimensions)}")
+    views_of_files = (texts, NOTES.format(notes="all_notes"), *ledger_views())
+    return [*scans, *(view.replace("CREATE VIEW", "CREATE TEMP VIEW") for view in views_of_files)]
+
+
+def _base_views(snapshot: Snapshot) -> list[str]:
+    names = {table: "document_history" if table == "documents" else f"all_{table}" for table in TABLES}
+    scans = [f"CREATE VIEW {name} AS {scan_of(snapshot, table)}" for table, name in names.items()]
+    copies = [f"CREATE VIEW {name} AS SELECT * FROM all_{name}" for name in ("runs", "failures", "searches")]
+    return [*scans, *copies, _PUBLISHED, *DOCUMENT_VIEWS, NOTES.format(notes="all_notes"), *ledger_views()]
+
+
+def _chunk_views(dimensions: Sequence[int]) -> list[str]:
+    fixed = _fixed(dimensions)
+    return [_CHUNKS.format(vector=f"c.vector{fixed}"), _TEXTS.format(vector=f"t.vector{fixed}")]
+
+
+def _fixed(dimensions: Sequence[int]) -> str:
+    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
+    return f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
+
+
+def scan_of(snapshot: Snapshot, table: Table) -> str:
+    """SQL that gives the rows of a table; of a damaged one it can be made a view, and fails when that is used."""
+    if table in snapshot.damaged:
+        return failing(table, snapshot.damaged[table])
+    return scan(table, snapshot.files[table])
+
+
+def failing(table: Table, wrong: str) -> str:
+    """SQL with the columns of a table, that fails with a message."""
+    return f"SELECT {_no_values(table)} WHERE error({sql_string(wrong)})::BOOLEAN"
+
+
+def _no_values(table: Table) -> str:
+    columns = (f'NULL::{schema.DUCKDB_TYPES[field.type]} AS "{field.name}"' for field in schema.SCHEMAS[table])
+    return ", ".join(columns)
+
+
+def scan(table: Table, files: Sequence[str]) -> str:
+    """SQL that gives the rows of a table's files; without any, none, with the table's columns."""
+    if files and table not in schema.WIDENED:
+        return f"SELECT * FROM read_parquet({sql_list(files)})"
+    none = f"SELECT {_no_values(table)} WHERE false"
+    if not files:
+        return none
+    return f"{none} UNION ALL BY NAME SELECT * FROM read_parquet({sql_list(files)}, union_by_name := true)"
+
+
+def _dimensions(connection: Connection) -> list[int]:
+    """Dimensions of the current rows' vectors, from the embedders' ids."""
+    found = connection.execute(
+        """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM published
+        WHERE revision <> 0 AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""
+    ).fetchall()
+    return [dimension for (dimension,) in found]

@@ -1,0 +1,213 @@
+"""Commits of local Delta tables that are on disk before anybody can see them.
+
+delta-rs writes a commit and gives it its name without syncing either: after a power cut the name may stand for an empty
+file, which it reads as a version without changes. So it commits to a copy of the log, made of hard links, in a folder
+that no reader looks into. What it wrote there is sealed with a checksum, synced, and linked to its name in the log,
+which fails if somebody else was first.
+
+The newest commit is kept twice, because nothing else would tell that it is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from parquetry.errors import StorageError, first_line
+from parquetry.storage.files.durable import make_folder, replace, sync
+from parquetry.storage.files.full_disk import naming
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.lake.seals import sealed
+
+CHECKPOINT_EVERY = 25
+"""commits; a table is opened by reading the newest checkpoint and the commits after it"""
+ABANDONED_SECONDS = 3600
+"""after which a folder that a commit was tried in was left behind by a program that died"""
+_log = logging.getLogger("parquetry")
+_LOG = "_delta_log"
+COMMIT = re.compile(r"(\d{20})\.json")
+COPY = re.compile(r"(\d{20})\.json\.copy")
+"""a second one of the newest commit"""
+CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+
+
+def commit_durably(layout: Layout, table: Table, write: Callable[[str], object], version: int | None = None) -> int:
+    """Have a commit to a local table written; it is on disk once this returns.
+
+    Args:
+        layout: of the corpus.
+        table: to commit to.
+        write: makes one commit, or none, in a copy of the table whose folder it is given; called again if somebody else
+            was first.
+        version: that the commit is decided on; None for the newest.
+
+    Returns:
+        The version that the commit made; -1 if none was made.
+
+    Raises:
+        OSError: it cannot be written; nothing was committed.
+        StorageError: it is committed, and the disk does not confirm it.
+    """
+    log = Path(layout.log(table))
+    with naming(log):
+        make_folder(log)
+        # The shards that the commit names have theirs by now.
+        sync(layout.table(table))
+        made = None
+        while made is None:
+            with _copied(layout, table, version) as copy:
+                ready = _written(copy, write)
+                if ready is None:
+                    return -1
+                try:
+                    os.link(ready, log / ready.name)
+                except FileExistsError:
+                    continue
+                made = number_of(ready.name)
+                _confirm(log / ready.name)
+                _keep_copy(ready, log)
+    if made and made % CHECKPOINT_EVERY == 0:
+        try:
+            make_checkpoint(layout, table)
+        except (DeltaError, OSError) as error:
+            # The commit is made; without a checkpoint the table is only slower to open.
+            _log.warning("no checkpoint of %s: %s", layout.table(table), first_line(error))
+    return made
+
+
+def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
+    """Have a commit written to a copy of a table: a file with its name that is on disk; None if none was made."""
+    known = set(_names(copy / _LOG))
+    write(str(copy))
+    new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
+    if not new:
+        return None
+    (name,) = new
+    ready = copy / name
+    ready.write_bytes(sealed((copy / _LOG / name).read_bytes()))
+    sync(ready)
+    return ready
+
+
+def _confirm(commit: Path) -> None:
+    """Have the name of a commit on disk."""
+    try:
+        sync(commit.parent)
+    except OSError as error:
+        what = f"{commit} is written, and the disk does not confirm it: {error.strerror or error}"
+        raise StorageError(what) from error
+
+
+def _keep_copy(commit: Path, log: Path) -> None:
+    """Keep a commit twice that is on disk, and the ones before it once.
+
+    A copy that is lost by a power cut, or cut short, tells nothing and does no harm; so nobody waits for the disk.
+    """
+    copy = commit.with_name(copy_name(commit.name))
+    try:
+        shutil.copyfile(commit, copy)
+        copy.replace(log / copy.name)
+        for name in _names(log):
+            if COPY.fullmatch(name) and name < copy.name:
+                (log / name).unlink(missing_ok=True)
+    except OSError as error:
+        # The commit is made.
+        _log.warning("no second copy of %s: %s", log / commit.name, error.strerror or error)
+
+
+def make_checkpoint(layout: Layout, table: Table) -> None:
+    """Write the state of a local table into one file, so that it is opened without reading all commits.
+
+    Raises:
+        DeltaError, OSError: it cannot be written; the table is as it was.
+    """
+    log = Path(layout.log(table))
+    with _copied(layout, table, None) as copy:
+        DeltaTable(str(copy)).create_checkpoint()
+        made = copy / _LOG
+        newest = max(name for name in _names(made) if CHECKPOINT.fullmatch(name))
+        digest = copy / checksum_name(newest)
+        digest.write_text(hashlib.sha256((made / newest).read_bytes()).hexdigest())
+        replace(digest, log / digest.name)
+        # Found by its name; a file that points to it would be one more that can be damaged.
+        replace(made / newest, log / newest)
+
+
+def commit_name(version: int) -> str:
+    """Name of the file of a commit."""
+    return f"{version:020}.json"
+
+
+def copy_name(commit: str) -> str:
+    """Name of the second copy of a commit."""
+    return f"{commit}.copy"
+
+
+def checksum_name(checkpoint: str) -> str:
+    """Name of the file with the SHA-256 of a checkpoint."""
+    return checkpoint.replace(".parquet", ".sha256")
+
+
+def needed(names: Sequence[str], version: int | None) -> list[str]:
+    """The files of a log that a version is read from, and what came after it.
+
+    Args:
+        names: of all files of the log.
+        version: None for the newest.
+    """
+    checkpoints = [name for name in names if CHECKPOINT.fullmatch(name)]
+    bases = [name for name in checkpoints if version is None or number_of(name) <= version]
+    first = max(map(number_of, bases), default=-1)
+    commits = [name for name in names if COMMIT.fullmatch(name) and number_of(name) >= first]
+    return [*(name for name in bases if number_of(name) == first), *sorted(commits)]
+
+
+def clear_abandoned(layout: Layout) -> None:
+    """Delete what programs left behind that died while they tried a commit."""
+    with suppress(FileNotFoundError), os.scandir(layout.staging) as found:
+        for entry in found:
+            if time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _lend(file: Path, copy: Path) -> None:
+    """Have a file in two places. A commit of somebody else may only be copied, not linked."""
+    try:
+        os.link(file, copy)
+    except PermissionError:
+        shutil.copyfile(file, copy)
+
+
+def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+def number_of(name: str) -> int:
+    """The version that a file of a log is of."""
+    return int(name.partition(".")[0])
+
+
+@contextmanager
+def _copied(layout: Layout, table: Table, version: int | None) -> Iterator[Path]:
+    """A folder like that of a table, with as much of its log as a commit needs."""
+    Path(layout.staging).mkdir(exist_ok=True)
+    copy = Path(mkdtemp(prefix=f"{table}-", dir=layout.staging))
+    try:
+        (copy / _LOG).mkdir()
+        log = Path(layout.log(table))
+        for name in needed(_names(log), version):
+            _lend(log / name, copy / _LOG / name)
+        yield copy
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)

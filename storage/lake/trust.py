@@ -1,0 +1,90 @@
+"""Reads only those shards of a table that still are what was written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from parquetry.errors import FilesGaveWay, StorageError
+from parquetry.storage.files.layout import Layout, Table
+from parquetry.storage.lake.damage import faults_in
+
+log = logging.getLogger("parquetry")
+FILE = "file"
+"""column of a result with the shard that a row is from"""
+
+
+class Trust:
+    """Compares shards with the checksums in their commits, each once. Safe to use from several threads.
+
+    Files of object stores have to be whole and no more: these check what they keep, and reading a file again would cost
+    as much as using it.
+
+    Args:
+        layout: of the corpus; None if there is none yet, so that all shards are added ones.
+        table: whose shards they are.
+    """
+
+    def __init__(self, layout: Layout | None, table: Table) -> None:
+        self._layout, self._table = layout, table
+        self._lock = threading.Lock()
+        self._known: dict[str, bool] = {}
+        self._left_out: set[str] = set()
+
+    def add(self, file: str) -> None:
+        """Take a file for good that was written just now."""
+        with self._lock:
+            self._known[file] = True
+
+    def changed(self, files: Iterable[str]) -> list[str]:
+        """Those of some files that are missing, unreadable, or not what was written."""
+        named = sorted(set(files))
+        with self._lock:
+            unknown = [file for file in named if file not in self._known]
+            found = faults_in(self._layout, self._table, unknown) if self._layout else ()
+            faulty = {file for file, _ in found}
+            self._known |= {file: file not in faulty for file in unknown}
+            return [file for file in named if not self._known[file]]
+
+    def read(self, shards: Iterable[str], query: Callable[[Sequence[str]], pa.Table]) -> pa.Table | None:
+        """What a query finds in those of some shards that are what was written; the others are named in a warning.
+
+        Only shards that hold something of the result are compared, or all of them if the query fails.
+
+        Args:
+            shards: to ask.
+            query: asks some of them; each row of its result has a `FILE`.
+
+        Returns:
+            The result; None if there is no shard left to ask.
+
+        Raises:
+            FilesGaveWay: a shard was replaced by another run since it was listed.
+            StorageError: the query fails, and no shard is the cause.
+        """
+        known = tuple(dict.fromkeys(shards))
+        while files := [file for file in known if file not in self._left_out]:
+            try:
+                found = query(files)
+            except FilesGaveWay:
+                raise
+            except (StorageError, duckdb.Error):
+                if not self._leave_out(files):
+                    raise
+                continue
+            if not self._leave_out(found.column(FILE).unique().to_pylist()):
+                return found
+        return None
+
+    def _leave_out(self, files: Sequence[str]) -> bool:
+        """Ask those of some files that are not what was written no more; whether there are any."""
+        changed = self.changed(files)
+        for file in changed:
+            if file not in self._left_out:
+                self._left_out.add(file)
+                log.warning("%s is damaged and is not used; `parquetry doctor --fix` repairs it", file)
+        return bool(changed)

@@ -1,0 +1,1 @@
+"""Upkeep of a corpus: doctor, repair, erasure, secrets from before, overview."""

@@ -1,0 +1,328 @@
+"""Erases what tells of a user: besides secrets in messages, the only thing that is ever taken out of a corpus's files.
+
+Files that hold rows of the user are written again without them, give way in one commit for each table, and are then
+deleted, with the answers of language models about the user's sessions and with the search index. What crashed in the
+middle is finished by running it again: rows of `documents` leave before the texts that they name, and texts that no row
+names any more leave too.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from parquetry.errors import IndexNotWritten, PublishConflict
+from parquetry.model import SESSION_TYPE, DocumentRow
+from parquetry.planning.rows import Stamp, blank_row
+from parquetry.settings.sections import SearchSettings
+from parquetry.storage.database import Connection, reading, rows, sql_list, sql_string, tuples
+from parquetry.storage.files.layout import Table, entries_shard_name, holds_entries, shard_name
+from parquetry.storage.files.places import files_at
+from parquetry.storage.given_way import reread
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.space import bring_index
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.answers import Answers
+from parquetry.storage.lake.damage import check_written
+from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.lake.replace_files import gave_way, replace_files
+from parquetry.storage.lake.shards import Shard, write_shard
+from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.maintenance.erased_rows import (
+    ERASED,
+    LEFT_ALONE,
+    OWN_DOCUMENT,
+    OWN_REVISIONS,
+    OWN_TABLES,
+    USER,
+    Erased,
+)
+from parquetry.storage.maintenance.old_secrets import secret_steps
+
+ATTEMPTS = 8
+"""passes over the corpus before it is given up that others keep writing of the user"""
+LONGEST_RUN = timedelta(days=1)
+"""What a run that is not known to have ended wrote is left alone for so long: it may still be going on."""
+_RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
+_FILE = "file_of_row"
+_REVISED: tuple[Table, ...] = ("texts", "chunks", "notes")
+
+
+@dataclass
+class Erasure:
+    """What was erased."""
+
+    run_id: str
+    version_before: int
+    version: int
+    """of `documents`; versions before it that hold a rewritten file cannot be read any more"""
+    rows: Counter[Table] = field(default_factory=Counter)
+    """table -> rows that left, or lost what told of the user"""
+    files_rewritten: int = 0
+    files_deleted: int = 0
+    bytes_deleted: int = 0
+    answers_deleted: int = 0
+    index_error: str | None = None
+    """why the search index could not be built anew, and what to do; None if it was"""
+    masked: list[str] = field(default_factory=list)
+    """what was done about secrets that messages held, from before they were masked; a line each"""
+    files_left: int = 0
+    """of texts, chunks and notes that no row names, of runs that may be going on: whose they are is not known yet"""
+
+
+def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) -> Erasure:
+    """Erase what only a user may see, and what tells of the user's sessions, from all files of a corpus.
+
+    Args:
+        lake: the corpus, to be written.
+        user_id: of the user.
+        stamp: of this run.
+        search: say where the search index is.
+
+    Raises:
+        PublishConflict: others kept publishing; running again goes on from there.
+        DamagedCorpus: a file that would be rewritten is not what was written.
+        StorageError: something could not be rewritten or deleted; running again goes on from there.
+    """
+    started = time.perf_counter()
+    eraser = _Eraser(lake, user_id, stamp)
+    done = eraser.erase()
+    for step in secret_steps(lake, search, stamp):
+        step.do()
+        done.masked.append(step.what)
+    done.version = lake.snapshot().version
+    if done.rows or done.files_deleted:
+        _record(lake, done, stamp, eraser.namespaces, time.perf_counter() - started)
+    if done.rows or done.files_deleted:
+        IndexFolder(lake.layout, search).clear()
+    try:
+        reread(lambda: bring_index(lake.snapshot(), search))
+    except IndexNotWritten as error:
+        done.index_error = str(error)
+    return done
+
+
+class _Eraser:
+    """One run of it: passes over the corpus until nothing is found."""
+
+    def __init__(self, lake: Lake, user_id: str, stamp: Stamp) -> None:
+        self._lake, self._user, self._stamp = lake, user_id, stamp
+        self._files = files_at(lake.layout.root)
+        self._revisions: set[int] = set()
+        """that rows of the user named"""
+        self.namespaces: set[str] = set()
+        """that rows of `documents` left"""
+        self._ended = _Ended(set(), stamp.at)
+        version = lake.snapshot().version
+        self._done = Erasure(stamp.run_id, version, version)
+
+    def erase(self) -> Erasure:
+        self._delete_answers()
+        for _ in range(ATTEMPTS):
+            try:
+                if not self._pass():
+                    break
+            except PublishConflict:
+                continue
+        else:
+            raise PublishConflict(f"other runs published {ATTEMPTS} times meanwhile; run it again")
+        self._sweep()
+        self._done.version = self._lake.snapshot().version
+        return self._done
+
+    def _delete_answers(self) -> None:
+        folder = Answers(self._lake.layout).folder(self._user)
+        for entry in self._files.entries(folder):
+            self._files.delete(posixpath.join(folder, entry.name))
+            self._done.answers_deleted += 1
+        if self._lake.layout.is_local and Path(folder).is_dir():
+            Path(folder).rmdir()
+
+    def _pass(self) -> bool:
+        """Rewrite whatever holds rows of the user now; False if nothing does."""
+        snapshot = self._lake.snapshot()
+        found = False
+        with self._connected(snapshot) as connection, reading():
+            for statement in OWN_TABLES:
+                connection.execute(statement)
+            self._revisions |= {revision for (revision,) in tuples(connection, OWN_REVISIONS)}
+            for table in (each for each in ERASED if each not in _REVISED):
+                found |= self._rewrite(connection, snapshot, table)
+            if not found:
+                return self._rewrite_texts(connection, snapshot)
+        # As it is without the rows of the user: what names a text now keeps it.
+        snapshot = self._lake.snapshot()
+        with self._connected(snapshot) as connection, reading():
+            self._rewrite_texts(connection, snapshot)
+        return True
+
+    def _rewrite_texts(self, connection: Connection, snapshot: Snapshot) -> bool:
+        """Rewrite whatever holds texts that no row names."""
+        self._ended = _Ended({run for (run,) in tuples(connection, "SELECT run_id FROM runs")}, self._stamp.at)
+        found = False
+        for table in _REVISED:
+            self._collect_revisions(connection, snapshot, table)
+            found |= self._rewrite(connection, snapshot, table)
+        return found
+
+    def _connected(self, snapshot: Snapshot) -> Connection:
+        connection = connect_snapshot(snapshot)
+        connection.execute(f"SET VARIABLE {USER} = {sql_string(self._user)}")
+        return connection
+
+    def _collect_revisions(self, connection: Connection, snapshot: Snapshot, table: Table) -> None:
+        """Make the table of the revisions whose rows leave a table."""
+        named = {revision for (revision,) in tuples(connection, "SELECT DISTINCT revision FROM document_history")}
+        erased, left = self._revisions - named, set[str]()
+        if snapshot.files[table]:
+            held = tuples(
+                connection,
+                f"""SELECT DISTINCT {_FILE}, revision FROM {_scan(snapshot.files[table])}
+                ANTI JOIN document_history USING (revision)""",
+            )
+            for file, revision in held:
+                if revision in erased:
+                    continue
+                if self._ended(posixpath.basename(file)):
+                    erased.add(revision)
+                else:
+                    left.add(file)
+        self._done.files_left = len(left) if table == "texts" else self._done.files_left + len(left)
+        connection.register("erased", pa.table({"revision": pa.array(sorted(erased), pa.int64())}))
+        connection.execute("CREATE OR REPLACE TEMP TABLE erased_revisions AS SELECT * FROM erased")
+
+    # --- rewriting
+
+    def _rewrite(self, connection: Connection, snapshot: Snapshot, table: Table) -> bool:
+        """Write the files of a table that hold rows of the user again, and have the old ones give way."""
+        erased = ERASED[table]
+        if not snapshot.files[table]:
+            return False
+        found = tuples(
+            connection,
+            f"SELECT {_FILE}, count(*) FROM {_scan(snapshot.files[table])} WHERE {_any(erased)} GROUP BY ALL",
+        )
+        if not found:
+            return False
+        # What is damaged would be written again with a checksum of its own, and nobody could tell any more.
+        check_written(snapshot, table, [file for file, _ in found])
+        written = [self._without(connection, table, erased, file) for file, _ in sorted(found)]
+        shards = [shard for shard in written if shard is not None]
+        if table == "documents":
+            named = tuples(connection, f"SELECT DISTINCT namespace FROM document_history WHERE {OWN_DOCUMENT}")
+            self.namespaces.update(namespace for (namespace,) in named)
+            shards.extend(self._left_alone(connection))
+        replace_files(
+            self._lake.layout,
+            table,
+            [posixpath.basename(file) for file, _ in found],
+            shards,
+            self._stamp.run_id,
+        )
+        self._done.rows[table] += sum(count for _, count in found)
+        self._done.files_rewritten += len(found)
+        return True
+
+    def _without(self, connection: Connection, table: Table, erased: Erased, file: str) -> Shard | None:
+        """One file again, without what leaves it; None if nothing stays."""
+        values = (
+            f"CASE WHEN {erased.blanked} THEN {value} ELSE {name} END AS {name}"
+            for name, value in erased.values.items()
+        )
+        replaced = f"REPLACE ({', '.join(values)})" if erased.values else ""
+        kept: pa.Table = connection.sql(
+            f"SELECT * {replaced} FROM read_parquet({sql_string(file)}) WHERE NOT {erased.rows}"
+        ).to_arrow_table()
+        if not kept.num_rows:
+            return None
+        name_of = entries_shard_name if holds_entries(file) else shard_name
+        # Named after this run: until it is over, nobody takes the file for one that was left behind.
+        name = name_of(self._stamp.run_id, time.time_ns())
+        return write_shard(self._lake.layout, table, name, kept.cast(schema.SCHEMAS[table]))
+
+    def _left_alone(self, connection: Connection) -> Iterator[Shard]:
+        """A row that tells nothing for every publish that a decision needs and that has no other row left."""
+        publishes = rows(connection, LEFT_ALONE)
+        if publishes:
+            blank = [_tombstone(**publish) for publish in publishes]
+            name = f"{self._stamp.run_id}-{time.time_ns():x}.parquet"
+            yield write_shard(self._lake.layout, "documents", name, schema.documents_table(blank))
+
+    # --- deleting
+
+    def _sweep(self) -> None:
+        """Delete the files that gave way, and those that a run left behind that never named them."""
+        snapshot = self._lake.snapshot()
+        for table in ERASED:
+            folder = self._lake.layout.table(table)
+            named = {posixpath.basename(file) for file in snapshot.files[table]}
+            left = gave_way(self._lake.layout, table) - named
+            for entry in self._files.entries(folder):
+                unnamed = not entry.is_folder and entry.name not in named
+                if unnamed and (entry.name in left or self._ended(entry.name)):
+                    self._files.delete(posixpath.join(folder, entry.name))
+                    self._done.files_deleted += 1
+                    self._done.bytes_deleted += entry.size
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """Tells from the name of a file whether the run that wrote it is over."""
+
+    known: set[str]
+    """ids of the runs that left a record"""
+    now: datetime
+
+    def __call__(self, name: str) -> bool:
+        run = _RUN_ID.match(name)
+        if run is None:
+            return False
+        begun = datetime.strptime(run[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+        return run[0] in self.known or self.now - begun > LONGEST_RUN
+
+
+def _scan(files: Sequence[str]) -> str:
+    return f"read_parquet({sql_list(files)}, filename = '{_FILE}')"
+
+
+def _any(erased: Erased) -> str:
+    return f"({erased.rows} OR {erased.blanked})"
+
+
+def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
+    """A tombstone of nothing, that only says which publish it is of."""
+    row = blank_row(Stamp(run_id, datetime.fromtimestamp(0, UTC)))
+    return replace(
+        row,
+        document_id=f"erased-{run_id}",
+        namespace=namespace,
+        media_type=SESSION_TYPE,
+        sequence=sequence,
+        removed=True,
+    )
+
+
+def _record(lake: Lake, done: Erasure, stamp: Stamp, namespaces: set[str], seconds: float) -> None:
+    """Leave a row that tells that something was erased, and not of whom."""
+    lake.record(
+        {
+            "run_id": done.run_id,
+            "kind": "forget",
+            "status": "completed",
+            "started_at": stamp.at,
+            "seconds": seconds,
+            "namespaces": sorted(namespaces),
+            "version_before": done.version_before,
+            "version_after": done.version,
+            "removed": done.rows["documents"],
+        },
+        [],
+    )

@@ -1,0 +1,1 @@
+"""Searches and SQL over a corpus, within what the caller may see."""

@@ -1,0 +1,167 @@
+"""What one caller may see of a corpus, as a DuckDB database of its own.
+
+It is built like a search index, by the same code, from nothing but the visible documents: its word list, statistics and
+numbers know of no others. Runs and failures tell of everybody's documents and are left empty.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+
+from parquetry.errors import SettingsError, StorageError, first_line
+from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string, tuples
+from parquetry.storage.files.durable import make_folder
+from parquetry.storage.files.layout import TABLES, Table
+from parquetry.storage.index.build import read_state
+from parquetry.storage.index.open_index import attach, attached, fill
+from parquetry.storage.lake import schema
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.snapshot_views import NOTES, connect_snapshot, scan
+from parquetry.storage.search.filters import Filters, select_visible
+from parquetry.storage.search.locked import lock
+
+EXPORT_FILE = "corpus.duckdb"
+
+_TEXTS = """CREATE VIEW texts AS
+SELECT d.document_id, d.namespace, d.uri, d.filename, d.title, t.text, t.structure, t.embedder, t.revision
+FROM parts.texts AS t JOIN documents AS d USING (revision)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A finished export."""
+
+    path: Path
+    version: int
+    """of the corpus"""
+    documents: int
+    chunks: int
+
+
+def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: str) -> Export:
+    """Write a self-contained DuckDB file of the documents that a caller may see.
+
+    It has the views and macros of a search index and opens in any DuckDB from 1.5 on, without an extension.
+
+    Args:
+        snapshot: of the corpus.
+        filters: on whose behalf, and which documents.
+        folder: where `corpus.duckdb` is written; an earlier export there is replaced in one step.
+        language: that words are of.
+
+    Raises:
+        SettingsError: there is a file of that name that is no export, or the folder cannot be written.
+        StorageError: the corpus cannot be read.
+    """
+    path = folder / EXPORT_FILE
+    if path.exists() and not _is_export(path):
+        raise SettingsError(f"{path} is not an export of Parquetry and is left alone; choose another folder")
+    try:
+        make_folder(folder)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as aside:
+            building = Path(aside) / EXPORT_FILE
+            connection = attach(building, read_only=False)
+            try:
+                _build(connection, snapshot, filters, language)
+                connection.execute("CHECKPOINT ix")
+                done = _counted(connection, path)
+            finally:
+                connection.close()
+            building.replace(path)
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be written: {error.strerror or error}") from error
+    except duckdb.Error as error:
+        raise StorageError(f"the export to {folder} failed: {first_line(error)}") from error
+    return done
+
+
+def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
+    """A connection for SQL that a caller writes: it holds what the caller may see, and reaches nothing else.
+
+    No file, no network, no extension, no variable of this program, and no setting that would change that; what a
+    statement may take is bounded (`parquetry.storage.search.locked`).
+
+    Args:
+        snapshot: of the corpus.
+        filters: on whose behalf, and which documents.
+        language: that words are of.
+
+    Raises:
+        StorageError: the corpus cannot be read, or what the caller may see does not fit in memory.
+    """
+    with ExitStack() as unfinished:
+        connection = unfinished.enter_context(open_duckdb())
+        # What was on the disk could not be closed to statements.
+        connection.execute("SET temp_directory = ''")
+        connection.execute("ATTACH ':memory:' AS ix")
+        connection.execute("USE ix")
+        try:
+            _build(connection, snapshot, filters, language)
+        except duckdb.OutOfMemoryException as error:
+            raise StorageError(
+                "what this caller may see does not fit in memory; `parquetry export` writes it to a file to query"
+            ) from error
+        lock(connection)
+        unfinished.pop_all()
+    return connection
+
+
+def _build(connection: Connection, snapshot: Snapshot, filters: Filters, language: str) -> None:
+    """Fill the current database of a connection."""
+    with tempfile.TemporaryDirectory(prefix="parquetry-export-") as folder:
+        visible = _visible_alone(snapshot, filters, folder)
+        with reading():
+            fill(connection, visible, language)
+            connection.execute(
+                f"""CREATE TABLE parts.texts AS
+                SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""
+            )
+            connection.execute(_TEXTS)
+            connection.execute(f"CREATE TABLE parts.notes AS {scan('notes', visible.files['notes'])}")
+            connection.execute(NOTES.format(notes="parts.notes"))
+
+
+def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:
+    """The corpus as if nothing but the visible documents had ever been published, and all of it at once.
+
+    Names and number of the files that an index was built from stand in it; so there is one file for each table.
+    """
+    files: dict[Table, tuple[str, ...]] = dict.fromkeys(TABLES, ())
+    with connect_snapshot(snapshot) as connection, reading():
+        # Whoever takes their documents along takes what is known to them, too.
+        select_visible(
+            connection, replace(filters, what="both"), "published", [f'"{name}"' for name in schema.DOCUMENTS.names]
+        )
+        scoped: dict[Table, str] = {
+            # How often a namespace was published to tells of others as well.
+            "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",
+            "chunks": "SELECT * FROM all_chunks SEMI JOIN visible USING (revision) ORDER BY revision, chunk_index",
+            "texts": "SELECT * FROM all_texts SEMI JOIN visible USING (revision) ORDER BY revision",
+            "notes": "SELECT * FROM all_notes SEMI JOIN visible USING (revision) ORDER BY revision, note",
+        }
+        for table, query in scoped.items():
+            file = str(Path(folder) / f"{table}.parquet")
+            connection.execute(f"COPY ({query}) TO {sql_string(file)} (FORMAT parquet)")
+            files[table] = (file,)
+    return Snapshot(snapshot.layout, snapshot.version, files)
+
+
+def _is_export(path: Path) -> bool:
+    try:
+        with attached(path, read_only=True) as connection:
+            read_state(connection)
+            return bool(tuples(connection, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'texts'"))
+    except (duckdb.Error, StorageError, KeyError, ValueError):
+        return False
+
+
+def _counted(connection: Connection, path: Path) -> Export:
+    ((documents, chunks),) = tuples(
+        connection, "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
+    )
+    return Export(path, read_state(connection).version, documents, chunks)

@@ -1,0 +1,143 @@
+"""What SQL of somebody who is not trusted may reach: the corpus and nothing beside it, to read, and not without end.
+
+One lock for two uses: `parquetry.storage.search.export.scoped`, which holds what a caller may see in memory and reads
+no file at all, and the connection of a whole corpus, which reads the files of one version.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import psutil
+
+from parquetry.errors import StorageError, first_line
+from parquetry.storage.database import Connection, QueryError, sql_list
+from parquetry.storage.files.layout import TABLES
+from parquetry.storage.files.lent_files import LentFiles, Sizes
+from parquetry.storage.files.places import LocalFiles, files_at
+from parquetry.storage.lake.lake import ReadableFiles, Snapshot
+
+SECONDS = 120
+"""that a statement may take"""
+WORKING_MEMORY = 2 << 30
+"""bytes that DuckDB may take for a statement, beyond what the connection holds when it is locked"""
+MEMORY = 4 << 30
+"""bytes that the process may take for a statement: values under way and the answer are not counted by DuckDB"""
+_SCHEME = "corpus"
+"""of the addresses under which the files of a local corpus are lent"""
+
+
+def lent(connection: Connection, snapshot: Snapshot) -> Snapshot:
+    """A snapshot whose files the connection reaches through a filesystem that only reads.
+
+    DuckDB lets a statement write to every file that it may read: `WITH a AS (COPY ... TO ...) SELECT 1` is a query.
+
+    Args:
+        connection: gets the filesystem.
+        snapshot: of the corpus.
+    """
+    if not snapshot.layout.is_local:
+        files_at(snapshot.layout.root).lend(connection)
+        return snapshot
+    connection.register_filesystem(_local())
+    files = {
+        table: tuple(f"{_SCHEME}://{file}" for file in snapshot.files[table])
+        for table in TABLES
+        if table not in snapshot.damaged
+    }
+    return replace(snapshot, files=ReadableFiles(files, snapshot.damaged))
+
+
+def files_of(snapshot: Snapshot) -> list[str]:
+    """Paths or addresses of all files of a snapshot."""
+    return [file for table in TABLES if table not in snapshot.damaged for file in snapshot.files[table]]
+
+
+def _local() -> LentFiles:
+    def read(address: str, start: int, end: int) -> bytes:
+        with Path(_path(address)).open("rb") as stream:
+            stream.seek(start)
+            return stream.read(end - start)
+
+    def listed(folder: str) -> list[tuple[str, int]]:
+        return [(each.name, each.size) for each in LocalFiles().entries(_path(folder)) if not each.is_folder]
+
+    return LentFiles(_SCHEME, read, Sizes(listed))
+
+
+def _path(address: str) -> str:
+    return address.removeprefix(f"{_SCHEME}://")
+
+
+def lock(connection: Connection, files: Sequence[str] = ()) -> None:
+    """Close a connection for SQL of somebody who is not trusted; nothing that it runs opens it again.
+
+    No file but those named, no network, no extension, no secret, no variable of this program, no setting that would
+    change that, and an end to time and memory.
+
+    Args:
+        connection: with everything that it needs attached and made.
+        files: that it may read on; reached through a filesystem that does not write.
+
+    Raises:
+        StorageError: it had to be filled through the disk, which cannot be taken from it any more.
+    """
+    ((held,),) = connection.execute("SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()").fetchall()
+    for statement in (
+        # Statements may read and write in the folder for what does not fit in memory.
+        "SET temp_directory = ''",
+        "SET allow_persistent_secrets = false",
+        # The settings would tell what the environment says, with the password in it.
+        "SET http_proxy = ''",
+        f"SET max_execution_time = {SECONDS * 1000}",
+        f"SET memory_limit = '{(int(held) + WORKING_MEMORY) >> 20}MiB'",
+        f"SET allowed_paths = {sql_list(files)}",
+        # This closes files, network, extensions and the variables of Python; the last one keeps it closed.
+        "SET enable_external_access = false",
+        "SET lock_configuration = true",
+    ):
+        try:
+            connection.execute(statement)
+        except duckdb.Error as error:
+            raise StorageError(f"the connection cannot be closed to files: {first_line(error)}") from error
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Run a statement of a locked connection, and fetch its answer, within the memory that one may take.
+
+    Raises:
+        QueryError: it takes more time or memory.
+    """
+    with _memory_limited(MEMORY):
+        try:
+            yield
+        except MemoryError as error:
+            raise QueryError(f"the answer takes more than {MEMORY >> 30} GiB of memory; ask for less of it") from error
+        except QueryError as error:
+            if isinstance(error.__cause__, duckdb.InterruptException):
+                raise QueryError(f"it took longer than {SECONDS} s and was stopped; ask for less") from error
+            raise
+
+
+@contextmanager
+def _memory_limited(more: int) -> Iterator[None]:
+    """Let the process take so many bytes more than it has now."""
+    if sys.platform == "win32":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = psutil.Process().memory_info().vms + more
+    known = [each for each in (soft, hard, limit) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

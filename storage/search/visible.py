@@ -1,0 +1,102 @@
+"""Which documents of the search index may answer a caller: temporary tables, and what is counted over them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from parquetry.storage.database import Connection, reading, rows, tuples
+from parquetry.storage.search.filters import Filters, select_visible
+
+RELATION = "visible"
+"""table `(doc, copies)` of the revisions that may answer, copies counting the documents that have each"""
+_SHOWN = "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleSpace:
+    """A vector space, and how much of it may answer."""
+
+    number: int
+    dimension: int
+    chunks: int
+
+
+class Visible:
+    """What one caller may see of an index.
+
+    Args:
+        connection: whose current database is an index; gets temporary tables.
+        filters: who asks, and which documents may answer.
+
+    Raises:
+        SettingsError: a filter is not what it may be.
+    """
+
+    def __init__(self, connection: Connection, filters: Filters) -> None:
+        self._connection = connection
+        # Rows are known by their place, which is faster to compare than their id.
+        placed = "(SELECT *, rowid AS place FROM parts.documents) AS documents"
+        select_visible(connection, filters, placed, ("doc", "place"), "visible_documents")
+        with reading():
+            connection.execute(
+                f"""CREATE OR REPLACE TEMP TABLE {RELATION} AS
+                SELECT doc, count(*)::INTEGER AS copies FROM visible_documents GROUP BY doc"""
+            )
+        found = tuples(
+            connection,
+            f"""SELECT s.embedder, s.space, s.dimension, sum(r.chunks)::BIGINT, count(*), sum(v.copies)::BIGINT,
+                sum(v.copies * r.chunks)::BIGINT, sum(v.copies * r.length)::BIGINT
+            FROM {RELATION} AS v JOIN parts.revisions AS r USING (doc) LEFT JOIN parts.spaces AS s USING (space)
+            GROUP BY ALL ORDER BY s.embedder""",
+        )
+        self.spaces: Mapping[str, VisibleSpace] = {
+            embedder: VisibleSpace(*numbers) for embedder, *numbers in (row[:4] for row in found) if embedder
+        }
+        """by embedder"""
+        revisions, self.documents, self.chunks, self.length = (sum(row[i] for row in found) for i in range(4, 8))
+        ((dead, known, live),) = tuples(
+            connection,
+            """SELECT (SELECT count(*) FROM parts.dead), (SELECT count(*) FROM parts.revisions),
+                (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL)""",
+        )
+        self.everything = self.documents == live
+        """Nothing that is current is left out."""
+        self.whole = not dead and self.documents == revisions == known
+        """Every posting is of one visible document, and nothing has to be joined to know it."""
+
+    def namespaces_of(self, embedder: str) -> list[str]:
+        """Namespaces of the visible documents that a model embedded."""
+        found = tuples(
+            self._connection,
+            """SELECT DISTINCT namespace FROM parts.documents
+            WHERE embedder = $1 AND rowid IN (SELECT place FROM visible_documents) ORDER BY namespace""",
+            [embedder],
+        )
+        return [namespace for (namespace,) in found]
+
+    def first_documents(self, docs: Collection[int]) -> dict[int, str]:
+        """The lowest id of the documents that have each revision."""
+        lowest: dict[int, str] = {}
+        for row in self._rows("doc, document_id", docs) if docs else ():
+            lowest[row["doc"]] = min(row["document_id"], lowest.get(row["doc"], row["document_id"]))
+        return lowest
+
+    def documents_of(self, docs: Collection[int]) -> Mapping[int, Sequence[dict[str, Any]]]:
+        """What is shown of the documents that have each revision."""
+        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        for row in self._rows(_SHOWN, docs):
+            found[row.pop("doc")].append(row)
+        return found
+
+    def _rows(self, columns: str, docs: Collection[int]) -> list[dict[str, Any]]:
+        # Numbers in the text of a statement would be compared one by one.
+        chosen = "SELECT unnest($1::INTEGER[])"
+        return rows(
+            self._connection,
+            f"""SELECT {columns} FROM parts.documents
+            WHERE rowid IN (SELECT place FROM visible_documents WHERE doc IN ({chosen}))""",
+            [sorted(docs)],
+        )

@@ -1,0 +1,1 @@
+"""Batches of documents: listed, planned, fetched, read, embedded, published."""

@@ -1,0 +1,305 @@
+"""One batch: fetch, extract, chunk, embed, verify, write shards. Contains the failure of every single document."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from parquetry import ids
+from parquetry.embed.base import Vectors
+from parquetry.errors import DiskFull, ServiceRefused, TransientError, Verdict, classify
+from parquetry.model import DocumentRow, Extraction, Note
+from parquetry.planning.batches import Batch
+from parquetry.planning.outage import Key, Lost, lost_to
+from parquetry.planning.report import Work
+from parquetry.planning.rows import Processed, new_revision, origin_removed, processed_row, refused_row
+from parquetry.storage.files.layout import shard_name
+from parquetry.storage.lake.shards import (
+    RevisionChunks,
+    Shard,
+    StoredText,
+    stored_text,
+    write_chunks,
+    write_notes,
+    write_texts,
+)
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.reading import Document, read_documents
+from parquetry.tasks.documents.run import Run
+from parquetry.tasks.documents.tally import Tally
+from parquetry.tasks.engine.base import Shell
+from parquetry.tasks.engine.workers import Prepared
+
+log = logging.getLogger("parquetry")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What came of a batch: rows to publish and shards to register, nothing visible yet."""
+
+    batch: int
+    rows: tuple[DocumentRow, ...]
+    shards: tuple[Shard, ...]
+    work: Work
+    notes: tuple[Note, ...]
+    """what was worked around in documents that are indexed all the same"""
+    seconds: dict[str, float]
+    """by stage, waiting included"""
+    lost: Mapping[Key, Lost] = field(default_factory=dict)
+    """documents that a service failed"""
+    held: int = 0
+    """documents that stay as they were, because the budget is reached"""
+
+
+def document_batches(run: Run) -> Shell[Batch, BatchReport]:
+    """What a refresh does with its batches."""
+    return Shell(
+        lambda batch: process_batch(batch, run),
+        lambda batch, error: failed_batch(batch, error, run),
+        run.settings.refresh.workers,
+        run,
+    )
+
+
+def process_batch(batch: Batch, run: Run) -> BatchReport:
+    """Process one batch.
+
+    Args:
+        batch: documents of one model, whose effort is `extract` or `rechunk`.
+        run: in progress.
+
+    Returns:
+        A row for every document of the batch, good or not, but for those that the budget holds back.
+
+    Raises:
+        TransientError: the embedder or the disk failed in a way that may pass: the batch may be tried again.
+        ParquetryError: something that concerns the whole run.
+    """
+    tally = Tally()
+    model = run.models[batch.changes[0].namespace]
+    run.check_served(model)
+    if not run.affords(model):
+        return BatchReport(batch.number, (), (), Work(), (), {}, held=len(batch.changes))
+    documents = read_documents(batch.changes, run, tally)
+    good = [document for document in documents if document.prepared is not None]
+    revisions = [_revision(document, run) for document in good]
+    with run.slots:
+        with tally.stage("embed"):
+            try:
+                embedded = _embed(good, revisions, model, run, tally)
+            except ServiceRefused as error:
+                run.turned_away(model, error)
+                raise
+        with tally.stage("store"):
+            shards, rows = _store(batch, good, embedded, model, run)
+            if tally.notes:
+                name = shard_name(run.stamp.run_id, batch.number)
+                shards = (*shards, write_notes(run.lake.layout, name, tally.notes, run.stamp))
+    nothing = [document for document in documents if document.prepared is None and document.held is None]
+    rows.extend(_refused_rows(nothing, run))
+    price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
+    described = tally.description_cost_usd
+    work = Work(
+        chunks_written=sum(
+            len(revision.chunks)
+            for document, revision in zip(good, embedded.revisions, strict=True)
+            if document.held is None
+        ),
+        chunks_embedded=embedded.computed,
+        chunks_reused=embedded.reused,
+        bytes_read=tally.bytes_read,
+        tokens=embedded.tokens_paid,
+        description_tokens=tally.description_tokens,
+        cost_usd=None if price is None or described is None else embedded.tokens_paid * price / 1e6 + described,
+    )
+    held = sum(document.held is not None for document in documents)
+    notes, lost = tuple(tally.notes), _lost(documents)
+    return BatchReport(batch.number, tuple(rows), shards, work, notes, tally.seconds, lost, held)
+
+
+def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
+    """The report of a batch that failed as a whole: every document of it keeps its last good revision.
+
+    Raises:
+        ParquetryError: `error` itself, if it concerns the whole run.
+    """
+    verdict = classify(error)
+    lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
+    if verdict.reason == "disk-full":
+        raise DiskFull(f"{verdict.detail}; nothing was published") from error
+    if verdict.fate == "stop" and lost is None:
+        raise error
+    log.warning("batch %d failed: %s", batch.number, verdict.detail)
+    # Nothing is known to be wrong with any one of its documents: the next run tries them again.
+    verdict = replace(verdict, fate="retry", reason=lost.reason if lost else verdict.reason)
+    documents = [Document(change, refused=("store", verdict), lost=lost) for change in batch.changes]
+    return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
+
+
+def _lost(documents: Sequence[Document]) -> dict[Key, Lost]:
+    return {
+        (document.change.namespace, document.change.document_id): document.lost
+        for document in documents
+        if document.lost is not None
+    }
+
+
+# --- embed
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    """The chunks of a batch with their vectors."""
+
+    revisions: list[RevisionChunks]
+    vectors: Vectors
+    """float32[all chunks, dimension]; zeros where there is none"""
+    computed: int
+    reused: int
+    tokens_paid: int
+
+
+def _revision(document: Document, run: Run) -> tuple[int, list[str], list[str]]:
+    """Revision, chunk texts and the texts to embed."""
+    prepared = _prepared(document)
+    extraction = prepared.extraction
+    texts = [extraction.text[chunk.start : chunk.end] for chunk in prepared.chunks]
+    template = run.settings.embedding.template
+    if template == "{text}":
+        return new_revision(document.change, run.stamp), texts, texts
+    title = extraction.title or ""
+    inputs = [
+        template.format(title=title, headings=" > ".join(chunk.headings), text=text)
+        for chunk, text in zip(prepared.chunks, texts, strict=True)
+    ]
+    return new_revision(document.change, run.stamp), texts, inputs
+
+
+def _embed(
+    documents: Sequence[Document],
+    revisions: Sequence[tuple[int, list[str], list[str]]],
+    model: Model,
+    run: Run,
+    tally: Tally,
+) -> _Embedded:
+    """Look up the vectors that exist, compute the others once each."""
+    hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
+    by_hash: dict[str, str] = {}
+    for keys, (_, _, inputs) in zip(hashes, revisions, strict=True):
+        by_hash.update(zip(keys, inputs, strict=True))
+    obtained = run.vectors_of(model).obtain(by_hash)
+    if obtained.unpaid:
+        run.out_of_budget(model)
+    result: list[RevisionChunks] = []
+    rows: list[Vectors] = []
+    for document, (revision, texts, _), keys in zip(documents, revisions, hashes, strict=True):
+        chunks = _prepared(document).chunks
+        unpaid = [obtained.unpaid[key] for key in keys if key in obtained.unpaid]
+        if unpaid:
+            document.held = unpaid[0]
+            # Chunks that were paid for are stored all the same, where the next run finds their vectors.
+            paid = [place for place, key in enumerate(keys) if key not in obtained.unpaid]
+            chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
+            keys = [keys[place] for place in paid]
+        without = sorted({obtained.refused[key] for key in keys if key in obtained.refused})
+        tally.notes.extend(
+            Note(revision, document.uri, "embed", f"a chunk has no vector: {reason}") for reason in without
+        )
+        rows.extend(obtained.by_hash[key].vector for key in keys)
+        result.append(RevisionChunks(revision, chunks, texts, [obtained.by_hash[key].tokens for key in keys], keys))
+    vectors = np.array(rows, np.float32).reshape(len(rows), model.open().dimension)
+    return _Embedded(result, vectors, len(obtained.computed), len(rows) - len(obtained.computed), obtained.tokens_paid)
+
+
+# --- store
+
+
+def _store(
+    batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: Run
+) -> tuple[tuple[Shard, ...], list[DocumentRow]]:
+    rows: list[DocumentRow] = []
+    if not embedded.vectors.size:
+        return (), rows
+    texts: list[StoredText] = []
+    means: list[Vectors] = []
+    first = 0
+    for document, revision in zip(documents, embedded.revisions, strict=True):
+        last = first + len(revision.chunks)
+        vectors, first = embedded.vectors[first:last], last
+        if document.held is not None:
+            continue
+        means.append(_document_vector(vectors, revision.tokens))
+        texts.append(stored_text(revision.revision, _prepared(document).extraction))
+        rows.append(_processed_row(document, revision, model, run))
+        rows.extend(origin_removed(document.change, run.stamp))
+    name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
+    chunks = write_chunks(layout, name, embedded.revisions, model.id, embedded.vectors)
+    shards = (write_texts(layout, name, texts, model.id, np.array(means, np.float32)), chunks) if texts else (chunks,)
+    keys = (key for revision in embedded.revisions for key in revision.text_hashes)
+    run.vectors_of(model).stored_in(layout.shard("chunks", name), keys)
+    return shards, rows
+
+
+def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
+    """Mean of the chunks' vectors, weighted by their tokens, L2-normalised: float32[dimension]."""
+    mean: Vectors = (vectors * np.asarray(tokens, np.float32)[:, None]).sum(axis=0)
+    norm = np.linalg.norm(mean)
+    return mean / norm if norm > 0 else mean
+
+
+def _processed_row(document: Document, revision: RevisionChunks, model: Model, run: Run) -> DocumentRow:
+    extraction = _prepared(document).extraction
+    return processed_row(
+        document.change,
+        Processed(
+            content_hash=document.content_hash,
+            revision=revision.revision,
+            title=extraction.title,
+            media_type=extraction.media_type,
+            metadata=extraction.metadata,
+            extractor=extraction.extractor,
+            embedder=model.id,
+            fingerprint=model.fingerprints.of(extraction.media_type),
+            pages=_pages(extraction),
+            characters=len(extraction.text),
+            chunks=len(revision.chunks),
+            tokens=sum(revision.tokens),
+        ),
+        run.stamp,
+    )
+
+
+def _pages(extraction: Extraction) -> int:
+    """Pages, sheets, slides or chapters; 0 for a format that has none."""
+    return sum(part.kind != "document" for part in extraction.parts)
+
+
+def _refused_rows(documents: Sequence[Document], run: Run) -> list[DocumentRow]:
+    rows = []
+    for document in documents:
+        rows.append(_refused_row(document, run))
+        rows.extend(origin_removed(document.change, run.stamp))
+    return rows
+
+
+def _refused_row(document: Document, run: Run) -> DocumentRow:
+    stage, verdict = document.refused or ("extract", Verdict("fail", "unexpected", "nothing came of it"))
+    return refused_row(
+        document.change,
+        stage,
+        verdict,
+        run.models[document.change.namespace].fingerprints,
+        run.stamp,
+        content_hash=document.content_hash,
+        media_type=document.media_type,
+        max_attempts=run.settings.refresh.max_attempts,
+    )
+
+
+def _prepared(document: Document) -> Prepared:
+    if document.prepared is None:
+        raise ValueError(f"{document.change.document_id} is not prepared")
+    return document.prepared

@@ -1,0 +1,106 @@
+"""Listing the sources: all at once, each tried again by itself, none able to hold up or to break the others."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
+
+from parquetry.errors import classify
+from parquetry.masking import masked
+from parquetry.model import BrokenOff, Item, Listing, Unlisted
+from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.sources.base import Source
+from parquetry.sources.nesting import Inner, Owners, left_out
+from parquetry.sources.registry import Scope
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.retries import Retries
+from parquetry.threads import threads_of
+
+AT_A_TIME = 16
+"""sources listed at once: they mostly wait for services"""
+
+
+def list_scopes(
+    scopes: Sequence[tuple[Scope, Source]], retries: Retries, sightings: Sequence[Sighting] | None = None
+) -> list[Listing]:
+    """List every source as far as a refresh concerns it.
+
+    Args:
+        scopes: what to refresh, with the sources to list.
+        retries: of the run.
+        sightings: for each, what is not worth an item because it is settled; None if everything is.
+
+    Returns:
+        One listing for each, in their order; one that broke off has what was seen, and says so.
+
+    Raises:
+        SettingsError: a source's place does not exist.
+    """
+    stop = threading.Event()
+    sightings = sightings or [Sighting(Settled()) for _ in scopes]
+    if len(scopes) == 1:
+        return [_list(*scopes[0], sightings[0], retries, stop)]
+    with threads_of(min(len(scopes), AT_A_TIME), "list") as threads:
+        listings = [
+            threads.submit(_list, scope, source, sighting, retries, stop)
+            for (scope, source), sighting in zip(scopes, sightings, strict=True)
+        ]
+        try:
+            done, _ = wait(listings, return_when=FIRST_EXCEPTION)
+            for listing in done:
+                listing.result()
+            return [listing.result() for listing in listings]
+        finally:
+            # Of no effect if all are done.
+            stop.set()
+
+
+def _list(scope: Scope, source: Source, sighting: Sighting, retries: Retries, stop: threading.Event) -> Listing:
+    seen: dict[str, Item] = {}
+    """by all tries together; a document that changes while it is listed may come twice"""
+    others: Counter[Inner] = Counter()
+    """documents by the source inside this one that they belong to, as the last try met them"""
+    broken = None
+    try:
+        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, others, stop))
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        sighting.give_up()
+        items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
+    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted, broken, sighting.count, left_out(others))
+
+
+def _one_try(
+    scope: Scope,
+    source: Source,
+    sighting: Sighting,
+    seen: dict[str, Item],
+    others: Counter[Inner],
+    stop: threading.Event,
+) -> tuple[tuple[Item, ...], tuple[Unlisted, ...]]:
+    items: dict[str, Item] = {}
+    unlisted: list[Unlisted] = []
+    owners = Owners(scope.inner)
+    others.clear()
+    sighting.begin()
+    try:
+        for found in source.scan(scope.prefix):
+            if stop.is_set():
+                raise Cancelled("the listing of another source stopped the run; nothing was published")
+            document = isinstance(found, Item)
+            owner = owners.of(found.path, document=document)
+            if owner is not None:
+                others[owner] += document
+            elif not isinstance(found, Item):
+                unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
+            elif sighting.meets(found):
+                items.pop(found.path, None)
+            else:
+                items[found.path] = found
+    finally:
+        seen.update(items)
+    return tuple(items.values()), tuple(unlisted)

@@ -1,0 +1,67 @@
+"""The models of a run: which embedder each namespace has, and what that says about its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+
+from parquetry.chunking import chunker as chunk
+from parquetry.embed.base import Embedder
+from parquetry.embed.registry import id_of, open_embedder
+from parquetry.extract import registry
+from parquetry.ids import settings_hash
+from parquetry.planning.fingerprint import Fingerprints
+from parquetry.settings.sections import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An embedder of a run."""
+
+    id: str
+    """as vectors are kept under"""
+    fingerprints: Fingerprints
+    """that the settings give to documents which it embeds"""
+    open: Callable[[], Embedder]
+    """the embedder itself, loaded when it is first asked for"""
+
+
+def models_of(settings: Settings, namespaces: Iterable[str]) -> dict[str, Model]:
+    """The models of some namespaces.
+
+    Args:
+        settings: name an embedder for each.
+        namespaces: that a run concerns.
+
+    Returns:
+        Namespace -> model; namespaces with the same embedder share one.
+
+    Raises:
+        SettingsError: there is no such embedder, or it lacks a file, a package or a key.
+    """
+
+    @cache
+    def model(name: str) -> Model:
+        identity = id_of(name, settings.embedding)
+        return Model(identity, fingerprints_of(settings, identity), partial(open_embedder, name, settings.embedding))
+
+    return {namespace: model(settings.embedder_of(namespace)) for namespace in sorted(set(namespaces))}
+
+
+def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
+    """The fingerprints that the settings give to documents of one embedder."""
+    tokenizer = embedder_id if settings.chunking.unit == "tokens" else None
+
+    @cache
+    def extraction(media_type: str | None) -> str:
+        if media_type is None:
+            # Never read, because of its size.
+            return settings_hash({"max_bytes": settings.extraction.max_bytes})
+        return registry.fingerprint(media_type, settings.extraction)
+
+    return Fingerprints(
+        extraction=extraction,
+        chunking=chunk.fingerprint(settings.chunking, tokenizer),
+        embedding=settings_hash({"embedder": embedder_id, "template": settings.embedding.template}),
+    )

@@ -1,0 +1,288 @@
+"""Scan the sources and plan: what a refresh has to do, before anything is spent."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from parquetry.embed.base import Worst
+from parquetry.embed.registry import price_of, worst_of
+from parquetry.errors import RefusedError, SettingsError
+from parquetry.model import DocumentRow, Listing
+from parquetry.planning.diff import Change, Force, SourcePlan, plan_source, stale
+from parquetry.planning.estimate import Estimate, Ratios, estimate
+from parquetry.planning.fingerprint import Fingerprints
+from parquetry.planning.kept import Kept
+from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.settings.sections import Settings
+from parquetry.sources.base import Hashing, Remembering, Source
+from parquetry.sources.local.source import is_local
+from parquetry.sources.nesting import Owners, place_in, told
+from parquetry.sources.paths import within
+from parquetry.sources.registry import Scope
+from parquetry.storage.lake.current import CurrentRows
+from parquetry.tasks.documents.fetching import Fetching
+from parquetry.tasks.documents.listing import list_scopes
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.rehash import hashes_of
+from parquetry.tasks.engine.retries import Retries
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshPlan:
+    """What a refresh will do."""
+
+    sources: tuple[SourcePlan, ...]
+    estimate: Estimate
+    empty: tuple[str, ...] = ()
+    """of sources that hold nothing and of which nothing is published: where nothing was found, and what to check"""
+    known: tuple[DocumentRow, ...] = ()
+    """the current rows of all documents with which something has to be done"""
+
+    @property
+    def changes(self) -> Iterable[Change]:
+        """The changes of all sources that may go on, those that need nothing included."""
+        return (
+            change
+            for source in self.sources
+            for changes in ((source.changes if source.refused is None else ()), source.handed_over)
+            for change in changes
+        )
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(source.refused for source in self.sources if source.refused is not None)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What sources leave to sources inside them, one line each."""
+        return tuple(told(source.source, source.left_out) for source in self.sources if source.left_out)
+
+    @property
+    def kept(self) -> tuple[Kept, ...]:
+        """Documents that are not removed because not all of their source could be seen."""
+        return tuple(kept for source in self.sources for kept in source.kept)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the sources could not be seen."""
+        return tuple(warning for source in self.sources for warning in source.warnings)
+
+
+def plan_refresh(
+    settings: Settings,
+    scopes: Sequence[tuple[Scope, Source]],
+    current: CurrentRows,
+    models: Mapping[str, Model],
+    *,
+    allow_removals: bool = False,
+    force: Force | None = None,
+    retries: Retries | None = None,
+    rehash: Fetching | None = None,
+) -> RefreshPlan:
+    """List every source and compare it with what is published.
+
+    Rows and items are in memory only of documents with which something has to be done, or of which the source itself
+    wants to know.
+
+    Args:
+        settings: limits and chunk sizes.
+        scopes: what to refresh, with the sources to list.
+        current: the current rows of all namespaces concerned.
+        models: namespace -> model of its documents.
+        allow_removals: agree to any number of removals.
+        force: documents to redo whatever their hashes say.
+        retries: of the run, if it is one.
+        rehash: reads every published document to see whether its bytes are the same; None to go by change tokens.
+
+    Raises:
+        SettingsError: a source's place does not exist.
+    """
+    sides = [_Side(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes]
+    ratios, sizes = _survey(sides, current)
+    for side in sides:
+        if isinstance(side.source, Remembering):
+            # Who is not told of change tokens asks for the bytes.
+            rows = (replace(row, etag="") for row in side.rows) if rehash else side.rows
+            side.source.remember({row.path: row for row in rows})
+    retries = retries or Retries(settings.refresh.attempts, time.sleep)
+    sightings = [Sighting(side.settled) for side in sides]
+    listings = list_scopes(scopes, retries, sightings)
+    unsettled = [
+        frozenset(sighting.unsettled(complete=listing.complete))
+        for sighting, listing in zip(sightings, listings, strict=True)
+    ]
+    rows = current.named(frozenset().union(*unsettled))
+    for side, listing, ids in zip(sides, listings, unsettled, strict=True):
+        side.rows.extend(row for row in rows if row.document_id in ids)
+        side.hash_new(listing, sizes[listing.namespace])
+        side.hash_known(listing)
+    twins = current.holding(each for side in sides for each in side.hashes.values() if each)
+    plans = [
+        plan_source(
+            listing,
+            side.rows,
+            side.fingerprints,
+            side.hash_of,
+            settings.refresh,
+            elsewhere=(row for row in twins if row.namespace == side.scope.namespace),
+            allow_removals=allow_removals,
+            force=force,
+            owner_of=side.owner_of,
+            missing=side.missing(sighting, current),
+            rehash=rehash is not None,
+        )
+        for side, listing, sighting in zip(sides, listings, sightings, strict=True)
+    ]
+    changes = [change for plan in plans if plan.refused is None for change in plan.changes]
+
+    def price(namespace: str) -> float | None:
+        return models[namespace].open().price_per_million_tokens
+
+    def worst(namespace: str) -> Worst:
+        return worst_of(settings.embedder_of(namespace))
+
+    empty = tuple(nothing_found(side.scope) for side, plan in zip(sides, plans, strict=True) if plan.found_nothing)
+    known = tuple(row for side in sides for row in side.rows)
+    estimated = estimate(changes, ratios, settings.chunking, settings.embedding, worst, price)
+    return RefreshPlan(tuple(plans), estimated, empty, known)
+
+
+def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
+    """Let every source take its rows; what files of each kind give, and by namespace which sizes there are."""
+    ratios = Ratios()
+    sizes: dict[str, set[int]] = defaultdict(set)
+    by_source: dict[tuple[str, str], list[_Side]] = defaultdict(list)
+    for side in sides:
+        by_source[side.scope.namespace, side.scope.name].append(side)
+    hashing = {side.scope.namespace for side in sides if isinstance(side.source, Hashing)}
+    for row in current.each():
+        ratios.learn(row)
+        if row.status == "indexed" and row.namespace in hashing:
+            sizes[row.namespace].add(row.size)
+        for side in by_source.get((row.namespace, row.source), ()):
+            side.take(row)
+    return ratios, sizes
+
+
+class _Side:
+    """What is published of one source, as far as a refresh of it has to know."""
+
+    def __init__(
+        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None, rehash: Fetching | None
+    ) -> None:
+        self.scope = scope
+        self.source = source
+        self.fingerprints = fingerprints
+        self._forced = force is not None
+        self._rehash = rehash
+        self._knows_all = self._forced or rehash is not None or isinstance(source, Remembering)
+        self._owners = Owners(scope.inner)
+        self.rows: list[DocumentRow] = []
+        """of documents with which something may have to be done"""
+        self.settled = Settled()
+        """the others"""
+        self.hashes: dict[str, str | None] = {}
+        """content hashes of new documents by path; None where it could not be read"""
+        self._looked_at: dict[str, str | None] = {}
+        """the same of published ones"""
+
+    def take(self, row: DocumentRow) -> None:
+        """Look at a row of this source."""
+        if (
+            self._knows_all
+            or row.status != "indexed"
+            or stale(row, self.fingerprints)[0] != "nothing"
+            or self.owner_of(row.path) is not None
+        ):
+            self.rows.append(row)
+        elif within(row.path, self.scope.prefix):
+            self.settled.add(row)
+
+    def owner_of(self, path: str) -> str | None:
+        """The source inside this one that a document belongs to."""
+        owner = self._owners.of(path)
+        return None if owner is None else owner.source
+
+    def missing(self, sighting: Sighting, current: CurrentRows) -> Iterator[str]:
+        """Paths of settled documents that were not listed, read anew: nobody wants to know them of a whole listing."""
+        if not len(self.settled):
+            return
+        mine = (self.scope.namespace, self.scope.name)
+        yield from (
+            row.path for row in current.each() if (row.namespace, row.source) == mine and sighting.misses(row.path)
+        )
+
+    def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
+        """Hash the new documents that have the size of a published one: they may have its content."""
+        if self._forced:
+            return
+        known = {row.path for row in self.rows}
+        for item in listing.items:
+            if item.size and item.size in sizes and item.path not in known:
+                self.hashes[item.path] = self.hash_of(item.path)
+
+    def hash_known(self, listing: Listing) -> None:
+        """Look at the bytes of the published documents, if that is asked for."""
+        if self._rehash is not None:
+            known = {row.path: row for row in self.rows}
+            self._looked_at = hashes_of(listing, known, self.source, self._rehash)
+
+    def hash_of(self, path: str) -> str | None:
+        for hashes in (self.hashes, self._looked_at):
+            if path in hashes:
+                return hashes[path]
+        if not isinstance(self.source, Hashing):
+            return None
+        try:
+            return self.source.hash(path)
+        except OSError:
+            # It is read again, with its error contained, when it is fetched.
+            return None
+
+
+def nothing_found(scope: Scope) -> str:
+    """What to look at when a source lists nothing: only a person can tell an empty place from a mistyped one."""
+    settings = scope.settings
+    place = place_in(settings.uri, scope.prefix)
+    named = "" if settings.name == settings.uri else f"source {settings.name}: "
+    globs = ", its include and exclude globs" if settings.include or settings.exclude else ""
+    last = "whether all it holds is hidden" if is_local(settings.uri) else "what the credentials may see"
+    return f"{named}no document was found in {place}; check its spelling{globs} and {last}"
+
+
+def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
+    """Stop before a refresh that will likely cost more than it may.
+
+    Raises:
+        RefusedError: with the estimate and the budget.
+    """
+    likely = plan.estimate.likely
+    if budget_usd is not None and likely.cost_usd is not None and likely.cost_usd > budget_usd:
+        raise RefusedError(
+            f"this refresh would cost about ${likely.cost_usd:.2f} for {likely.tokens} tokens, more than "
+            f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
+        )
+
+
+def check_prices(settings: Settings, namespaces: Iterable[str], budget_usd: float | None, key: str) -> None:
+    """Stop a run with a budget that nothing could be measured by.
+
+    Args:
+        settings: with the embedders and their prices.
+        namespaces: that the run embeds in.
+        budget_usd: None if there is none.
+        key: of the settings, that the budget is from.
+
+    Raises:
+        SettingsError: what an embedder costs is not known.
+    """
+    for namespace in sorted(set(namespaces)) if budget_usd is not None else ():
+        name = settings.embedder_of(namespace)
+        if price_of(name, settings.embedding) is None:
+            raise SettingsError(
+                f"there is a budget ({key}), and what {name} costs is not known: set "
+                "embedding.price_per_million_tokens (0 if it costs nothing), or remove the budget"
+            )

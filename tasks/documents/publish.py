@@ -1,0 +1,61 @@
+"""Publish a run: register its shards, commit its rows, try again when another run was first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from parquetry.errors import PublishConflict
+from parquetry.model import DocumentRow
+from parquetry.planning.rebase import by_key, rebase
+from parquetry.storage.given_way import reread
+from parquetry.storage.lake.current import CurrentRows
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.shards import Shard
+from parquetry.tasks.documents.run import Run
+
+log = logging.getLogger("parquetry")
+ATTEMPTS = 8
+"""publishes of others that one run gives way to before it gives up"""
+
+
+def publish(
+    run: Run, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
+) -> tuple[int, tuple[DocumentRow, ...]]:
+    """Make a run's work visible, all of it in one commit.
+
+    Args:
+        run: in progress.
+        known: the rows that the published ones take the place of, as the run was planned from them; may be more.
+        rows: to publish.
+        shards: that hold the rows' texts and chunks.
+
+    Returns:
+        The new version of `documents`, and the rows that were published.
+
+    Raises:
+        PublishConflict: others kept publishing first; nothing of this run is visible.
+        StorageError: nothing of this run is visible.
+    """
+    run.check_cancelled()
+    run.lake.register(shards, run.stamp.run_id)
+    base: Snapshot = run.base
+    before = by_key(known)
+    wanted = list(rows)
+    for _ in range(ATTEMPTS):
+        try:
+            return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
+        except PublishConflict as conflict:
+            log.info("%s; planning again what it changed", conflict)
+            base, now = reread(lambda: _now(run, rows))
+            wanted = rebase(rows, before, by_key(now))
+    raise PublishConflict(
+        f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
+        "its vectors are kept: run it again"
+    )
+
+
+def _now(run: Run, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
+    """The newest version, and the rows in it of the documents of a run."""
+    base = run.lake.snapshot()
+    return base, CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)

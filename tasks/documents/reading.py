@@ -1,0 +1,263 @@
+"""The first half of a batch: fetch its documents, have them extracted and chunked. Contains each one's failure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from parquetry import ids
+from parquetry.errors import BrokenDocument, BudgetReached, DocumentError, SkippedDocument, Verdict, classify
+from parquetry.extract.detect import image_type
+from parquetry.extract.image import with_description
+from parquetry.extract.media_types import by_filename
+from parquetry.llm.client import Answer
+from parquetry.model import DocumentRow, Extraction, Item, Note, RawDocument
+from parquetry.planning.diff import Change
+from parquetry.planning.outage import Lost, Service, lost_to
+from parquetry.planning.rows import new_revision
+from parquetry.storage.lake.shards import StoredText
+from parquetry.tasks.documents.run import Run
+from parquetry.tasks.documents.tally import Tally
+from parquetry.tasks.engine.workers import Prepared, WorkerPool
+
+log = logging.getLogger("parquetry")
+_LOOK_SECONDS = 0.5
+"""between two looks whether the run was cancelled"""
+_NOTED_AT = "extract"
+"""stage of what is noted while a document is read; such a note stays when its text is chunked again"""
+
+
+@dataclass
+class Document:
+    """A document on its way through a batch."""
+
+    change: Change
+    bytes_read: int = 0
+    content_hash: str = ""
+    media_type: str | None = None
+    future: Future[Any] | None = None
+    description: Future[Answer] | None = None
+    """of an image, from a language model"""
+    prepared: Prepared | None = None
+    refused: tuple[str, Verdict] | None = None
+    """stage and verdict, once it is known that nothing comes of it"""
+    lost: Lost | None = None
+    """why nothing comes of it, if a service failed it"""
+    held: str | None = None
+    """why the budget leaves it as it was"""
+
+    @property
+    def uri(self) -> str:
+        return self.change.item.uri if self.change.item else self.change.document_id
+
+    @property
+    def path(self) -> str:
+        return self.change.item.path if self.change.item else self.change.document_id
+
+
+def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Document]:
+    """Fetch, extract and chunk.
+
+    Args:
+        changes: of effort `extract` or `rechunk`.
+        run: in progress.
+        tally: of the batch.
+
+    Returns:
+        Every document, each with what was prepared of it or with the reason why nothing was.
+
+    Raises:
+        ParquetryError: something that concerns the whole run.
+    """
+    documents = [Document(change) for change in changes]
+    with tally.stage("fetch"):
+        _start(documents, run)
+    tally.bytes_read += sum(document.bytes_read for document in documents)
+    with tally.stage("extract"):
+        _collect(documents, run, tally)
+    return documents
+
+
+def _start(documents: Sequence[Document], run: Run) -> None:
+    """Read every document and hand it to the extraction processes as soon as it is there."""
+    revisions = [
+        document.change.base.revision
+        for document in documents
+        if document.change.effort == "rechunk" and document.change.base
+    ]
+    stored, noted = run.stored.texts(revisions), run.stored.notes(revisions, _NOTED_AT)
+    reading: list[Future[None]] = []
+    try:
+        for document in documents:
+            run.check_cancelled()
+            change = document.change
+            base = change.base
+            if change.effort == "rechunk" and base is not None and base.revision in stored:
+                with _contained(document, "fetch"):
+                    _start_chunking(document, base, stored[base.revision], noted.get(base.revision, ()), run)
+            else:
+                document.change = replace(change, effort="extract")
+                start = partial(_read, document, run)
+                reading.append(run.fetching.start(change.namespace, change.source, start))
+        _await(reading, run)
+    finally:
+        for future in reading:
+            future.cancel()
+
+
+def _await(reading: Sequence[Future[None]], run: Run) -> None:
+    """Wait until all is read, or something concerns the whole run, or the run is cancelled."""
+    left = set(reading)
+    while left:
+        done, left = wait(left, _LOOK_SECONDS, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if left:
+            run.check_cancelled()
+
+
+def _read(document: Document, run: Run) -> None:
+    """Fetch a document and hand it to the extraction processes."""
+    run.check_cancelled()
+    with _contained(document, "fetch", "store"):
+        item = document.change.item
+        if item is None:
+            raise BrokenDocument("vanished", "is not in its source any more")
+        limit = run.settings.extraction.max_bytes
+        if item.size > limit:
+            raise SkippedDocument("too-large", f"has {item.size} bytes, more than {limit} (extraction.max_bytes)")
+        run.fetching.make_room(item.size)
+        with ExitStack() as unfinished:
+            unfinished.callback(run.fetching.give_back, item.size)
+            document.future = _start_extraction(document, item, run)
+            run.reading.extracting(document.change, document.future, is_all=document.description is None)
+            given_back = unfinished.pop_all()
+            document.future.add_done_callback(lambda _: given_back.close())
+    if document.future is None:
+        run.reading.read(document.change)
+
+
+def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepared]:
+    change = document.change
+    item, content = run.fetching.fetch(change.namespace, change.source, item)
+    document.change = replace(change, item=item)
+    document.content_hash = ids.content_hash(content)
+    document.bytes_read = len(content)
+    filename = item.path.rpartition("/")[2]
+    # What the content is, is found out under the limits of the extraction processes.
+    document.media_type = by_filename(filename)
+    image = image_type(content, filename) if run.describer is not None else None
+    if run.describer is not None and image is not None:
+        document.media_type = image
+        document.description = run.describer.start(content, image)
+    return _pool(document, run).prepare(RawDocument(content, filename))
+
+
+def _start_chunking(
+    document: Document, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: Run
+) -> None:
+    document.content_hash, document.media_type = base.content_hash, base.media_type
+    extraction = Extraction(
+        text=stored.text,
+        parts=stored.parts,
+        headings=stored.headings,
+        title=base.title,
+        metadata=base.metadata,
+        media_type=base.media_type or "",
+        extractor=base.extractor or "",
+        warnings=noted,
+    )
+    document.prepared = Prepared(extraction, ())
+    document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings)
+    run.reading.extracting(document.change, document.future, is_all=True)
+
+
+def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
+    """Wait for the extraction processes."""
+    for document in documents:
+        run.check_cancelled()
+        future, known = document.future, document.prepared
+        if future is None:
+            continue
+        document.prepared = None
+        with _contained(document, "extract", "model" if document.description is not None else None):
+            if document.description is not None:
+                prepared = _described(document, document.description, run, tally)
+            else:
+                result = _pool(document, run).result(future)
+                prepared = result if known is None else Prepared(known.extraction, result)
+            if not prepared.chunks:
+                raise SkippedDocument("no-text", "has no text to index")
+            _check_spans(prepared)
+            document.prepared = prepared
+            tally.notes.extend(_note(document, warning, run) for warning in prepared.extraction.warnings)
+        document.future = document.description = None
+        run.reading.read(document.change)
+
+
+def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
+    """An image with what a language model says of it before the text that was read in it, if any was."""
+    prepared: Prepared | None = None
+    pool = _pool(document, run)
+    try:
+        prepared = pool.result(document.future) if document.future else None
+    except SkippedDocument as error:
+        if error.reason != "no-text":
+            raise
+    try:
+        with run.reading.waits.on(document.path):
+            told = description.result()
+    except BrokenDocument as error:
+        if prepared is None:
+            raise
+        tally.notes.append(_note(document, f"not described: {error.detail}", run))
+        return prepared
+    tally.description_tokens += told.input_tokens + told.output_tokens
+    if not run.settings.llm.priced:
+        tally.description_cost_usd = None
+    elif tally.description_cost_usd is not None:
+        tally.description_cost_usd += told.cost_usd
+    known = prepared.extraction if prepared else None
+    extraction = with_description(known, told.text, document.media_type or "")
+    chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))
+    return Prepared(extraction, chunks)
+
+
+def _note(document: Document, text: str, run: Run) -> Note:
+    return Note(new_revision(document.change, run.stamp), document.uri, _NOTED_AT, text)
+
+
+def _pool(document: Document, run: Run) -> WorkerPool:
+    return run.pool_of(document.change.namespace)
+
+
+def _check_spans(prepared: Prepared) -> None:
+    length = len(prepared.extraction.text)
+    for chunk in prepared.chunks:
+        if not 0 <= chunk.start < chunk.end <= length:
+            raise BrokenDocument("bad-span", f"chunk {chunk.index} spans {chunk.start} to {chunk.end} of {length}")
+
+
+@contextmanager
+def _contained(document: Document, stage: str, service: Service | None = None) -> Iterator[None]:
+    """A document's failure is its own or a service's, unless it concerns the whole run."""
+    try:
+        yield
+    except BudgetReached as error:
+        document.held = str(error)
+    except Exception as error:
+        verdict = classify(error)
+        lost = lost_to(service, error) if service else None
+        if verdict.fate == "stop":
+            if lost is None:
+                raise
+            verdict = Verdict("retry", lost.reason, lost.detail)
+        document.refused, document.lost = (stage, verdict), lost
+        if isinstance(error, DocumentError):
+            document.media_type = error.media_type or document.media_type
+        log.debug("%s refused at %s", document.change.document_id, stage, exc_info=error)

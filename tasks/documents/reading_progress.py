@@ -1,0 +1,127 @@
+"""Documents of a run that are read, and those that are being read, so that whoever watches it sees it move."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+from parquetry.planning.diff import Change
+from parquetry.printing import visible
+from parquetry.waiting import Wait, Waits
+
+LOOK_SECONDS = 1.0
+"""between two looks for documents that take long"""
+LONG_SECONDS = 30.0
+"""after which a document is told to take long, and again after twice as long, four times as long ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowDocument:
+    """A document that is being fetched or extracted, and for how long."""
+
+    path: str
+    """within its source"""
+    seconds: float
+    """so far"""
+
+    def __str__(self) -> str:
+        """Say it in a line: `reading handbook.pdf (12 s)`."""
+        return f"reading {self.path} ({self.seconds:.0f} s)"
+
+    def line(self, characters: int) -> str:
+        """Say it, fit for a terminal, in so many characters if the end of the path, which tells most, has room."""
+        shown = replace(self, path=visible(self.path))
+        over = len(str(shown)) - characters
+        if over <= 0:
+            return str(shown)
+        return str(replace(self, path="…" + shown.path[min(over + 1, len(shown.path) - 1) :]))
+
+
+class ReadingProgress:
+    """Counts every document of a run once, however often it is tried. Used from all threads of a run.
+
+    Args:
+        now: a clock in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.waits = Waits(now)
+        """for documents, by path"""
+        self._lock = threading.Lock()
+        self._told: Callable[[], None] = lambda: None
+        self._read: set[tuple[str, str]] = set()
+        """(namespace, document id)"""
+        self._extracting: dict[Future[Any], str] = {}
+        """path of what was handed to the extraction processes, in work or not"""
+        self._due: dict[object, float] = {}
+        """ticket of a wait -> seconds at which it is told"""
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Call something for every document from now on, from whatever thread reads it."""
+        self._told = told
+
+    def extracting(self, change: Change, future: Future[Any], *, is_all: bool) -> None:
+        """Follow a document through the extraction processes.
+
+        Args:
+            change: the document's.
+            future: its extraction.
+            is_all: whether the document is read when that is done.
+        """
+
+        def done(_: Future[Any]) -> None:
+            with self._lock:
+                del self._extracting[future]
+                self.waits.end(future)
+            if is_all and not future.cancelled():
+                self.read(change)
+
+        with self._lock:
+            self._extracting[future] = _path(change)
+        future.add_done_callback(done)
+
+    def read(self, change: Change) -> None:
+        """Note that a document is read, or that nothing comes of it."""
+        key = change.namespace, change.document_id
+        with self._lock:
+            known = key in self._read
+            self._read.add(key)
+        if not known:
+            # Whoever is told may be drawing what it sees here: no lock is held.
+            self._told()
+
+    @property
+    def slowest(self) -> SlowDocument | None:
+        """The document that is being read and has taken longest; None if there is none."""
+        longest = max(self._waits(), key=lambda wait: wait.seconds, default=None)
+        return None if longest is None else _slow(longest)
+
+    def overdue(self) -> list[SlowDocument]:
+        """Documents that have come to take long, or twice as long as when they were told, since the last look."""
+        waits = self._waits()
+        self._due = {wait.ticket: self._due.get(wait.ticket, LONG_SECONDS) for wait in waits}
+        found = [wait for wait in waits if wait.seconds >= self._due[wait.ticket]]
+        for wait in found:
+            self._due[wait.ticket] = 2 * wait.seconds
+        return [_slow(wait) for wait in found]
+
+    def _waits(self) -> tuple[Wait, ...]:
+        """What is being read. A document that waits for its turn does not count."""
+        with self._lock:
+            for future, path in self._extracting.items():
+                if future.running():
+                    self.waits.begin(future, path)
+        return self.waits.all
+
+
+def _path(change: Change) -> str:
+    place = change.item or change.known
+    return place.path if place else change.document_id
+
+
+def _slow(wait: Wait) -> SlowDocument:
+    return SlowDocument(wait.subject, wait.seconds)

@@ -1,0 +1,160 @@
+"""What a refresh takes of the disks that it writes to, before it begins.
+
+Two figures: what is likely, for people; and what it takes at least, which alone stops a run. Source of the numbers:
+measured, docs/decisions/0023-a-full-disk.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from parquetry.errors import RefusedError
+from parquetry.extract.media_types import UTF8_PER_CHARACTER, keeps_its_size
+from parquetry.planning.diff import Change
+from parquetry.planning.estimate import CHARACTERS_PER_TOKEN
+from parquetry.plural import size_of
+from parquetry.settings.sections import Settings
+from parquetry.storage.files.layout import layout_of
+from parquetry.storage.index.folder import IndexFolder
+from parquetry.storage.index.space import chunk_bytes, existing, index_bytes, index_bytes_at_least
+from parquetry.storage.lake.lake import Snapshot
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.plan import RefreshPlan
+
+RUN_BYTES = 60_000
+"""of the commits and records of any run"""
+CHUNK_BYTES = 50
+"""of a chunk in its shard, besides vector and text"""
+DOCUMENT_BYTES = 300
+"""of a document in its shards, besides vector and text"""
+SHARE_IN_CHUNKS = 0.42
+SHARE_IN_TEXTS = 0.46
+"""bytes of a shard for each character of text, compressed"""
+AT_LEAST = 0.5
+"""of what is computed from sizes that are known, because documents may fail or hold less text"""
+LEAST_FILES = 8
+"""that any run makes which publishes"""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a run takes of one disk."""
+
+    place: str
+    """the corpus, or the folder of its search index if that is on another disk"""
+    likely: int
+    """bytes, at the busiest moment"""
+    at_least: int
+    """bytes; a run with less does not begin"""
+    free: int
+    """bytes"""
+    files_free: int | None
+    """how many more files the disk can have; None where it sets no limit"""
+
+    def as_json(self) -> dict[str, str | int | None]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def line(self) -> str:
+        """What people are told."""
+        return f"about {size_of(self.likely)} on the disk of {self.place}, {size_of(self.free)} free"
+
+    @property
+    def refusal(self) -> str | None:
+        """Why a run does not begin; None if it may fit."""
+        if self.free < self.at_least:
+            return (
+                f"the disk of {self.place} has {size_of(self.free)} free, and this refresh takes about "
+                f"{size_of(self.likely)}, at least {size_of(self.at_least)}; free some, nothing was done"
+            )
+        if self.files_free is not None and self.files_free < LEAST_FILES:
+            return (
+                f"the disk of {self.place} can have {self.files_free} more files (inodes), and this refresh makes at "
+                f"least {LEAST_FILES}; delete some, nothing was done"
+            )
+        return None
+
+
+def space_of(
+    plan: RefreshPlan, settings: Settings, snapshot: Snapshot | None, models: Mapping[str, Model]
+) -> tuple[Space, ...]:
+    """What a refresh takes of each disk of this machine that it writes to; nothing if it has nothing to do.
+
+    Args:
+        plan: of the refresh.
+        settings: of the corpus.
+        snapshot: that it was planned from; None if there is no corpus yet.
+        models: namespace -> model of its documents.
+    """
+    changes = [change for change in plan.changes if change.effort != "nothing"]
+    if not changes:
+        return ()
+    layout = layout_of(settings.corpus.root)
+    folder = IndexFolder(layout, settings.search)
+    made = not layout.is_local or settings.search.index_folder is not None or Path(layout.root).exists()
+    index = str(folder.path) if made else layout.index
+    stored = chunk_bytes(snapshot) if snapshot is not None and any(snapshot.files["chunks"]) else 0
+    vector = max((_vector_bytes(models[change.namespace].id) for change in changes), default=0)
+    unit = CHARACTERS_PER_TOKEN if settings.chunking.unit == "tokens" else 1.0
+    step = max(1, settings.chunking.size - settings.chunking.overlap) * unit
+
+    chunks = plan.estimate.likely.chunks
+    text = chunks * step
+    shards = chunks * (vector + CHUNK_BYTES) + text * SHARE_IN_CHUNKS
+    texts = len(changes) * (vector + DOCUMENT_BYTES) + text * SHARE_IN_TEXTS
+    likely = {
+        layout.root: int(RUN_BYTES + shards + texts),
+        index: index_bytes(folder, int(stored + shards), int(shards)),
+    }
+    # However well text compresses, vectors do not.
+    surely = _plain_characters(changes) / (settings.chunking.size * unit) * vector
+    at_least = {
+        layout.root: int(AT_LEAST * surely),
+        index: int(AT_LEAST * index_bytes_at_least(folder, int(surely))),
+    }
+    if not layout.is_local:
+        del likely[layout.root], at_least[layout.root]
+    return _by_disk(likely, at_least)
+
+
+def check_space(spaces: Iterable[Space]) -> None:
+    """Stop before a refresh that does not fit.
+
+    Raises:
+        RefusedError: with what it takes and what is free.
+    """
+    for space in spaces:
+        if space.refusal is not None:
+            raise RefusedError(space.refusal)
+
+
+def _by_disk(likely: Mapping[str, int], at_least: Mapping[str, int]) -> tuple[Space, ...]:
+    found: dict[int, Space] = {}
+    for place, count in likely.items():
+        there = existing(place)
+        disk, state = there.stat().st_dev, os.statvfs(there)
+        free = state.f_bavail * state.f_frsize
+        # Some file systems know no number of files.
+        files = state.f_favail if state.f_files else None
+        before = found.get(disk, Space(place, 0, 0, free, files))
+        found[disk] = Space(before.place, before.likely + count, before.at_least + at_least[place], free, files)
+    return tuple(found.values())
+
+
+def _vector_bytes(model: str) -> int:
+    """Of one vector of a model, by its id."""
+    dimension = re.search(r"@(\d+)$", model)
+    return 4 * int(dimension[1]) if dimension else 0
+
+
+def _plain_characters(changes: Iterable[Change]) -> float:
+    """Characters of the new documents of which the size tells how much text they hold."""
+    return sum(
+        change.item.size / UTF8_PER_CHARACTER
+        for change in changes
+        if change.action == "added" and change.item is not None and keeps_its_size(change.item.path)
+    )

@@ -1,0 +1,1 @@
+"""How batches run: threads or Prefect tasks, killable processes, retries and time limits."""

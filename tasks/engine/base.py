@@ -1,0 +1,129 @@
+"""How batches are run: in this process, or as Prefect tasks. The composition of a run knows only the Protocol."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from parquetry.tasks.documents.run import Run
+from parquetry.tasks.engine.retries import may_pass
+from parquetry.threads import threads_of
+
+Result = TypeVar("Result")
+ATTEMPTS = 3
+"""tries of a batch whose failure may go away by itself"""
+_GRACE_SECONDS = 2
+"""for batches in work, to see that the run is over; one that waits for a service is left behind"""
+
+
+class Numbered(Protocol):
+    """A batch of whatever kind."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the run, 0-based."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Service that it is read from; empty for this machine."""
+        ...
+
+
+Work = TypeVar("Work", bound=Numbered)
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell(Generic[Work, Report]):
+    """What is done with the batches of one kind."""
+
+    process: Callable[[Work], Report]
+    """contains the failure of everything single"""
+    failed: Callable[[Work, Exception], Report]
+    """the report of a batch that failed as a whole; raises what concerns the whole run"""
+    abreast: int
+    """batches of one service at a time"""
+    run: Run
+
+
+class Engine(Protocol):
+    """Runs the parts of a run."""
+
+    def step(self, name: str, function: Callable[[], Result]) -> Result:
+        """Run one part by itself, under a name for logs."""
+        ...
+
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+        """Process batches, several at a time, and yield each report when it is there.
+
+        A batch that goes on failing yields the report that the shell has for that; only what concerns the whole run
+        is raised.
+        """
+        ...
+
+
+class Lanes(Generic[Work]):
+    """Batches by the service that they are read from: a slow one holds up only its own.
+
+    Args:
+        batches: all of a run.
+        abreast: of one service at a time.
+    """
+
+    def __init__(self, batches: Iterable[Work], abreast: int) -> None:
+        self._waiting: dict[str, deque[Work]] = defaultdict(deque)
+        for batch in batches:
+            self._waiting[batch.host].append(batch)
+        self._abreast = abreast
+
+    @property
+    def threads(self) -> int:
+        """How many batches may be in work at a time."""
+        return max(1, self._abreast * len(self._waiting))
+
+    def first(self) -> list[Work]:
+        """The batches to begin with."""
+        lanes = self._waiting.values()
+        return [lane.popleft() for lane in lanes for _ in range(min(self._abreast, len(lane)))]
+
+    def after(self, done: Work) -> list[Work]:
+        """The batch to begin when another is done, if one is left."""
+        lane = self._waiting[done.host]
+        return [lane.popleft()] if lane else []
+
+
+class DirectEngine:
+    """Runs everything in threads of this process, without any service."""
+
+    def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
+        return function()
+
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+        lanes = Lanes(batches, shell.abreast)
+        with threads_of(lanes.threads, "batch") as threads:
+            pending = {threads.submit(_attempt, batch, shell): batch for batch in lanes.first()}
+            try:
+                while pending:
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        batch = pending.pop(future)
+                        pending |= {threads.submit(_attempt, each, shell): each for each in lanes.after(batch)}
+                        yield future.result()
+            finally:
+                if pending:
+                    shell.run.cancelled.set()
+                    for future in pending:
+                        future.cancel()
+                    wait(pending, _GRACE_SECONDS)
+
+
+def _attempt(batch: Work, shell: Shell[Work, Report]) -> Report:
+    place = f"batch {batch.number}"
+    try:
+        return shell.run.retries.call(place, lambda: shell.process(batch), attempts=ATTEMPTS, worth=may_pass)
+    except Exception as error:  # noqa: BLE001 - the batch shell: whatever happened fails this batch or stops the run
+        return shell.failed(batch, error)

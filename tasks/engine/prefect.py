@@ -1,0 +1,133 @@
+"""Runs batches as Prefect task runs: retries with jitter, a bounded number at a time, visible in the UI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any, TypeVar
+
+from httpx import HTTPError
+from prefect import get_run_logger, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import FlowRunContext
+from prefect.futures import PrefectConcurrentFuture
+from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.tasks import Task, exponential_backoff
+
+from parquetry.masked_output import masked_errors
+from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.base import ATTEMPTS, Lanes, Report, Shell, Work
+from parquetry.tasks.engine.retries import may_pass
+
+Result = TypeVar("Result")
+POLL_SECONDS = 2.0
+"""between two questions to the API whether somebody cancelled the run"""
+FIRST_DELAY_SECONDS = 1.0
+"""before the second try of a batch; doubled before each further one, and up to twice that by jitter"""
+
+
+def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
+    """Whether a failed batch may pass when it is tried again."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, BaseException) and may_pass(error)
+
+
+class PrefectEngine:
+    """Runs the steps of a flow run; use inside a flow."""
+
+    def __init__(self) -> None:
+        self._asked = monotonic()
+
+    def step(self, name: str, function: Callable[[], Result]) -> Result:
+        get_run_logger().debug("step %s", name)
+        _stop_if_cancelled()
+        return function()
+
+    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+        """Run one task for each batch; only their numbers and reports cross the task's edge."""
+        if not batches:
+            return
+        task = _batch_task(batches, shell)
+        lanes = Lanes(batches, shell.abreast)
+        runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=lanes.threads)
+        finished: SimpleQueue[tuple[Work, PrefectConcurrentFuture[Report]]] = SimpleQueue()
+
+        def submit(batch: Work) -> None:
+            future = threads.submit(task, {"number": batch.number})
+            future.add_done_callback(lambda _: finished.put((batch, future)))
+
+        with runner as threads, ExitStack() as unfinished:
+            # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
+            unfinished.callback(shell.run.cancelled.set)
+            for batch in lanes.first():
+                submit(batch)
+            for _ in batches:
+                batch, future = self._next(finished)
+                for each in lanes.after(batch):
+                    submit(each)
+                try:
+                    report = future.result()
+                except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
+                    report = shell.failed(batch, error)
+                yield report
+                self._stop_if_cancelled_lately()
+            unfinished.pop_all()
+
+    def _next(self, finished: SimpleQueue[Result]) -> Result:
+        """The next batch that is done; raises Cancelled soon after somebody cancelled the flow run."""
+        while True:
+            try:
+                return finished.get(timeout=POLL_SECONDS)
+            except Empty:
+                self._stop_if_cancelled_lately()
+
+    def _stop_if_cancelled_lately(self) -> None:
+        if monotonic() - self._asked >= POLL_SECONDS:
+            _stop_if_cancelled()
+            self._asked = monotonic()
+
+
+def _batch_task(batches: Sequence[Work], shell: Shell[Work, Report]) -> Task[[int], Report]:
+    by_number = {batch.number: batch for batch in batches}
+    run = shell.run
+    begun: set[int] = set()
+
+    @task(
+        name="batch",
+        task_run_name="batch-{number}",
+        tags=["parquetry"],
+        retries=ATTEMPTS - 1,
+        retry_delay_seconds=exponential_backoff(backoff_factor=FIRST_DELAY_SECONDS),
+        retry_jitter_factor=1,
+        retry_condition_fn=retry_transient,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+    def batch(number: int) -> Report:
+        run.check_cancelled()
+        if number in begun:
+            run.retries.count(f"batch {number}", "tried again by Prefect")
+        begun.add(number)
+        with masked_errors():
+            return shell.process(by_number[number])
+
+    return batch
+
+
+def _stop_if_cancelled() -> None:
+    """Ask the API whether somebody cancelled the flow run: a run in this process does not learn of it by itself."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None or not isinstance(context.client, SyncPrefectClient):
+        return
+    try:
+        state = context.client.read_flow_run(context.flow_run.id).state
+    except HTTPError as error:
+        # Whoever cannot ask goes on working: the answer is asked for again.
+        get_run_logger().debug("whether the run was cancelled is not known: %s", error)
+        return
+    if state is not None and (state.is_cancelling() or state.is_cancelled()):
+        raise Cancelled(f"flow run {context.flow_run.name} was cancelled; nothing was published")

@@ -1,0 +1,62 @@
+"""The time that one document is given: small files far less than large ones, unless pictures in them may be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parquetry.extract import media_types as kinds
+from parquetry.extract import ocr
+from parquetry.model import RawDocument
+from parquetry.plural import size_of
+from parquetry.settings.sections import ExtractionSettings
+
+LEAST_SECONDS = 20
+"""for the smallest file; ordinary ones take a hundredth of it"""
+SECONDS_PER_MB = 40
+"""ten times what the slowest ordinary documents take, manuals in Word with many tables"""
+USUAL_SECONDS = 120
+"""`extraction.timeout_seconds` at which both hold; more than this gives small files more, too"""
+
+_MEGABYTE = 1_000_000
+_HEAD_BYTES = 4096
+_WITH_PICTURES = frozenset({kinds.PDF, kinds.PNG, kinds.JPEG, kinds.WEBP, kinds.GIF, kinds.EMAIL})
+_SIGNS_OF_PICTURES = (b"%PDF-", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"WEBP", b"MIME-Version")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimit:
+    """How long a document may take, and why."""
+
+    seconds: float
+    size: int | None = None
+    """bytes of the document, if these are what limits it"""
+
+    def __str__(self) -> str:
+        if self.size is None:
+            return f"took longer than {self.seconds:g} s (extraction.timeout_seconds)"
+        share = f"the share of extraction.timeout_seconds for {size_of(self.size)}"
+        return f"took longer than {self.seconds:.0f} s ({share})"
+
+
+def time_limit(size: int, settings: ExtractionSettings) -> TimeLimit:
+    """The limit for something that takes time by its size alone.
+
+    Args:
+        size: bytes.
+        settings: the whole limit.
+    """
+    usual = LEAST_SECONDS + SECONDS_PER_MB * size / _MEGABYTE
+    seconds = usual * max(1.0, settings.timeout_seconds / USUAL_SECONDS)
+    return TimeLimit(seconds, size) if seconds < settings.timeout_seconds else TimeLimit(settings.timeout_seconds)
+
+
+def time_limit_of(document: RawDocument, settings: ExtractionSettings) -> TimeLimit:
+    """The limit for a document; what may hold pictures has all the time that there is, since a page takes seconds."""
+    if settings.ocr and ocr.available() and _may_hold_pictures(document):
+        return TimeLimit(settings.timeout_seconds)
+    return time_limit(len(document.content), settings)
+
+
+def _may_hold_pictures(document: RawDocument) -> bool:
+    head = document.content[:_HEAD_BYTES]
+    return kinds.by_filename(document.filename) in _WITH_PICTURES or any(sign in head for sign in _SIGNS_OF_PICTURES)

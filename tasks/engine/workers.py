@@ -1,0 +1,208 @@
+"""A pool of extraction processes, each of which may be killed without harm to the run."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from pebble import ProcessExpired, ProcessPool
+
+from parquetry.chunking.chunker import Chunker
+from parquetry.errors import BrokenDocument, Verdict, classify
+from parquetry.extract import ocr, registry
+from parquetry.model import Chunk, Extraction, Heading, Part, RawDocument
+from parquetry.sessions.model import Transcript
+from parquetry.sessions.transcripts.base import Unread
+from parquetry.sessions.transcripts.registry import read_transcripts
+from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.tasks.engine.fork_server import clear_environment, start_fork_server
+from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
+
+Result = TypeVar("Result")
+_MIB = 1024 * 1024
+_TASKS_PER_WORKER = 2000
+"""a worker is replaced after that many, so that what a library leaks stays small"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that is extracted and chunked."""
+
+    extraction: Extraction
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileOfSessions:
+    """A file of chat sessions that is read."""
+
+    found: tuple[Transcript | Unread, ...]
+    """sessions, and what could not be read, in their order"""
+    verdict: Verdict | None
+    """why nothing follows; None if the file was read to its end"""
+
+
+class WorkerPool:
+    """Reads what strangers wrote in separate processes with a time and a memory limit for each.
+
+    A document that hangs or exhausts memory costs its process, which is replaced, and fails alone.
+
+    Args:
+        extraction: limits and extraction settings.
+        chunking: how texts are split.
+        tokenizer: serialised tokenizer for chunk sizes in tokens.
+    """
+
+    def __init__(self, extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
+        # The fork server is started from a program without threads and imports the extractors once.
+        forks = "forkserver" in multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("forkserver" if forks else "spawn")
+        if forks:
+            context.set_forkserver_preload([__name__])
+            start_fork_server()
+        self._settings = extraction
+        self._limits: WeakKeyDictionary[Future[Any], TimeLimit] = WeakKeyDictionary()
+        self._memory_mb = extraction.memory_mb
+        self._turns = tempfile.NamedTemporaryFile(prefix="parquetry-ocr-")  # noqa: SIM115 - closed with the pool
+        self._pool = ProcessPool(
+            max_workers=extraction.workers or os.cpu_count() or 1,
+            max_tasks=_TASKS_PER_WORKER,
+            context=context,
+            initializer=_start,
+            initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
+        )
+
+    def prepare(self, document: RawDocument) -> Future[Prepared]:
+        """Extract and chunk a document; the future raises what `extract` raises, or BrokenDocument for a limit."""
+        return self._schedule(_prepare, document, limit=time_limit_of(document, self._settings))
+
+    def chunk(self, text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> Future[tuple[Chunk, ...]]:
+        """Chunk a text again; the future raises BrokenDocument for a limit."""
+        return self._schedule(_chunk, text, parts, headings, limit=time_limit(len(text), self._settings))
+
+    def sessions(self, document: RawDocument) -> Future[FileOfSessions]:
+        """Read a file of chat sessions; the future raises what stops the run, or BrokenDocument for a limit."""
+        return self._schedule(_sessions, document, limit=time_limit(len(document.content), self._settings))
+
+    def result(self, future: Future[Result]) -> Result:
+        """Wait for a future of this pool, and say what a killed process means.
+
+        Raises:
+            BrokenDocument: `timeout`, `memory` or `crashed`; besides what the extractor raised.
+        """
+        try:
+            return future.result()
+        except TimeoutError as error:
+            raise BrokenDocument("timeout", str(self._limits[future])) from error
+        except MemoryError as error:
+            detail = f"needed more than {self._memory_mb} MiB (extraction.memory_mb)"
+            raise BrokenDocument("memory", detail) from error
+        except ProcessExpired as error:
+            raise BrokenDocument("crashed", f"its extraction process died (exit code {error.exitcode})") from error
+
+    def _schedule(
+        self, function: Callable[..., Result], *arguments: Any, limit: TimeLimit | None = None
+    ) -> Future[Result]:
+        limit = limit or TimeLimit(self._settings.timeout_seconds)
+        future: Future[Result] = self._pool.schedule(function, args=arguments, timeout=limit.seconds)
+        self._limits[future] = limit
+        return future
+
+    def close(self) -> None:
+        """Stop all processes at once, whatever they are doing."""
+        self._pool.stop()  # type: ignore[no-untyped-call]
+        self._pool.join()
+        self._turns.close()
+
+
+_extraction: ExtractionSettings
+_chunker: Chunker
+
+
+def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
+    global _extraction, _chunker
+    clear_environment()
+    _silence()
+    _limit_memory(extraction.memory_mb * _MIB)
+    _die_with_parent()
+    # Extraction makes millions of small objects that die by reference count: looking for cycles among them at Python's
+    # default pace took a fifth of the time on real manuals.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    ocr.take_turns(turns)
+    _extraction = extraction
+    _chunker = Chunker(chunking, tokenizer)
+
+
+def _prepare(document: RawDocument) -> Prepared:
+    extraction = registry.extract(document, _extraction)
+    return Prepared(extraction, _chunker.split(extraction.text, extraction.parts, extraction.headings))
+
+
+def _chunk(text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> tuple[Chunk, ...]:
+    return _chunker.split(text, parts, headings)
+
+
+def _sessions(document: RawDocument) -> FileOfSessions:
+    found: list[Transcript | Unread] = []
+    try:
+        found.extend(read_transcripts(document))
+    except MemoryError:
+        raise
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        return FileOfSessions(tuple(found), verdict)
+    return FileOfSessions(tuple(found), None)
+
+
+def _silence() -> None:
+    """Native libraries write to the terminal as they like; a run's output is the run's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def _limit_memory(limit: int) -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def _die_with_parent() -> None:
+    """Leave when the run's process is gone, even if it was killed without a chance to say so."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        # The thread below gets no turn while native code holds the interpreter: the kernel needs none.
+        import fcntl
+
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, fcntl.fcntl(parent.sentinel, fcntl.F_GETFL) | os.O_ASYNC)
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

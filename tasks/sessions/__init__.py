@@ -1,0 +1,1 @@
+"""Batches of chat sessions: read, learned from, merged, published."""

@@ -1,0 +1,169 @@
+"""Questions to the language model, each paid for once: an answer that is kept is looked up, a new one kept first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from parquetry.errors import TransientError
+from parquetry.ids import answer_key
+from parquetry.llm.client import Answer, LanguageModel
+from parquetry.llm.spending import Ledger, Purpose
+from parquetry.sessions.distill.replies import Question
+from parquetry.settings.llm import LlmSettings
+from parquetry.storage.lake.answers import Answers
+from parquetry.tasks.sessions.asking import Asking
+
+Key = tuple[str | None, str]
+"""(user, key of the answer)"""
+
+
+class Unanswered(Exception):
+    """A question that would have to be paid for."""
+
+
+class KeptAnswers:
+    """Asks the language model what nobody has asked before. Used from all threads of a run.
+
+    Args:
+        settings: of the model.
+        answers: of the corpus.
+        ledger: of the run.
+        check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
+        asking: notes what is being waited for.
+        retry_quarantined: ask once more where a kept answer is not what was asked for.
+    """
+
+    def __init__(
+        self,
+        settings: LlmSettings,
+        answers: Answers,
+        ledger: Ledger,
+        check_cancelled: Callable[[], None],
+        asking: Asking,
+        *,
+        retry_quarantined: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._answers = answers
+        self._ledger = ledger
+        self._check_cancelled = check_cancelled
+        self._asking = asking
+        self._retry_quarantined = retry_quarantined
+        self._lock = threading.Lock()
+        self._models: dict[Purpose, LanguageModel] = {}
+        self._in_work: dict[Key, Future[Answer]] = {}
+        self._looked_up = 0
+        self.model = self._model("distill").model
+
+    @property
+    def looked_up(self) -> int:
+        """Questions whose answer was kept."""
+        return self._looked_up
+
+    def ask(self, question: Question) -> Answer:
+        """The answer to a question; it is kept before it is returned.
+
+        Raises:
+            BrokenDocument: the service will never take this question.
+            TransientError: it could not be asked.
+            SettingsError: the key, the quota or the model's name is not in order.
+            RefusedError: the budget is spent.
+            StorageError: answers cannot be read or kept.
+        """
+        self._check_cancelled()
+        key = key_of(question, self.model)
+        with self._lock:
+            other = self._in_work.get(key)
+            mine: Future[Answer] = Future()
+            if other is None:
+                self._in_work[key] = mine
+        if other is not None:
+            return self._awaited(other)
+        try:
+            answer = self._kept(question, key) or self._bought(question, key)
+            mine.set_result(answer)
+            return answer
+        finally:
+            with self._lock:
+                del self._in_work[key]
+            mine.cancel()
+
+    def _awaited(self, other: Future[Answer]) -> Answer:
+        try:
+            answer = other.result()
+        except CancelledError as error:
+            raise TransientError("question-failed", "the same question was being asked, and that failed") from error
+        self._count()
+        return answer
+
+    def _kept(self, question: Question, key: Key) -> Answer | None:
+        answer = kept_answer(self._answers, key)
+        if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
+            return None
+        self._count()
+        return answer
+
+    def _count(self) -> None:
+        with self._lock:
+            self._looked_up += 1
+
+    def _bought(self, question: Question, key: Key) -> Answer:
+        with self._asking.question(f"what to {question.purpose}"):
+            answer = self._model(question.purpose).ask(question.messages, question.schema)
+        about = {"purpose": question.purpose, "form": question.form, "at": datetime.now(UTC).isoformat()}
+        self._answers.put(*key, {**asdict(answer), **about})
+        return answer
+
+    def _model(self, purpose: Purpose) -> LanguageModel:
+        with self._lock:
+            if purpose not in self._models:
+                self._models[purpose] = LanguageModel(self._settings, purpose, self._ledger)
+            return self._models[purpose]
+
+
+class PlannedAnswers:
+    """Looks up answers for a plan, and asks nobody.
+
+    Args:
+        model: name of the language model.
+        answers: of the corpus; None if there is no corpus yet.
+        retry_quarantined: the run will ask once more where a kept answer is not what was asked for.
+    """
+
+    def __init__(self, model: str, answers: Answers | None, *, retry_quarantined: bool = False) -> None:
+        self.model = model
+        self._answers = answers
+        self._retry_quarantined = retry_quarantined
+
+    def ask(self, question: Question) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            Unanswered: nobody has asked it, or it has to be asked again.
+        """
+        key = key_of(question, self.model)
+        answer = kept_answer(self._answers, key) if self._answers else None
+        if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
+            raise Unanswered
+        return answer
+
+
+def key_of(question: Question, model: str) -> Key:
+    """Under which the answer of a model to a question is kept."""
+    return (question.owner.user_id, answer_key(model, question.messages, question.form))
+
+
+def kept_answer(answers: Answers, key: Key) -> Answer | None:
+    """An answer that was paid for before; None if there is none, or what is kept is not an answer."""
+    found = answers.get(*key)
+    if found is None:
+        return None
+    names = Answer.__dataclass_fields__
+    with suppress(TypeError):
+        return Answer(**{name: value for name, value in found.items() if name in names})
+    return None

@@ -1,0 +1,164 @@
+"""One batch of sessions: each read in windows and learned from. Contains the failure of every single session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from parquetry.errors import Verdict, classify
+from parquetry.planning.outage import Lost, lost_to
+from parquetry.sessions.distill.learn import distill
+from parquetry.sessions.distill.recalled import recalled_texts
+from parquetry.sessions.model import Draft, Refusal, Spent
+from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
+from parquetry.tasks.engine.base import Shell
+from parquetry.tasks.sessions.reading import FoundSession
+from parquetry.tasks.sessions.run import SessionRun
+
+log = logging.getLogger("parquetry")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBatch:
+    """Sessions that one task learns from."""
+
+    number: int
+    """0-based within the run"""
+    sessions: tuple[FoundSession, ...]
+    host: str = ""
+    """sessions wait on this machine, whatever service their files came from"""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedSession:
+    """What was learned from a session, not yet compared with what is known."""
+
+    found: FoundSession
+    drafts: tuple[Draft, ...]
+    """in the order in which they were learned"""
+    refusals: tuple[Refusal, ...]
+    spent: Spent
+    failed: Verdict | None
+    """why nothing came of it; then there are no drafts"""
+    quarantined: tuple[Stretch, ...] = ()
+    """messages of which nothing was learned because the replies were of no use"""
+    lost: Lost | None = None
+    """the failure of the language model, if nothing came of it because it could not be asked"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBatchReport:
+    """What came of a batch; nothing is visible yet."""
+
+    batch: int
+    learned: tuple[LearnedSession, ...]
+
+
+def into_session_batches(
+    sessions: Sequence[FoundSession], batch_sessions: int, workers: int
+) -> tuple[SessionBatch, ...]:
+    """Divide sessions among tasks, no task more than `batch_sessions`, and every worker has something to do."""
+    size = max(1, min(batch_sessions, -(-len(sessions) // workers)))
+    parts = [tuple(sessions[first : first + size]) for first in range(0, len(sessions), size)]
+    return tuple(SessionBatch(number, part) for number, part in enumerate(parts))
+
+
+def session_batches(run: SessionRun) -> Shell[SessionBatch, SessionBatchReport]:
+    """What a run does with its batches."""
+    return Shell(
+        lambda batch: process_sessions(batch, run),
+        lambda batch, error: failed_sessions(batch, error),
+        run.run.settings.sessions.workers,
+        run.run,
+    )
+
+
+def process_sessions(batch: SessionBatch, run: SessionRun) -> SessionBatchReport:
+    """Learn from the sessions of a batch.
+
+    Args:
+        batch: of sessions that are put aside.
+        run: in progress.
+
+    Returns:
+        Every session of the batch, good or not.
+
+    Raises:
+        ParquetryError: something that concerns the whole run.
+    """
+    return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
+
+
+def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport:
+    """The report of a batch that failed as a whole: the next run tries every session of it again.
+
+    Raises:
+        ParquetryError: `error` itself, if it concerns the whole run.
+    """
+    verdict = classify(error)
+    if verdict.fate == "stop":
+        raise error
+    log.warning("batch %d failed: %s", batch.number, verdict.detail)
+    verdict, lost = replace(verdict, fate="retry"), lost_to("model", error)
+    return SessionBatchReport(batch.number, tuple(_failed(found, verdict, lost) for found in batch.sessions))
+
+
+def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
+    run.run.check_cancelled()
+    if not run.patient:
+        detail = "not tried: the language model could not be asked for many sessions in a row"
+        return _failed(found, Verdict("retry", "unreachable", detail), Lost("model", "unreachable", detail))
+    try:
+        learned = _learn(found, run)
+    except Exception as error:
+        verdict = classify(error)
+        if verdict.fate == "stop":
+            raise
+        if verdict.fate == "retry":
+            run.lost()
+        log.info("%s failed: %s: %s", found.ref.uri, verdict.reason, verdict.detail)
+        return _failed(found, verdict, lost_to("model", error))
+    run.answered()
+    return learned
+
+
+def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
+    if found.kept is None:
+        raise ValueError(f"{found.ref.uri} was not put aside")
+    settings = run.run.settings.sessions
+    transcript = run.spool.read(found.kept)
+    recalled = recalled_texts(transcript.messages)
+    drafts: list[Draft] = []
+    refusals: list[Refusal] = []
+    spent: list[Spent] = []
+    quarantined: list[Stretch] = []
+    to_read = list(windows_to_read(transcript, found.first_new, found.retried, settings))
+    for number, window in enumerate(to_read, start=1):
+        run.run.check_cancelled()
+        with run.asking.about(f"{found.ref.uri}, window {number} of {len(to_read)}"):
+            got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
+        drafts.extend(got.drafts)
+        refusals.extend(got.refusals)
+        spent.append(got.spent)
+        if any(refusal.quarantined for refusal in got.refusals):
+            quarantined.append(stretch_of(transcript, window))
+    model, version = run.asker.model, run.prompts.distill.version
+    cost = total(spent, model, version)
+    return LearnedSession(found, tuple(drafts), tuple(refusals), cost, None, tuple(quarantined))
+
+
+def _failed(found: FoundSession, verdict: Verdict, lost: Lost | None) -> LearnedSession:
+    return LearnedSession(found, (), (), Spent(None, None), verdict, lost=lost)
+
+
+def total(spent: Iterable[Spent], model: str | None, prompt: str | None) -> Spent:
+    """What several calls cost together."""
+    parts = list(spent)
+    return Spent(
+        model,
+        prompt,
+        sum(part.input_tokens for part in parts),
+        sum(part.output_tokens for part in parts),
+        sum((part.cost_usd for part in parts), 0.0),
+    )

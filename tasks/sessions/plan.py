@@ -1,0 +1,355 @@
+"""What a run over chat sessions has to do and may cost, before anything is spent."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from parquetry.errors import RefusedError
+from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure, Listing
+from parquetry.planning.rows import failure_of
+from parquetry.plural import counted
+from parquetry.sessions.distill.learn import distill, estimated_tokens
+from parquetry.sessions.distill.recalled import recalled_texts
+from parquetry.sessions.ledger.session_rows import (
+    FileKey,
+    SessionFile,
+    file_id,
+    file_key_of,
+    owner_of,
+    quarantined_of,
+    reason_to_read,
+)
+from parquetry.sessions.model import Transcript
+from parquetry.sessions.prompts import Prompt
+from parquetry.sessions.report import SESSION_COUNTS, failure_json
+from parquetry.sessions.windows import Stretch, windows_to_read
+from parquetry.settings.sections import Settings
+from parquetry.sources.base import Source
+from parquetry.sources.nesting import place_in, told
+from parquetry.sources.registry import Scope
+from parquetry.tasks.documents.fetching import Fetching
+from parquetry.tasks.documents.listing import list_scopes
+from parquetry.tasks.documents.plan import nothing_found
+from parquetry.tasks.engine.retries import Retries
+from parquetry.tasks.engine.workers import WorkerPool
+from parquetry.tasks.sessions.answers import PlannedAnswers, Unanswered
+from parquetry.tasks.sessions.reading import FoundSession, Reader, ReadFile
+from parquetry.tasks.sessions.run import session_fingerprint
+from parquetry.tasks.sessions.spool import Kept
+
+COMPARISON_TOKENS = (1600, 300)
+"""assumed for the comparison of what a window gives, which is not known before: the prompt with six statements that
+have three candidates each; their verdicts"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEstimate:
+    """What a run may cost. Tokens are estimated from characters, and comparisons are assumed."""
+
+    windows: int = 0
+    """parts of sessions that the language model has to read"""
+    kept: int = 0
+    """parts of which the answer is kept: they cost nothing"""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    priced: bool = False
+    """whether the settings say what tokens cost"""
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A session that another file of the same source holds, too: it is learned from there."""
+
+    found: FoundSession
+    of: str
+    """id of the other session"""
+    quarantined: tuple[Stretch, ...]
+    """of the other session, if that was read before this run"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """What a run will do."""
+
+    files: tuple[ReadFile, ...]
+    """those that had to be read, by place"""
+    sessions: tuple[FoundSession, ...]
+    """of which something is to be learned, the oldest first"""
+    copies: tuple[Copy, ...]
+    """of these, and of sessions that were read before"""
+    counts: Mapping[str, int]
+    """by name: SESSION_COUNTS"""
+    failures: tuple[Failure, ...]
+    """what could not be listed, and sessions that failed before and are not tried again"""
+    warnings: tuple[str, ...]
+    estimate: SessionEstimate
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `parquetry sessions plan --json` prints."""
+        estimate = self.estimate
+        return {
+            "sessions": dict(self.counts),
+            "estimate": {
+                "windows": estimate.windows,
+                "kept": estimate.kept,
+                "input_tokens": estimate.input_tokens,
+                "output_tokens": estimate.output_tokens,
+                "cost_usd": round(estimate.cost_usd, 6) if estimate.priced else None,
+            },
+            "to_read": [
+                {"uri": found.ref.uri, "change": found.change, "messages": found.mark.messages}
+                for found in self.sessions
+            ],
+            "failures": [failure_json(failure) for failure in self.failures],
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass
+class Estimator:
+    """Adds up what sessions will cost."""
+
+    settings: Settings
+    prompt: Prompt
+    asker: PlannedAnswers
+    windows: int = 0
+    kept: int = 0
+    tokens: list[int] = field(default_factory=lambda: [0, 0])
+
+    def look(self, found: FoundSession, transcript: Transcript) -> None:
+        """Add a session."""
+        chosen = self.settings.sessions
+        recalled = recalled_texts(transcript.messages)
+        for window in windows_to_read(transcript, found.first_new, found.retried, chosen):
+            try:
+                distill(window, found.ref, found.at, recalled, self.asker, self.prompt, chosen)
+                self.kept += 1
+            except Unanswered:
+                self.windows += 1
+                for side, expected in enumerate(estimated_tokens(window, self.prompt)):
+                    self.tokens[side] += expected + COMPARISON_TOKENS[side]
+
+    @property
+    def estimate(self) -> SessionEstimate:
+        llm = self.settings.llm
+        read, written = self.tokens
+        cost = read * llm.price_per_million_input_tokens + written * llm.price_per_million_output_tokens
+        priced = bool(llm.price_per_million_input_tokens or llm.price_per_million_output_tokens)
+        return SessionEstimate(self.windows, self.kept, read, written, cost / 1e6, priced)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of sessions, from the current rows of `documents`."""
+
+    files: Mapping[str, DocumentRow]
+    """by id"""
+    sessions: Mapping[str, DocumentRow]
+    """by id"""
+
+    def of_file(self) -> Mapping[FileKey, list[DocumentRow]]:
+        """The sessions of each file."""
+        found: dict[FileKey, list[DocumentRow]] = defaultdict(list)
+        for row in self.sessions.values():
+            found[file_key_of(row)].append(row)
+        return found
+
+    def quarantined(self) -> frozenset[FileKey]:
+        """The files with a session of which something was quarantined."""
+        return frozenset(file_key_of(row) for row in self.sessions.values() if quarantined_of(row))
+
+
+def known_of(rows: Sequence[DocumentRow]) -> Known:
+    """What current rows say of sessions and their files."""
+    return Known(
+        {row.document_id: row for row in rows if row.media_type == TRANSCRIPTS_TYPE},
+        {row.document_id: row for row in rows if row.media_type == SESSION_TYPE},
+    )
+
+
+def plan_sessions(
+    settings: Settings,
+    scopes: Sequence[tuple[Scope, Source]],
+    known: Known,
+    prompt: Prompt,
+    fetching: Fetching,
+    run_id: str,
+    *,
+    retry_quarantined: bool = False,
+    asker: PlannedAnswers | None = None,
+    keep: Callable[[Transcript], Kept] | None = None,
+    retries: Retries | None = None,
+    check_cancelled: Callable[[], None] = lambda: None,
+) -> SessionPlan:
+    """List the sources, read the files that may hold something new, and find it.
+
+    Args:
+        settings: model, rules and limits.
+        scopes: what the run is about, with the sources to list.
+        known: of the sessions of all namespaces concerned.
+        prompt: for learning.
+        fetching: reads the files.
+        run_id: for failures.
+        retry_quarantined: read again what was quarantined.
+        asker: knows which answers are kept; None if nobody asks for the cost.
+        keep: puts a session aside; None for a plan that is only looked at.
+        retries: of the run, if it is one.
+        check_cancelled: raises if the run was cancelled.
+
+    Raises:
+        SettingsError: a source's place does not exist.
+    """
+    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
+    files = _files([scope for scope, _ in scopes], listings, known)
+
+    def fingerprint(file: SessionFile) -> str:
+        return session_fingerprint(settings, prompt, file.owner)
+
+    quarantined = known.quarantined() if retry_quarantined else frozenset()
+    to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
+    estimator = Estimator(settings, prompt, asker) if asker else None
+    pool = WorkerPool(settings.extraction, settings.chunking, None)
+    reader = Reader(
+        fetching,
+        pool,
+        known.sessions,
+        fingerprint,
+        settings.extraction.max_bytes,
+        keep,
+        estimator.look if estimator else None,
+        check_cancelled,
+        quarantined,
+    )
+    try:
+        read = sorted(reader.read(to_read), key=lambda each: each.file.key)
+    finally:
+        pool.close()
+    sessions, copies = _apart((found for each in read for found in each.found), reader)
+    unread_rows = _rows_of_unread(files, to_read, known)
+    before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
+    failures = (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before))
+    return SessionPlan(
+        tuple(read),
+        tuple(sessions),
+        tuple(copies),
+        _counts(read, sessions, copies, unread_rows),
+        failures,
+        _warnings(scopes, listings, read),
+        estimator.estimate if estimator else SessionEstimate(),
+    )
+
+
+def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
+    """Stop before a run that would cost more than it may.
+
+    Raises:
+        RefusedError: with the estimate and the budget.
+    """
+    if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
+        learning = f"learning from {counted(len(plan.sessions), 'session')}"
+        raise RefusedError(
+            f"{learning} would cost about ${plan.estimate.cost_usd:.2f} for "
+            f"{plan.estimate.tokens} tokens, more than the budget of ${budget_usd:.2f} (sessions.budget_usd); "
+            "nothing was spent"
+        )
+
+
+def _apart(found: Iterable[FoundSession], reader: Reader) -> tuple[list[FoundSession], list[Copy]]:
+    """Sessions to learn from, the oldest first, and copies of them and of known ones, as in two exports side by side.
+
+    Of equal ones, that is learned of which most is known.
+    """
+    sessions: dict[Hashable, FoundSession] = {}
+    copies: list[Copy] = []
+    for each in sorted(found, key=lambda each: (-each.first_new, not each.retried, each.file.item.path, each.name)):
+        if (row := reader.copied(each)) is not None:
+            copies.append(Copy(each, row.document_id, quarantined_of(row)))
+        elif (other := sessions.setdefault(each.content, each)) is not each:
+            copies.append(Copy(each, other.ref.session_id, other.still_quarantined))
+    return sorted(sessions.values(), key=attrgetter("at", "ref.session_id")), copies
+
+
+def _files(scopes: Sequence[Scope], listings: Sequence[Listing], known: Known) -> list[SessionFile]:
+    return [
+        SessionFile(
+            scope.namespace,
+            scope.name,
+            item,
+            owner_of(scope.settings, scope.namespace, item.access),
+            known.files.get(file_id(scope.namespace, scope.name, item.path)),
+        )
+        for scope, listing in zip(scopes, listings, strict=True)
+        for item in listing.items
+    ]
+
+
+def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile], known: Known) -> list[DocumentRow]:
+    """The sessions of the files that need not be read again, and those of these files that failed."""
+    reading = {file.key for file in to_read}
+    of_file = known.of_file()
+    found: list[DocumentRow] = []
+    for file in files:
+        if file.key in reading:
+            continue
+        rows = of_file.get(file.key, [])
+        found.extend(rows)
+        if file.known is not None and file.known.status == "failed" and not any(row.status == "failed" for row in rows):
+            found.append(file.known)
+    return found
+
+
+def _warnings(
+    scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], read: Sequence[ReadFile]
+) -> tuple[str, ...]:
+    """Sources in which nothing was found, files without a session, and what of the others was lost."""
+    empty = [
+        nothing_found(scope)
+        for (scope, _), listing in zip(scopes, listings, strict=True)
+        if listing.complete and not listing.items and not listing.left_out
+    ]
+    without = [each.file.item.uri for each in read if each.refused is not None and each.refused[1].fate == "skip"]
+    files = counted(len(without), "new file holds", "new files hold")
+    others = [f"{files} no chat session, as {without[0]}"] if without else []
+    left = [told(listing.source, listing.left_out) for listing in listings if listing.left_out]
+    return (*empty, *left, *others, *(warning for each in read for warning in each.unread))
+
+
+def _counts(
+    read: Sequence[ReadFile],
+    sessions: Sequence[FoundSession],
+    copies: Sequence[Copy],
+    unread_rows: Sequence[DocumentRow],
+) -> dict[str, int]:
+    counts: Counter[str] = Counter(found.change for found in sessions)
+    counts["failed"] = sum(row.status == "failed" for row in unread_rows)
+    counts["unchanged"] = len(copies) + sum(row.status == "indexed" for row in unread_rows)
+    for each in read:
+        counts["failed"] += len(each.failed) + (each.refused is not None and each.refused[1].fate != "skip")
+        counts["unchanged"] += each.sessions - len(each.found) - len(each.failed)
+    counts["scanned"] = counts.total()
+    return {name: counts[name] for name in SESSION_COUNTS}
+
+
+def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> list[Failure]:
+    """Sources whose listing broke off, and what of the others could not be seen."""
+    found: list[Failure] = []
+    for (scope, _), listing in zip(scopes, listings, strict=True):
+        uri = scope.settings.uri
+        unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in listing.unlisted]
+        if listing.broken is not None:
+            unseen.append((uri, listing.broken.reason, listing.broken.detail))
+        found.extend(
+            Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)
+            for place, reason, detail in unseen
+        )
+    return found

@@ -1,0 +1,36 @@
+"""API embedders on the loopback server that do not really sleep, and what they must answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parquetry.embed.openai import OpenAIEmbedder
+from parquetry.llm.calls import Patience
+from parquetry.settings.sections import EmbeddingSettings
+from tests.servers.embedding_server import Answer, EmbeddingServer, Reply, Request, embeddings, refusal, vector_of
+
+NOON = 1_700_000_000.0
+"""seconds since the epoch, on every clock in these tests"""
+
+
+def open_on(server: EmbeddingServer, slept: list[float] | None = None, **settings: object) -> OpenAIEmbedder:
+    """An embedder that notes how long it would sleep instead of sleeping."""
+    chosen = EmbeddingSettings.model_validate({"base_url": server.url, "dimension": 8, "attempts": 4} | settings)
+    slept = [] if slept is None else slept
+    return OpenAIEmbedder("m", chosen, Patience(chosen.attempts, slept.append, lambda: NOON, lambda: 0.0))
+
+
+def expected(texts: list[str]) -> np.ndarray:
+    raw = np.array([vector_of(text) for text in texts], np.float32)
+    return raw / np.linalg.norm(raw, axis=1, keepdims=True)
+
+
+def poisoned(*words: str) -> Answer:
+    """A service that refuses a request whole if any of its texts holds one of the words."""
+
+    def answer(request: Request) -> Reply:
+        if any(word in text for word in words for text in request.inputs):
+            return refusal(400, "cannot be processed")
+        return embeddings(request)
+
+    return answer

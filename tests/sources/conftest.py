@@ -1,0 +1,27 @@
+"""Places that the tests of several files list."""
+
+import pytest
+
+from tests.servers.web_server import WebServer
+from tests.sources.packed import local, remote
+
+
+@pytest.fixture
+def server():
+    with WebServer() as server:
+        yield server
+
+
+@pytest.fixture(params=["local", "remote"])
+def holding(request, tmp_path):
+    """Makes a source that holds some files."""
+
+    def make(files):
+        if request.param == "remote":
+            return remote(files)
+        for path, content in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(content)
+        return local(tmp_path)
+
+    return make

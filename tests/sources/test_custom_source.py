@@ -1,0 +1,97 @@
+"""The example of a source of one's own, taken from its page, installed and used."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+
+import pytest
+
+from parquetry.errors import SettingsError, TransientError
+from parquetry.model import Item
+from tests.documentation import blocks_of
+from tests.sources.shelf import ACCESS, opened
+
+PAGE = "docs/sources-custom.md"
+NOTES = [("a.md", "# Ä", 1, 0), ("sub/b.md", "two", 1, 0), ("sub/unfinished.md", "three", 1, 1)]
+
+
+@pytest.fixture
+def notes(tmp_path, monkeypatch):
+    """The example as a package that is installed, and the file that it reads."""
+    (module,) = [block.code for block in blocks_of(PAGE) if block.language == "python"]
+    (registration,) = [block.code for block in blocks_of(PAGE) if "entry-points" in block.code]
+    installed = tmp_path / "site"
+    about = installed / "notes_source-1.0.dist-info"
+    about.mkdir(parents=True)
+    (installed / "notes_source.py").write_text(module, "utf-8")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: notes-source\nVersion: 1.0\n", "utf-8")
+    table, entry = registration.strip().splitlines()
+    assert table == '[project.entry-points."parquetry.sources"]'
+    (about / "entry_points.txt").write_text(f"[parquetry.sources]\n{entry.replace(chr(34), '')}\n", "utf-8")
+    monkeypatch.syspath_prepend(installed)
+    monkeypatch.delitem(sys.modules, "notes_source", raising=False)
+    file = tmp_path / "wiki.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE notes(path TEXT, body TEXT, version INTEGER, changed REAL, draft INTEGER)")
+        database.executemany("INSERT INTO notes VALUES (?, ?, ?, 1.5e9, ?)", NOTES)
+    return file
+
+
+def change(file, statement):
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(statement)
+
+
+def items(source, prefix=""):
+    found = {item.path: item for item in source.scan(prefix)}
+    assert all(isinstance(item, Item) for item in found.values())
+    return found
+
+
+def test_registered_source_lists_and_reads(notes):
+    source = opened(f"notes://{notes}")
+    listed = items(source)
+    assert {path: (item.size, item.access) for path, item in listed.items()} == {
+        "a.md": (4, ACCESS),
+        "sub/b.md": (3, ACCESS),
+    }
+    assert source.fetch(listed["a.md"]) == (listed["a.md"], "# Ä".encode())
+    assert set(items(source, "sub")) == {"sub/b.md"}
+
+
+def test_its_options_are_read_and_checked(notes):
+    assert len(items(opened(f"notes://{notes}", drafts=True))) == 3
+    with pytest.raises(SettingsError, match=r"options: .*draft"):
+        opened(f"notes://{notes}", draft=True)
+
+
+def test_it_tells_changes_and_what_vanished(notes):
+    source = opened(f"notes://{notes}")
+    before = items(source)
+    change(notes, "UPDATE notes SET body = 'new', version = 2 WHERE path = 'a.md'")
+    change(notes, "DELETE FROM notes WHERE path = 'sub/b.md'")
+    assert source.fetch(before["a.md"]) == (items(source)["a.md"], b"new")
+    assert items(source)["a.md"].etag != before["a.md"].etag
+    with pytest.raises(FileNotFoundError):
+        source.fetch(before["sub/b.md"])
+
+
+def test_its_failures_never_look_like_an_empty_place(notes):
+    with pytest.raises(SettingsError, match="unable to open database file; correct its uri"):
+        items(opened(f"notes://{notes}-missing"))
+    with closing(sqlite3.connect(notes)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(TransientError, match="is being written"):
+            items(opened(f"notes://{notes}"))
+
+
+def test_corpus_is_refreshed_with_it(notes, workshop):
+    workshop.sections["source"] = {"uri": f"notes://{notes}"}
+    assert workshop.refresh().documents.added == 2
+    change(notes, "UPDATE notes SET body = 'new', version = 2 WHERE path = 'a.md'")
+    report = workshop.refresh()
+    assert (report.documents.changed, report.documents.unchanged) == (1, 1)
+    row = workshop.rows()["a.md"]
+    assert (row.uri, row.status, row.size) == (f"notes://{notes}#a.md", "indexed", 3)

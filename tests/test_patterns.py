@@ -1,0 +1,46 @@
+"""No regular expression takes a time that grows by the square of a text, whoever wrote the text."""
+
+import pytest
+
+from tests.pattern_attacks import attacks, patterns, seconds
+
+pytestmark = pytest.mark.slow
+
+FEW = 3000
+"""repeats; ten times as many take ten times as long, or a hundred times"""
+BETWEEN = 25
+SHORT = 0.002
+"""seconds of the processor below which nothing is told by a ratio"""
+ENDLESS = 10
+BOUNDED = {
+    "parquetry.serving.search.sentences._WORD_BEFORE": "40 characters before a mark",
+    "parquetry.storage.given_way._MISSING[2]": "what DuckDB says of a file of the corpus",
+    "parquetry.sessions.distill.instructions._ORDERS": "statements, which have a longest length",
+    "parquetry.sessions.distill.instructions._ORDERS_ELSEWHERE": "statements, which have a longest length",
+}
+"""patterns that only see short texts -> which"""
+LINES = dict.fromkeys(
+    (f"parquetry.serving.search.sentences.{name}" for name in ("_HEADING", "_ROW", "_CODE")), ("match",)
+)
+"""how patterns are used that are called by other names"""
+PATTERNS = patterns()
+
+
+def growth(name: str) -> dict[str, tuple[float, float]]:
+    """Text -> seconds for few repeats of it and for ten times as many, where these are too many."""
+    pattern, methods = PATTERNS[name]
+    methods = LINES.get(name, methods)
+    found = {}
+    for shown, text in attacks(pattern).items():
+        few = seconds(pattern, text(FEW), methods, ENDLESS)
+        many = seconds(pattern, text(10 * FEW), methods, ENDLESS) if few < ENDLESS else few
+        if many > BETWEEN * max(few, SHORT):
+            found[shown] = (few, many)
+            if many > ENDLESS:
+                break
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS.keys() - BOUNDED.keys()))
+def test_time_to_search_grows_with_the_text(name):
+    assert growth(name) == {}
