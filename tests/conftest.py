@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from parquetry import known_secrets
 from parquetry.llm import reply_forms
 from parquetry.llm.quota import quota_of
 from tests.servers.azurite import Azurite
@@ -20,6 +21,13 @@ from tests.workshop import Workshop
 # A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the secrets that other tests made known to this process."""
+    monkeypatch.setattr(known_secrets, "_announced", frozenset())
+
 
 SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
 """fixtures that start a server"""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquetry import known_secrets
 from parquetry.known_secrets import announce, is_told, known_forms, names_secret
 from parquetry.masking import masked, without_known
 from parquetry.settings.sections import override, parse_settings
@@ -17,9 +16,7 @@ from parquetry.settings.sections import override, parse_settings
 KEY = 'k/"9 +ü&planted'
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    monkeypatch.setattr(known_secrets, "_announced", frozenset())
+pytestmark = pytest.mark.usefixtures("nothing_announced")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from parquetry.masking import excerpt, holds_credentials, masked
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.registry import open_source, scopes_of
 
+pytestmark = pytest.mark.usefixtures("nothing_announced")
 SECRET = "Sw0rdfish"
 WITH = {
     "password": f"sftp://reader:{SECRET}@files.example.org/notes",
