@@ -34,6 +34,9 @@ def growth(name: str) -> dict[str, tuple[float, float]]:
     for shown, text in attacks(pattern).items():
         few = seconds(pattern, text(FEW), methods, ENDLESS)
         many = seconds(pattern, text(10 * FEW), methods, ENDLESS) if few < ENDLESS else few
+        if BETWEEN * max(few, SHORT) < many < ENDLESS:
+            # Other work of the machine makes a few milliseconds many.
+            few, many = (min(seconds(pattern, text(n), methods, ENDLESS) for _ in range(3)) for n in (FEW, 10 * FEW))
         if many > BETWEEN * max(few, SHORT):
             found[shown] = (few, many)
             if many > ENDLESS:
