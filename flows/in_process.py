@@ -35,9 +35,15 @@ def refresh(
         Counts, and every document that was not indexed with its reason; `as_json()` as `parquetry refresh --json`.
 
     Raises:
-        ParquetryError: nothing was published, and why.
+        OutageError: a service or store failed; what was good is published.
+        RefusedError: a guard or the budget held a source back; the others are published.
+        IndexNotWritten: all is published, and the search index could not follow.
+        ParquetryError: nothing was published.
     """
-    return run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Silent())
+    report = run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Silent())
+    if report.error is not None:
+        raise report.error
+    return report
 
 
 def plan(

@@ -9,7 +9,7 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from parquetry.errors import IndexNotWritten, OutageError, RefusedError
+from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
 from parquetry.flows.orchestration.flow_run import (
     Caller,
     begin,
@@ -29,6 +29,7 @@ from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
 from parquetry.flows.pipelines.documents import Observer, Request, reindex_request, run_refresh, scopes_of_request
 from parquetry.masked_output import masked_errors
 from parquetry.planning.report import RunReport
+from parquetry.printing import visible
 from parquetry.storage.files.layout import layout_of
 from parquetry.tasks.documents.run import Cancelled
 from parquetry.tasks.engine.prefect import PrefectEngine
@@ -79,7 +80,7 @@ def _run_name() -> str:
     model = ReindexParameters if runtime.flow_run.flow_name == "reindex" else RefreshParameters
     parameters = given if isinstance(given, Parameters) else model.model_validate(given)
     start = runtime.flow_run.scheduled_start_time
-    return f"{runtime.flow_run.flow_name}-{parameters.subject()}-{start:%Y%m%d-%H%M%S}"
+    return f"{runtime.flow_run.flow_name}-{visible(parameters.subject())}-{start:%Y%m%d-%H%M%S}"
 
 
 @flow(name="refresh", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
@@ -135,13 +136,15 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
     """
     caller = _caller.get()
     begin()
-    request = caller.request if caller else parse()
-    if not (caller or request.scopes or request.targets) and (idle := nothing_scheduled(request.settings, "documents")):
-        return idle
-    scopes = scopes_of_request(request)
-    tag(scopes)
-    namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
     try:
+        request = caller.request if caller else parse()
+        if not (caller or request.scopes or request.targets) and (
+            idle := nothing_scheduled(request.settings, "documents")
+        ):
+            return idle
+        scopes = scopes_of_request(request)
+        tag(scopes)
+        namespaces = () if caller and caller.alone else {scope.namespace for scope in scopes}
         with (
             masked_errors(),
             tasks_log_to_run(),
@@ -152,13 +155,16 @@ def _run(parse: Callable[[], Request]) -> dict[str, Any] | State[Any]:
         return cancelled(caller, stopped)
     except RefusedError as error:
         return refused(error)
+    except ParquetryError as error:
+        return failed(error)
     create_artifacts(report, request.kind, namespaces={scope.namespace for scope in scopes})
     if caller:
         caller.report = report
-    if report.outages:
-        return failed(OutageError("; ".join(report.outages)))
-    if report.refused:
-        return refused(RefusedError("; ".join(report.refused)))
-    if report.index_error is not None:
-        return without_index(report.index_error)
+    match report.error:
+        case OutageError() as problem:
+            return failed(problem)
+        case RefusedError() as problem:
+            return refused(problem)
+        case IndexNotWritten() as problem:
+            return without_index(str(problem))
     return report.as_json()

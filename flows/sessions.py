@@ -9,7 +9,7 @@ from typing import Any
 from prefect import flow, runtime
 from prefect.client.schemas.objects import State
 
-from parquetry.errors import IndexNotWritten, OutageError, RefusedError
+from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
 from parquetry.flows.orchestration.flow_run import (
     Caller,
     begin,
@@ -30,6 +30,7 @@ from parquetry.flows.orchestration.session_report import create_session_artifact
 from parquetry.flows.orchestration.session_review import wait_for_review
 from parquetry.flows.pipelines.sessions import SessionsObserver, SessionsRequest, run_sessions, session_scopes
 from parquetry.masked_output import masked_errors
+from parquetry.printing import visible
 from parquetry.sessions.report import SessionsReport
 from parquetry.storage.files.layout import layout_of
 from parquetry.tasks.documents.run import Cancelled
@@ -84,7 +85,7 @@ def _run_name() -> str:
     """`sessions-{namespace, targets or all}-{when it was to start}`."""
     given = runtime.flow_run.parameters.get("parameters") or {}
     parameters = given if isinstance(given, SessionsParameters) else SessionsParameters.model_validate(given)
-    return f"sessions-{parameters.subject()}-{runtime.flow_run.scheduled_start_time:%Y%m%d-%H%M%S}"
+    return f"sessions-{visible(parameters.subject())}-{runtime.flow_run.scheduled_start_time:%Y%m%d-%H%M%S}"
 
 
 @flow(name="sessions", flow_run_name=_run_name, validate_parameters=True, persist_result=False)
@@ -100,21 +101,21 @@ def sessions(
     """
     caller = _caller.get()
     begin()
-    if caller:
-        request, review = caller.request, caller.review
-    else:
-        settings, targets = settings_of_run(config, corpus), tuple(parameters.targets)
-        request = SessionsRequest(
-            settings, targets, parameters.namespace, retry_quarantined=parameters.retry_quarantined
-        )
-        review = wait_for_review if parameters.review else None
-    if not (caller or request.targets) and (idle := nothing_scheduled(request.settings, "sessions")):
-        return idle
-    scopes = session_scopes(request)
-    tag(scopes)
-    namespaces = {scope.namespace for scope in scopes}
-    held = set() if caller and caller.alone else namespaces
     try:
+        if caller:
+            request, review = caller.request, caller.review
+        else:
+            settings, targets = settings_of_run(config, corpus), tuple(parameters.targets)
+            request = SessionsRequest(
+                settings, targets, parameters.namespace, retry_quarantined=parameters.retry_quarantined
+            )
+            review = wait_for_review if parameters.review else None
+        if not (caller or request.targets) and (idle := nothing_scheduled(request.settings, "sessions")):
+            return idle
+        scopes = session_scopes(request)
+        tag(scopes)
+        namespaces = {scope.namespace for scope in scopes}
+        held = set() if caller and caller.alone else namespaces
         root = layout_of(request.settings.corpus.root).root
         with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, "sessions"):
             log = SessionsLog(caller.observer if caller else None)
@@ -123,6 +124,8 @@ def sessions(
         return cancelled(caller, stopped)
     except RefusedError as error:
         return refused(error)
+    except ParquetryError as error:
+        return failed(error)
     create_session_artifacts(report, namespaces)
     if caller:
         caller.report = report

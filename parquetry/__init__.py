@@ -10,7 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parquetry.errors import ParquetryError, SettingsError, StorageError, TransientError
+    from parquetry.errors import (
+        IndexNotWritten,
+        OutageError,
+        ParquetryError,
+        RefusedError,
+        SettingsError,
+        StorageError,
+        TransientError,
+    )
     from parquetry.flows.in_process import plan, refresh
     from parquetry.model import Item, Unlisted
     from parquetry.pieces import Piece, split
@@ -32,11 +40,14 @@ __all__ = [
     "Corpus",
     "Filters",
     "Hit",
+    "IndexNotWritten",
     "Item",
+    "OutageError",
     "ParquetryError",
     "Piece",
     "Place",
     "Reader",
+    "RefusedError",
     "SearchRequest",
     "Section",
     "Settings",
@@ -55,7 +66,8 @@ __all__ = [
 ]
 _MODULES = {
     **dict.fromkeys(("Piece", "split"), "pieces"),
-    **dict.fromkeys(("ParquetryError", "SettingsError", "StorageError", "TransientError"), "errors"),
+    **dict.fromkeys(("IndexNotWritten", "OutageError", "ParquetryError", "RefusedError"), "errors"),
+    **dict.fromkeys(("SettingsError", "StorageError", "TransientError"), "errors"),
     **dict.fromkeys(("plan", "refresh"), "flows.in_process"),
     "Corpus": "serving.corpus",
     **dict.fromkeys(("Item", "Unlisted"), "model"),

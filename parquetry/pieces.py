@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from parquetry.chunking.chunker import Chunker
-from parquetry.errors import SettingsError
 from parquetry.extract.markdown import headings_of
 from parquetry.model import Part
-
-_SIZES = (16, 100_000)
+from parquetry.settings.sections import parse_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +35,9 @@ def split(text: str, size: int = 1200, overlap: int = 200) -> tuple[Piece, ...]:
     Raises:
         SettingsError: the sizes do not fit.
     """
-    from parquetry.settings.sections import ChunkingSettings
-
-    if not _SIZES[0] <= size <= _SIZES[1] or not 0 <= overlap < size:
-        raise SettingsError(
-            f"size must be {_SIZES[0]} to {_SIZES[1]} and overlap 0 to size - 1; these are {size} and {overlap}"
-        )
+    settings = parse_settings({"chunking": {"size": size, "overlap": overlap}}, "split")
     if not text.strip():
         return ()
     part = Part(0, len(text), "document", 1, None, "markdown")
-    chunks = Chunker(ChunkingSettings(preset=None, size=size, overlap=overlap), None).split(
-        text, [part], list(headings_of(text))
-    )
+    chunks = Chunker(settings.chunking, None).split(text, [part], list(headings_of(text)))
     return tuple(Piece(text[chunk.start : chunk.end], chunk.start, chunk.end) for chunk in chunks)

@@ -17,7 +17,7 @@ from parquetry.storage.search.searcher import Hit, Mode
 
 
 class Corpus:
-    """One version of a corpus, to search and to look into. Safe to use from several threads.
+    """One version of a corpus, to search and to look into. Several threads may search; `sql` is for one at a time.
 
     Args:
         place: folder or address of the corpus; a settings file, which names it; or settings.

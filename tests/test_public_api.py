@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import parquetry
-from parquetry import Caller, Corpus, Filters, Settings, SettingsError, connect, split
+from parquetry import Caller, Corpus, Filters, RefusedError, Settings, SettingsError, connect, plan, refresh, split
 from parquetry.model import Access
 from tests.documentation import ROOT
 from tests.storage.shelf import Shelf
@@ -52,7 +52,7 @@ def test_text_is_split_into_pieces_that_stand_where_they_say():
 
 @pytest.mark.parametrize(("size", "overlap"), [(15, 0), (100, 100), (100, -1), (100_001, 0)])
 def test_sizes_that_do_not_fit_are_refused(size, overlap):
-    with pytest.raises(SettingsError, match=f"these are {size} and {overlap}"):
+    with pytest.raises(SettingsError, match=r"^split: chunking"):
         split("text", size, overlap)
 
 
@@ -83,3 +83,21 @@ def test_corpus_searches_and_tells_what_it_holds(tmp_path):
 def test_no_corpus_is_told(tmp_path):
     with pytest.raises(SettingsError, match="no corpus"):
         Corpus(tmp_path / "nothing")
+
+
+@pytest.mark.slow
+def test_refresh_publishes_and_raises_what_the_command_line_exits_with(workshop):
+    for name in "abcdefghijkl":
+        workshop.write(f"{name}.md", f"# {name}\n\nThe oak {name}.")
+    assert plan(workshop.settings).estimate.likely.chunks == 12
+    assert not (workshop.root / "corpus").exists()
+    report = refresh(workshop.settings)
+    assert (report.version, report.as_json()["documents"]["added"], report.error) == (1, 12, None)
+    for name in "abcdefghijk":
+        (workshop.folder / f"{name}.md").unlink()
+    with pytest.raises(RefusedError, match="--allow-removals") as refused:
+        refresh(workshop.settings)
+    assert refused.value.exit_code == 3
+    assert refresh(workshop.settings, allow_removals=True).version == 2
+    with Corpus(workshop.settings) as corpus:
+        assert [row["path"] for row in corpus.documents()] == ["l.md"]

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prefect import get_run_logger, runtime, tags
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
-from prefect.exceptions import CancelledRun
+from prefect.exceptions import CancelledRun, TerminationSignal
 from prefect.states import Cancelled as CancelledState
 from prefect.states import Completed, Failed
+from prefect.utilities.engine import is_prefect_sigterm_handler_installed
 
 from parquetry.errors import IndexNotWritten, ParquetryError, RefusedError
 from parquetry.flows.orchestration.guarded import end_with_starter
@@ -26,6 +31,9 @@ from parquetry.settings.sections import Settings, load_settings, override
 from parquetry.sources.registry import Scope
 from parquetry.tasks.documents.run import Cancelled
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 Asked = TypeVar("Asked")
 Watcher = TypeVar("Watcher")
 Report = TypeVar("Report")
@@ -34,6 +42,8 @@ TAG = "parquetry"
 """of every run and deployment; automations wait for it"""
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
 """environment variable that Prefect sets where a worker or service started this process for one flow run"""
+_HOOK_SECONDS = 0.1
+"""for `sys.unraisablehook` to return"""
 
 
 @dataclass
@@ -158,9 +168,37 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def _heed_termination() -> None:
+    """Send SIGTERM again where Python ignored it.
+
+    Prefect's handler raises, and what is raised while an object is being deleted is printed and forgotten: the run
+    would go on to its end.
+    """
+    tell_of_ignored = sys.unraisablehook
+    ignored_signals: SimpleQueue[None] = SimpleQueue()
+
+    def send_again() -> None:
+        while True:
+            ignored_signals.get()
+            # In the hook it would be ignored again.
+            time.sleep(_HOOK_SECONDS)
+            if is_prefect_sigterm_handler_installed():
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def heed(ignored: UnraisableHookArgs) -> None:
+        if isinstance(ignored.exc_value, TerminationSignal):
+            ignored_signals.put(None)
+        else:
+            tell_of_ignored(ignored)
+
+    threading.Thread(target=send_again, name="ignored-signals", daemon=True).start()
+    sys.unraisablehook = heed
+
+
 # As soon as DuckDB is there: a run may be ended before it begins.
 if _OWN_PROCESS in os.environ:
     atexit.register(_hush)
+    _heed_termination()
 
 
 def tag(scopes: Sequence[Scope]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from parquetry.errors import IndexNotWritten, OutageError, RefusedError
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import masked
 from parquetry.model import DocumentRow, Failure
@@ -101,6 +102,15 @@ class RunReport:
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
+
+    @property
+    def error(self) -> OutageError | RefusedError | IndexNotWritten | None:
+        """Why the run did not end well, whatever it has published; None if it did."""
+        if self.outages:
+            return OutageError("; ".join(self.outages))
+        if self.refused:
+            return RefusedError("; ".join(self.refused))
+        return IndexNotWritten(self.index_error) if self.index_error is not None else None
 
     def as_json(self) -> dict[str, Any]:
         """The object that `parquetry refresh --json` prints."""

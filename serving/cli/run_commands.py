@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from parquetry.errors import IndexNotWritten, SettingsError
+from parquetry.errors import SettingsError
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.options import (
@@ -178,11 +178,7 @@ def _finish(report: RunReport, request: Request, *, as_json: bool, strict: bool,
         if report.warnings and not verbose:
             notes = counted(len(report.warnings), "note")
             tell(f"  {notes} on documents; -v shows them, and `parquetry documents --notes` later")
-    if report.outages:
-        raise typer.Exit(4)
-    if report.refused:
-        raise typer.Exit(3)
-    if report.index_error is not None:
-        raise typer.Exit(IndexNotWritten.exit_code)
+    if report.error is not None:
+        raise typer.Exit(report.error.exit_code)
     if strict and any(failure.status == "failed" for failure in report.failures):
         raise typer.Exit(1)

@@ -48,6 +48,7 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
     assert refused["state_type"] == "FAILED"
     assert 'reindex takes "documents" or "all": true, and neither is given' in refused["state"]["message"]
     assert library.lake.snapshot().version == 2
+    service.until(lambda: "\nparquetry.errors.SettingsError: reindex takes" in service.output.read_text())
     logged = len(service.output.read_text())
     # While a run is at work: it ends as cancelled, and nothing is left.
     busy = service.run("reindex/on-demand", parameters={"all": True})

@@ -84,6 +84,12 @@ def test_every_folder_with_code_is_a_package():
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
+def test_contract_of_the_package_itself_leaves_out_no_module():
+    contracts = {each["name"]: each for each in PROJECT["tool"]["importlinter"]["contracts"]}
+    own = {name for name, _ in product_modules() if name.count(".") == 1} - {f"parquetry.{room}" for room in ROOMS}
+    assert set(contracts["the package itself imports no room"]["source_modules"]) == own
+
+
 @pytest.mark.slow
 def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
     """Not top-level `storage` or `tasks`, which an operator's own folders would stand in the way of."""

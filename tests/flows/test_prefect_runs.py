@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from datetime import datetime
@@ -390,3 +394,44 @@ def test_names_that_a_terminal_obeys_are_visible_in_all_that_prefect_keeps(libra
 def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
     message = state("docs: a\x1b[2J\u202e\nb is gone").message
     assert message.endswith("docs: a\\u{1b}[2J\\u{202e}\\u{a}b is gone")
+
+
+def test_error_before_anything_is_read_ends_the_flow_run_with_its_line(library, records):
+    run(library)
+    asked = ReindexParameters(documents=["a\x1b[2J\u202e\nb.md"])
+    state = reindex(asked, corpus=library.settings.corpus.root, return_state=True)
+    assert (state.type, obeyed(state.message)) == ("FAILED", set())
+    assert "no document of" in state.message
+    name = records.flow_runs(root(library))[0].name
+    assert name.startswith("reindex-a\\u{1b}[2J\\u{202e}\\u{a}b.md-2")
+
+
+PATIENCE = 120
+"""seconds that anything may take on a busy machine"""
+DEAF_RUN = """
+import os, signal, threading, weakref
+import parquetry.flows.orchestration.flow_run
+from prefect.utilities.engine import capture_sigterm
+
+class Document:
+    pass
+
+document = Document()
+kept = weakref.ref(document, lambda _: signal.raise_signal(signal.SIGTERM))
+with capture_sigterm():
+    del document
+    threading.Event().wait(60)
+"""
+
+
+def test_run_of_a_service_ends_where_python_ignores_the_signal():
+    """Raised while an object is deleted, the signal would be printed with a traceback, and the run would go on."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    ended = subprocess.run(
+        [sys.executable, "-c", DEAF_RUN],
+        env={**environment, "PREFECT__FLOW_RUN_ID": "00000000-0000-0000-0000-000000000000"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
