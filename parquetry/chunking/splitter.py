@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol
 
-from parquetry.language.grammars import GRAMMARS, grammar, parsed
+from parquetry.language.grammars import GRAMMARS, MAX_CHARACTERS, grammar, parsed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -19,7 +19,7 @@ Span = tuple[int, int]
 WINDOW_CHARACTERS = 32_768
 """The splitter's time grows with the square of what it is given at once: 32 KB run at 150 MB/s, 3 MB at 8 MB/s."""
 _CODE_WINDOW_CHARACTERS = 262_144
-"""Code is parsed as a whole where it can be."""
+"""Code is parsed as a whole where it can be; not with lines that no program has, over which that takes as long."""
 _MAX_CODE_DEPTH = 250
 """The code splitter takes cubic time over the depth of a syntax tree; programs have tens of levels."""
 _TINY = 5
@@ -173,7 +173,8 @@ class Cutter:
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
         """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
         name = _ALIASES.get((language or "").lower(), (language or "").lower())
-        if name not in GRAMMARS or (first is not None and first < self._size):
+        generated = end - start > MAX_CHARACTERS
+        if name not in GRAMMARS or generated or (first is not None and first < self._size):
             return self.text(start, end, first)
         size, overlap = self._size, self._overlap
         if not self._ruler.in_characters:
@@ -183,10 +184,11 @@ class Cutter:
 
         splitter = CodeSplitter(grammar(name), size, min(overlap, size - 1))
         pieces: list[Span] = []
+        window = WINDOW_CHARACTERS if self._has_line(start, end, WINDOW_CHARACTERS) else _CODE_WINDOW_CHARACTERS
         try:
             for stretch in self._between_gaps(start, end):
                 # Of what it is the beginning of, the structure may be another.
-                pieces += self._apply(splitter, *stretch, _CODE_WINDOW_CHARACTERS, partial(self._refuse_costly, name))
+                pieces += self._apply(splitter, *stretch, window, partial(self._refuse_costly, name))
         except _Costly:
             return self.text(start, end, first)
         joined = pieces[:1]
@@ -206,6 +208,15 @@ class Cutter:
                 yield start, gap.start()
                 start = gap.end()
         yield start, end
+
+    def _has_line(self, start: int, end: int, length: int) -> bool:
+        """Whether a line is so long, or longer."""
+        while end - start >= length:
+            last = self._text.rfind("\n", start, start + length)
+            if last < 0:
+                return True
+            start = last + 1
+        return False
 
     def _refuse_costly(self, language: str, code: str) -> None:
         """Refuse code that cannot be parsed, or is nested so deep that cutting it at statements takes too long.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ _MAX_WORK = 1_000_000_000
 _BLOCK_WORK = 30_000
 """what a block takes besides, in lines"""
 _MAX_LINE = 2000
-"""Characters of a line that are parsed: docutils takes quadratic time for wide tables."""
+"""Characters of a line that are parsed."""
 _MAX_INLINE = 2000
 """Characters of a paragraph or a title within which marks are read."""
 
@@ -107,8 +108,20 @@ def parse_rst(text: str) -> nodes.document:
     settings.syntax_highlight = "none"
     # Only parsed, not transformed: substitutions are not expanded.
     tree = new_document("text", settings)
-    parser.parse("\n".join(line[:_MAX_LINE] for line in text.split("\n")), tree)
+    parser.parse("\n".join(line[:_MAX_LINE] for line in _without_grids(text.split("\n"))), tree)
     return tree
+
+
+def _without_grids(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, those of grid tables empty: there are no sections in them, and docutils takes quadratic time."""
+    within = False
+    above = ""
+    for line in lines:
+        bare = line.strip()
+        is_top = not above and bare.startswith("+-") and bare.endswith("-+") and not bare.strip("+-")
+        within = bare.startswith(("+", "|")) and (within or is_top)
+        yield "" if within else line
+        above = bare
 
 
 def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str | None:

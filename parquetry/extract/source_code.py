@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder, normalise
 from parquetry.extract.encoding import decode, replaced
-from parquetry.language.grammars import GRAMMARS, parsed
+from parquetry.language.grammars import GRAMMARS, MAX_CHARACTERS, parsed
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
@@ -56,8 +56,6 @@ _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_it
 _MAX_LEVEL = 4
 _MAX_DEPTH = 100
 """Blocks and conditions within each other in which definitions are looked for."""
-_MAX_PARSED = 4 * 1024 * 1024
-"""Characters. What is longer is generated, and its definitions tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ class SourceCodeExtractor:
 
 def _definitions(text: str, language: str | None) -> list[_Definition] | None:
     """What a file defines, in order, at most one per line; None if it cannot be parsed."""
-    if language not in GRAMMARS or len(text) > _MAX_PARSED:
+    if language not in GRAMMARS or len(text) > MAX_CHARACTERS:
         return []
     source = text.encode()
     tree = parsed(source, language)

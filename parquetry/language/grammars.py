@@ -33,6 +33,8 @@ _BYTES_PER_REPORT = 32
 """The parser reports every hundred steps. Of 775 files, minified ones among them, none gives rise to a report for fewer
 than 51 bytes; what is ambiguous or broken throughout does for 10, and takes up to 100 KB of memory for each."""
 _FREE_REPORTS = 200
+MAX_CHARACTERS = 4 * 1024 * 1024
+"""of source code. What is longer is generated: its definitions tell nothing, and it is cut at lines."""
 
 
 @lru_cache(maxsize=16)

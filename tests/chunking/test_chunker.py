@@ -15,10 +15,9 @@ from parquetry.chunking.chunker import Chunker, fingerprint
 from parquetry.chunking.splitter import Ruler, load_tokenizer
 from parquetry.errors import SettingsError
 from parquetry.extract.builder import TextBuilder
-from parquetry.extract.source_code import SourceCodeExtractor
-from parquetry.model import Chunk, Extraction, Heading, Part, RawDocument, TextFormat
+from parquetry.model import Chunk, Extraction, Heading, Part, TextFormat
 from parquetry.planning.estimate import CHUNKS_PER_STEP
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.sections import ChunkingSettings
 
 
 def word_tokenizer() -> str:
@@ -300,27 +299,6 @@ def test_overlap_begins_with_a_sentence_and_stays_within_the_section() -> None:
             assert 0 < before.end - after.start <= 100
 
 
-def test_code_is_cut_at_definitions() -> None:
-    source = "import os\n\n" + "\n\n".join(
-        f"@cache\ndef f{n}(x):\n    # About {n}.\n    y = x + {n}\n    return y" for n in range(30)
-    )
-    made = SourceCodeExtractor().extract(RawDocument(source.encode(), "a.py"), "text/x-python", ExtractionSettings())
-    pieces = texts(made, chunk(made, size=200, overlap=50))
-    assert len(pieces) > 8
-    assert all(
-        piece.startswith(("import", "@cache")) and piece.split("\n")[-1].startswith("    return") for piece in pieces
-    )
-
-
-def test_code_without_definitions_is_cut_by_its_grammar() -> None:
-    source = "".join(f"value_{n} = compute(\n    {n},\n)\n" for n in range(40))
-    made = Extraction(
-        source, (Part(0, len(source), "document", 1, None, "code", "python"),), (), None, {}, "text/x-python", "x/1"
-    )
-    pieces = texts(made, chunk(made, size=150, overlap=0))
-    assert all(piece.startswith("value_") and piece.endswith(")") for piece in pieces)
-
-
 def test_a_fenced_block_that_fits_is_not_cut() -> None:
     fenced = "```python\na = 1\n\n# not a heading\n\nb = 2\n```"
     made = build(SENTENCES[:200], fenced, SENTENCES[:200])
@@ -388,20 +366,3 @@ def test_the_fingerprint_changes_with_what_shapes_chunks_and_only_with_that() ->
         ChunkingSettings(unit="tokens"),
     ]  # fmt: skip
     assert len({plain, *(fingerprint(one, "t1") for one in others), fingerprint(others[3], "t2")}) == 6
-
-
-def test_code_with_more_white_space_than_a_chunk_holds_is_cut_there():
-    """A million line breaks took minutes in native code."""
-    text = "x" + "\n" * 1_000_000 + "function f() {\n  return 1\n}\n"
-    part = Part(0, len(text), "document", 1, None, "code", "javascript")
-    chunks = Chunker(ChunkingSettings(), None).split(text, (part,), ())
-    assert [text[each.start : each.end] for each in chunks] == ["x", "function f() {\n  return 1\n}"]
-
-
-@pytest.mark.slow
-def test_code_of_which_the_beginning_is_nested_deeper_than_the_whole_is_cut_as_text():
-    """Cut at statements, which are told from its first part alone, it would take hours."""
-    text = "/*" * 84_000 + "*/" * 66_000
-    part = Part(0, len(text), "document", 1, None, "code", "go")
-    chunks = Chunker(ChunkingSettings(), None).split(text, (part,), ())
-    assert len(chunks) == pytest.approx(len(text) / 1200, rel=0.3)

@@ -64,7 +64,7 @@ TABLES: dict[str, Hostile] = {
     "html: one wide row": repeated("a.html", "<tr><td>a<td>b", f"{BODY}<table><tr>{'<td>a' * 200}"),
     "html: wide row, narrow rows": halves("a.html", "<td>a", "<tr><td>a<td>b", f"{BODY}<table><tr>"),
     "html: wide names": repeated("a.html", "<tr><td>a<td>b", f"{BODY}<table><tr>{'<th>' + 'n' * 900:s}<th>b"),
-    "html: wide names, many": repeated("a.html", "<tr><td>a", f"{BODY}<table><tr>" + f"<th>{'name ' * 200}" * 100),
+    "html: wide names, many": repeated("a.html", "<tr><td>a", f"{BODY}<table><tr>" + f"<th>{'name ' * 50}" * 40),
     "html: small tables": repeated("a.html", "<table><tr><td>a<td>b</table>", BODY),
     "html: signs": repeated("a.html", "<td>$<td>)", f"{BODY}<table><tr>"),
     "html: tables in lists": repeated("a.html", "<tr><td>a<td>b", f"{BODY}<ul><li>x<table>"),

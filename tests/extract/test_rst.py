@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from docutils import nodes
 
 from parquetry.extract.rst import RstExtractor, parse_rst
 from parquetry.model import Extraction, RawDocument
@@ -83,3 +84,14 @@ def test_broken_markup_is_kept_quietly(capfd: pytest.CaptureFixture[str]) -> Non
 
 def test_a_very_long_line_does_not_hide_the_headings() -> None:
     assert [heading.title for heading in read("word " * 4000 + "\n\nTitle\n=====\n\ntext\n").headings] == ["Title"]
+
+
+def test_grid_tables_hide_no_heading_and_are_none() -> None:
+    """They are left out of what docutils reads; what only looks like one is not."""
+    grid = "+------+------+\n| a    | b    |\n+------+------+\n| T    | c    |\n| ==   |      |\n+------+------+\n"
+    looks_like_one = "Text of it\n+---+\nNo title\n========\n"
+    text = f"One\n===\n\n{grid}\nTwo\n===\n\n{looks_like_one}\n- item\n\n  {grid}\nThree\n=====\n\nx\n"
+    extraction = read(text)
+    assert [heading.title for heading in extraction.headings] == ["One", "Two", "Three"]
+    assert extraction.text == text.strip()
+    assert not list(parse_rst(text).findall(nodes.table))
