@@ -14,6 +14,7 @@ from parquetry.printing import visible
 MOST_FAILURES = 1000
 """rows of the table; the corpus's own table `failures` has them all"""
 MOST_WARNINGS = 50
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~!#&$]")
 
 
 def create_artifacts(report: RunReport, kind: str, namespaces: Iterable[str]) -> None:
@@ -49,9 +50,9 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"# {kind.capitalize()} {report.run_id}",
         "",
         f"{_outcome(report)} in {report.seconds:.1f} s.",
-        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
-        *(line for refusal in report.refused for line in ("", f"**Refused:** {refusal}")),
-        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
+        *(line for outage in report.outages for line in ("", f"**Failed:** {as_markdown(outage)}")),
+        *(line for refusal in report.refused for line in ("", f"**Refused:** {as_markdown(refusal)}")),
+        *index_error_lines(report.index_error),
         "",
         "| documents | |",
         "| --- | ---: |",
@@ -67,9 +68,9 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         f"| cost | {dollars(work.cost_usd)} |",
     ]
     for kept in report.kept[:MOST_WARNINGS]:
-        lines += ["", f"{kept}."]
+        lines += ["", f"{as_markdown(str(kept))}."]
     for line in report.left_out:
-        lines += ["", f"{line[0].upper()}{line[1:]}."]
+        lines += ["", f"{as_markdown(line[0].upper() + line[1:])}."]
     if report.failures:
         lines += ["", "| not indexed | documents |", "| --- | ---: |"]
         lines += [f"| {reason} | {count:,} |" for reason, count in failures_by_reason(report.failures).items()]
@@ -78,10 +79,20 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
         lines += [f"| {stage} | {seconds:.1f} |" for stage, seconds in report.seconds_by_stage.items()]
     if report.warnings:
         lines += ["", "Notes (`parquetry documents --notes` lists those on documents):", ""]
-        lines += [f"- {warning}" for warning in report.warnings[:MOST_WARNINGS]]
+        lines += [f"- {as_markdown(warning)}" for warning in report.warnings[:MOST_WARNINGS]]
         if len(report.warnings) > MOST_WARNINGS:
             lines.append(f"- and {len(report.warnings) - MOST_WARNINGS:,} more")
-    return "\n".join(map(visible, lines))
+    return "\n".join(lines)
+
+
+def as_markdown(text: str) -> str:
+    """One line that says in Markdown what a text says: names and titles draw nothing, and fetch no picture."""
+    return _MARKUP.sub(r"\\\g<0>", visible(text))
+
+
+def index_error_lines(error: str | None) -> tuple[str, ...]:
+    """The lines of Markdown that tell why there is no new search index."""
+    return ("", f"**Search index not written:** {as_markdown(error)}") if error is not None else ()
 
 
 def visible_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

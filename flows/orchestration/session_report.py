@@ -11,9 +11,14 @@ from typing import Any
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from parquetry.flows.orchestration.report import MOST_WARNINGS, artifact_key, visible_rows
+from parquetry.flows.orchestration.report import (
+    MOST_WARNINGS,
+    artifact_key,
+    as_markdown,
+    index_error_lines,
+    visible_rows,
+)
 from parquetry.planning.report import dollars
-from parquetry.printing import visible
 from parquetry.sessions.model import Decision
 from parquetry.sessions.report import SessionsReport, reasons
 
@@ -55,8 +60,8 @@ def session_markdown(report: SessionsReport) -> str:
         f"# Sessions {report.run_id}",
         "",
         f"{outcome} in {report.seconds:.1f} s.",
-        *(line for outage in report.outages for line in ("", f"**Failed:** {outage}")),
-        *(("", f"**Search index not written:** {report.index_error}") if report.index_error is not None else ()),
+        *(line for outage in report.outages for line in ("", f"**Failed:** {as_markdown(outage)}")),
+        *index_error_lines(report.index_error),
         *_table("sessions", report.sessions.items()),
         *_table("entries", report.entries.items()),
         *_table(
@@ -69,11 +74,13 @@ def session_markdown(report: SessionsReport) -> str:
     if report.failures:
         lines += ["", "Failed:", ""]
         lines += [
-            f"- {each.uri}: {each.stage}/{each.reason}: {each.detail}" for each in report.failures[:MOST_WARNINGS]
+            f"- {as_markdown(f'{each.uri}: {each.stage}/{each.reason}: {each.detail}')}"
+            for each in report.failures[:MOST_WARNINGS]
         ]
     if report.warnings:
-        lines += ["", "Worked around:", "", *(f"- {warning}" for warning in report.warnings[:MOST_WARNINGS])]
-    return "\n".join(map(visible, lines))
+        lines += ["", "Worked around:", ""]
+        lines += [f"- {as_markdown(warning)}" for warning in report.warnings[:MOST_WARNINGS]]
+    return "\n".join(lines)
 
 
 def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ import shutil
 import duckdb
 import pytest
 
-from parquetry.flows.orchestration.report import report_markdown
+from parquetry.flows.orchestration.report import as_markdown, report_markdown
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.serving.cli.progress import Silent
 from parquetry.storage.connect import connect
@@ -38,7 +38,7 @@ def notes(workshop, version=None):
 def test_note_is_kept_while_the_document_is_as_it_was(workshop):
     report = workshop.refresh()
     assert report.warnings == (f"{(workshop.folder / 'open.csv').as_uri()}: {NOTE}",)
-    assert NOTE in report_markdown(report)
+    assert as_markdown(NOTE) in report_markdown(report)
     assert notes(workshop) == [("open.csv", "extract", NOTE)]
     assert workshop.refresh().documents.unchanged == 2
     assert notes(workshop) == [("open.csv", "extract", NOTE)]

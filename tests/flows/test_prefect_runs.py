@@ -11,13 +11,15 @@ import sys
 import threading
 from dataclasses import replace
 from datetime import datetime
+from html import escape
 
 import pytest
+from markdown_it import MarkdownIt
 
 from parquetry.errors import OutageError, RefusedError, SettingsError
 from parquetry.flows.orchestration.flow_run import cancelled, failed, refused, without_index
 from parquetry.flows.orchestration.parameters import RefreshParameters, ReindexParameters
-from parquetry.flows.orchestration.report import failures_table
+from parquetry.flows.orchestration.report import as_markdown, failures_table, report_markdown
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.documents import reindex_request
 from parquetry.flows.refresh import refresh, reindex, run_request
@@ -187,7 +189,7 @@ def test_outage_fails_the_flow_run_with_its_report_and_publishes_what_is_good(li
     assert outage in flow_run.state.message
     assert f"failed: {outage}" in lines.messages
     artifacts = records.artifacts(flow_run)
-    assert f"**Failed:** {outage}" in artifacts["refresh-report-default"]
+    assert f"**Failed:** {as_markdown(outage)}" in artifacts["refresh-report-default"]
     assert len(json.loads(artifacts["refresh-failures-default"])) == 6
     with library.reader().connection as connection:
         assert connection.execute("SELECT status, error, skipped FROM runs").fetchall() == [("failed", outage, 0)]
@@ -373,7 +375,7 @@ def test_names_that_a_terminal_obeys_are_visible_in_all_that_prefect_keeps(libra
         str(flow_run.state.message),
     ]
     assert any("z.docx" in str(each) for each in lines.messages)
-    assert "\\u{1b}[2J\\u{202e}\\u{a}out" in artifacts["refresh-report-default"]
+    assert as_markdown("\x1b[2J\u202e\nout") in artifacts["refresh-report-default"]
     assert [each for each in map(str, told) if obeyed(each)] == []
     assert not obeyed(artifacts["refresh-report-default"], allowed="\n")
     failure, *_ = report.failures
@@ -394,6 +396,15 @@ def test_names_that_a_terminal_obeys_are_visible_in_all_that_prefect_keeps(libra
 def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
     message = state("docs: a\x1b[2J\u202e\nb is gone").message
     assert message.endswith("docs: a\\u{1b}[2J\\u{202e}\\u{a}b is gone")
+
+
+def test_names_are_no_markup_in_the_report(library):
+    """Whoever looks at the report would fetch the picture, and follow a link that says something else."""
+    name = "![a](http://192.0.2.1/p.png) [b](http://192.0.2.1) <img src=x> *c* _d_ `e` | f ~~g~~ # h & &lt; \\i"
+    told = replace(run(library), refused=(name,), outages=(name,), warnings=(name,), left_out=(name,))
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(report_markdown(told))
+    assert page.count(escape(name)) == 4
+    assert re.findall("<(img|a|em|code|s)[ >]", page) == ["code"]  # the command that shows all notes
 
 
 def test_error_before_anything_is_read_ends_the_flow_run_with_its_line(library, records):
