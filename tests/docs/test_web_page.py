@@ -24,6 +24,16 @@ def test_every_option_is_described_with_its_default():
         assert described[name] == ("by content" if name == "kind" else shown), name
 
 
+def test_the_largest_number_of_every_option_is_told():
+    told = dict(re.findall(r"^\| `(\w+)` \|.*; up to ([\w, ]+?) \|$", text_of(PAGE), re.MULTILINE))
+    most = {
+        name: next(each.le for each in field.metadata if hasattr(each, "le"))
+        for name, field in WebOptions.model_fields.items()
+        if any(hasattr(each, "le") for each in field.metadata)
+    }
+    assert {name: 1024**4 if text == "1 TiB" else int(text.replace(",", "")) for name, text in told.items()} == most
+
+
 @pytest.mark.parametrize(
     "block", [each for each in blocks_of(PAGE) if each.language == "toml"], ids=lambda each: each.name
 )

@@ -163,7 +163,8 @@ def test_a_file_in_the_place_of_the_corpus_is_told(tried):
             told = tried(*given, *([] if "--" in given or name not in ("plan", "refresh", "watch") else ["docs"]))
             assert (told.code, told.stdout) == (2, ""), name
             assert "note is a file, and a corpus is a folder; name one with --corpus" in told.complaint, name
-    assert "is a file, and a corpus is a folder" in tried("doctor", "--fix", "--corpus", "note").complaint
+    for beside in (["doctor", "--fix", "--corpus", "note"], ["add", "--text", "x", "--corpus", "note/below"]):
+        assert "note is a file, and a corpus is a folder" in tried(*beside).complaint
 
 
 def test_every_kind_of_argument_is_tried():
