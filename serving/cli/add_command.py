@@ -25,7 +25,6 @@ from parquetry.settings.sections import Settings, SourceSettings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.registry import Scope
 from parquetry.storage.files.durable import make_folder
-from parquetry.storage.files.places import last_folder
 
 _STDIN = "-"
 _NAME_WORDS, _NAME_CHARACTERS = 6, 60
@@ -108,6 +107,8 @@ def _kept(settings: Settings, text: str, name: str | None) -> Path:
     elif "." not in name:
         name += ".md"
     root = local_path(settings.corpus.root).resolve()
+    from parquetry.storage.files.places import last_folder
+
     last_folder(str(root))
     folder = root.with_name(f"{root.name}-added")
     try:

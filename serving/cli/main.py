@@ -6,93 +6,21 @@ import atexit
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Annotated
 
-import typer
 from typer.exceptions import Abort, TyperException
 
 from parquetry.errors import ParquetryError, classify
 from parquetry.masked_output import guard_output
 from parquetry.masking import masked
 from parquetry.printing import tell
-from parquetry.serving.cli import (
-    add_command,
-    doctor_command,
-    entry_commands,
-    eval_command,
-    export_command,
-    forget_command,
-    history_command,
-    namespace_commands,
-    read_commands,
-    run_commands,
-    search_command,
-    session_commands,
-    status_command,
-    upkeep_commands,
-    watch_command,
-)
-from parquetry.serving.cli.arguments import Command
-from parquetry.serving.cli.suggestions import Commands, no_such_option
+from parquetry.serving.cli.commands import application
+from parquetry.serving.cli.suggestions import no_such_option
 from parquetry.settings.errors import MOST_SHOWN
 from parquetry.storage.given_way import reread
 
-app = typer.Typer(
-    name="parquetry",
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    # Rich takes what stands in brackets for markup of its own, and a third of the width for boxes.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-COMMANDS: tuple[Callable[..., None], ...] = (
-    run_commands.init,
-    run_commands.plan,
-    run_commands.refresh,
-    run_commands.reindex,
-    watch_command.watch,
-    add_command.add,
-    search_command.search,
-    read_commands.sql,
-    read_commands.documents,
-    read_commands.chunks,
-    read_commands.show,
-    status_command.status,
-    history_command.history,
-    entry_commands.entries,
-    entry_commands.decisions,
-    entry_commands.undo,
-    export_command.export,
-    upkeep_commands.restore,
-    upkeep_commands.remove,
-    doctor_command.doctor,
-    forget_command.forget,
-)
 _INTERRUPTED = 130
-for command in COMMANDS:
-    app.command(cls=Command)(command)
-app.command("eval", cls=Command)(eval_command.evaluate)
-app.add_typer(namespace_commands.app, name="namespaces")
-app.add_typer(session_commands.app, name="sessions")
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        tell(f"parquetry {version('parquetry')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Keeps knowledge bases fresh: documents in, Parquet that answers questions out."""
 
 
 def main() -> None:
@@ -105,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command; every refusal is one clear line on stderr and the right exit code, which is returned."""
     try:
         given = list(arguments) or ["--help"]
+        app = application(given[0])
         # A command that reads prints when it has read; until then it may begin again.
         code = int(reread(lambda: app(given, prog_name="parquetry", standalone_mode=False)) or 0)
         sys.stdout.flush()

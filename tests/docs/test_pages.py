@@ -5,11 +5,11 @@ import re
 import pytest
 from typer.main import get_command
 
-from parquetry.serving.cli.main import app
+from parquetry.serving.cli.commands import application
 from parquetry.settings.sections import Settings
 from tests.documentation import OWN_RULES, PAGES, ROOT, anchors_of, blocks_of, links_of, prose_of, text_of
 
-COMMANDS = get_command(app).commands
+COMMANDS = get_command(application()).commands
 OWN_PAGES = [page for page in PAGES if page not in OWN_RULES]
 LANGUAGES = {"sh", "console", "python", "sql", "toml", "text"}
 

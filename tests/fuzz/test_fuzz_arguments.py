@@ -14,7 +14,8 @@ import typer
 from hypothesis import strategies as st
 from typer.core import TyperCommand, TyperGroup
 
-from parquetry.serving.cli.main import app, run
+from parquetry.serving.cli.commands import application
+from parquetry.serving.cli.main import run
 from tests.fuzz.fuzzing import TIMEOUT, fuzz
 from tests.terminal_signs import obeyed
 from tests.workshop import Workshop
@@ -74,7 +75,7 @@ def commands(group: TyperGroup, before: tuple[str, ...] = ()) -> Iterator[tuple[
 
 def lines() -> st.SearchStrategy[list[str]]:
     """Command lines: a command with options of its own and values, some of which are meant for another option."""
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(application())
     assert isinstance(root, TyperGroup)
     value = st.sampled_from(VALUES) | st.text(max_size=20)
     each = []

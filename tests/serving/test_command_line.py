@@ -4,11 +4,13 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 from typer.main import get_command
 
-from parquetry.serving.cli.main import app, run
+from parquetry.serving.cli.commands import PLACES, application
+from parquetry.serving.cli.main import run
 from tests.serving.program import command, start
 
 
@@ -19,7 +21,7 @@ def commands(group, path=()):
         yield from commands(each, (*path, name))
 
 
-ALL = dict(commands(get_command(app)))
+ALL = dict(commands(get_command(application())))
 
 
 @pytest.fixture
@@ -47,9 +49,21 @@ def test_help_is_printed_as_it_is_written_in_80_columns(help_of, path):
     assert help_of(*path, option="-h") == shown
 
 
-def test_no_line_of_the_list_of_commands_is_cut(help_of):
-    listed = help_of()
-    assert "..." not in listed.partition("Commands:")[2]
+def test_commands_are_listed_by_what_they_are_for_and_no_line_is_cut(help_of):
+    listed = help_of().partition("\nRun:\n")[2]
+    assert re.findall(r"^\w+:$", listed, re.MULTILINE) == ["Ask:", "Look:", "Repair:"]
+    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == list(PLACES)
+    assert "..." not in listed
+
+
+def test_no_other_command_is_imported():
+    """One command needs half of what all need."""
+    code = (
+        "import sys; from parquetry.serving.cli.main import run; run(['init', '--help']); "
+        "assert 'parquetry.serving.cli.run_commands' in sys.modules; "
+        "sys.exit(' '.join({'parquetry.serving.cli.search_command', 'duckdb', 'numpy', 'prefect'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr.split() == []
 
 
 @pytest.mark.parametrize(

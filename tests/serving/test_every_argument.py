@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from parquetry.errors import ParquetryError
-from parquetry.serving.cli.main import app
+from parquetry.serving.cli.commands import application
 from tests.serving.conftest import Desk
 from tests.serving.program import PROGRAM
 from tests.terminal_signs import obeyed
@@ -57,7 +57,7 @@ def commands(group, above=""):
         yield f"{above}{name}", command
 
 
-COMMANDS = dict(commands(get_command(app)))
+COMMANDS = dict(commands(get_command(application())))
 
 
 def parameters():

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from parquetry.serving.cli.main import app
+from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.session_output import ask_about
 from parquetry.sessions.merge.effects import Proposal
 from tests.servers import session_model
@@ -35,7 +35,7 @@ def shelf(tmp_path, server, monkeypatch) -> Shelf:
 
 
 def run(*arguments: str, answer: str | None = None):
-    return CliRunner().invoke(app, ["sessions", *arguments], input=answer)
+    return CliRunner().invoke(application(), ["sessions", *arguments], input=answer)
 
 
 def test_plan_tells_what_is_new_and_that_no_price_is_known(shelf):
