@@ -1,1 +1,1 @@
-"""The web, asked safely and politely: for every address that somebody else may have chosen."""
+"""Safe and polite web requests, for addresses that others may have chosen."""

@@ -1,4 +1,4 @@
-"""Time and bytes that one exchange with a server may take, whatever the server does: no silence adds up to hours."""
+"""Limits on the time and bytes of one exchange with a server, so that repeated short stalls cannot add up to hours."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Budget:
     """Time and bytes of one exchange.
 
     Args:
-        seconds: from now to its end.
-        wire_bytes: that may arrive.
+        seconds: time until the deadline.
+        wire_bytes: maximum bytes received.
         what: the URL, for messages.
-        too_large: makes the error for more bytes.
+        too_large: returns the error for more bytes.
     """
 
     def __init__(self, seconds: float, wire_bytes: int, what: str, too_large: Callable[[], Exception]) -> None:
@@ -28,16 +28,16 @@ class Budget:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Time that does not count."""
+        """Exclude the time spent in the `with` block."""
         started = time.monotonic()
         yield
         self._deadline += time.monotonic() - started
 
     def seconds(self, most: float | None) -> float:
-        """Seconds that are left, or `most` if that is less.
+        """Return the seconds left, or `most` if that is less.
 
         Raises:
-            TransientError: `timeout`, none is.
+            TransientError: `timeout`, no time is left.
         """
         left = self._deadline - time.monotonic()
         if left <= 0:
@@ -45,18 +45,18 @@ class Budget:
         return left if most is None else min(left, most)
 
     def spend(self, count: int) -> None:
-        """Count bytes that arrived."""
+        """Count received bytes."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise self._too_large()
 
 
 class BudgetedStream:
-    """A connection of httpcore, of either generation, on which nothing goes on longer or brings more than a budget.
+    """Connection of httpcore, sync or secured, with every operation limited by a budget.
 
     Args:
         stream: the connection.
-        budget: that of the exchange which is under way.
+        budget: returns the budget of the current exchange.
     """
 
     def __init__(self, stream: Any, budget: Callable[[], Budget]) -> None:

@@ -1,8 +1,8 @@
-"""The HTTP client for addresses that somebody else may have chosen: no request reaches what it must not.
+"""HTTP client for addresses that others may have chosen; it never connects to a forbidden address.
 
-Every server-side fetch of a page goes through it. A host is resolved once, refused if any of its addresses is
-forbidden, and connected to at exactly the address that was checked; the same for every redirect. Time, bytes on the
-wire and bytes once unpacked are limited for an exchange as a whole.
+Every server-side fetch of a page uses it. A host is resolved once, refused if any of its addresses is forbidden, and
+connected to at exactly the checked address; the same applies to every redirect. Time, bytes on the wire and unpacked
+bytes are limited for the exchange as a whole.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from parquetry.net.inflate import inflate
 from parquetry.net.ssrf import Address, Allowed, literal, refusal
 
 Resolve = Callable[[str, int], Sequence[Address]]
-"""host and port -> every address; raises OSError"""
+"""host and port -> all addresses; raises OSError"""
 Dial = Callable[[Address, int, float], httpcore.NetworkStream]
-"""address, port and seconds -> a connection"""
+"""address, port and timeout in seconds -> a connection"""
 Before = Callable[[httpx.URL], None]
-"""called before each request, of redirects too; may wait, or raise to refuse"""
+"""called before each request, redirects included; may wait, or raise to refuse it"""
 
 _SCHEMES = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -38,35 +38,35 @@ _MAX_REDIRECTS = 5
 _MAX_URL_CHARACTERS = 8192
 _MAX_ADDRESSES_TRIED = 3
 _SILENCE_SECONDS = 20.0
-"""longest wait for a connection, or for the next bytes"""
+"""longest wait in seconds for a connection or for the next bytes"""
 _HEADER_BYTES = 256 * 1024
-"""of all headers of an exchange, beyond `max_bytes` for the body; those of one answer may have 100 KiB"""
+"""bytes for all headers of an exchange, beyond `max_bytes` for the body; those of one response may take 100 KiB"""
 
 
 def resolve_by_system(host: str, port: int) -> list[Address]:
-    """Every address of a host, as the operating system knows it."""
+    """Resolve a host to all its addresses through the operating system."""
     found = [literal(str(entry[4][0])) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     return list(dict.fromkeys(address for address in found if address is not None))
 
 
 def dial_tcp(address: Address, port: int, seconds: float) -> httpcore.NetworkStream:
-    """Connect to an address; no name is looked up."""
+    """Connect to an address, without any name lookup."""
     return httpcore.SyncBackend().connect_tcp(str(address), port, timeout=seconds)
 
 
 class Answer:
-    """A response whose head has arrived."""
+    """Response with its headers received and its body still unread."""
 
     def __init__(self, url: httpx.URL, response: httpcore.Response, max_bytes: int) -> None:
         self.url = url
-        """that answered, after redirects"""
+        """URL that answered, after redirects"""
         self.status: int = response.status
         self.headers = httpx.Headers(response.headers)
         self._response, self._max_bytes = response, max_bytes
 
     @property
     def size(self) -> int | None:
-        """Bytes of the body if the head tells them; not for a compressed body."""
+        """Return the size of the body in bytes if the headers declare it; None for a compressed body."""
         declared = self.headers.get("content-length", "")
         return int(declared) if declared.isdigit() and not self._encoding else None
 
@@ -76,7 +76,7 @@ class Answer:
         return "" if named == "identity" else named
 
     def read(self) -> bytes:
-        """The body, unpacked."""
+        """Read the body and unpack it."""
         declared = self.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > self._max_bytes:
             raise _too_large(self.url, self._max_bytes)
@@ -89,16 +89,16 @@ class Answer:
 
 
 class GuardedClient:
-    """Asks web servers, and only those that may be asked. Used from several threads.
+    """HTTP client restricted to permitted addresses. Thread-safe.
 
     Args:
-        allowed: what the operator has opened beyond the public web.
-        user_agent: who is asking.
-        max_bytes: of a body, on the wire and once unpacked.
-        seconds: for an exchange as a whole, redirects included.
-        follow_redirects: else a redirect refuses the document.
-        resolve: another resolver.
-        dial: another way to connect.
+        allowed: allow-list of the operator, in addition to the public web.
+        user_agent: value of the User-Agent header.
+        max_bytes: maximum of a body, on the wire and once unpacked.
+        seconds: time limit of an exchange, redirects included.
+        follow_redirects: if False, a redirect refuses the document.
+        resolve: resolver.
+        dial: function that opens connections.
     """
 
     def __init__(
@@ -119,18 +119,18 @@ class GuardedClient:
 
     @contextmanager
     def get(self, address: str, headers: Mapping[str, str] | None = None) -> Iterator[Answer]:
-        """Ask for a document.
+        """Request a document.
 
         Args:
-            address: its URL.
-            headers: besides those that say who asks.
+            address: URL of the document.
+            headers: headers in addition to the standard ones.
 
         Yields:
-            The answer, whatever its status, but not a redirect; its body is read on demand, within the `with` block.
+            The response, whatever its status, after redirects; its body is read on demand, within the `with` block.
 
         Raises:
             SkippedDocument: `too-large`.
-            BrokenDocument: `bad-url`, `forbidden-address`, `redirected`, ...: asking again would not help.
+            BrokenDocument: `bad-url`, `forbidden-address`, `redirected`, ...: a retry would not help.
             TransientError: `unreachable`, `timeout`, `connection`, `tls`, `truncated`.
         """
         url = readable_url(address)
@@ -150,13 +150,13 @@ class GuardedClient:
         raise BrokenDocument("redirected", f"{address} redirects more than {_MAX_REDIRECTS} times")
 
     def with_before(self, before: Before) -> GuardedClient:
-        """The same client, which calls this before each request; the time that takes does not count."""
+        """Return a copy of the client that calls `before` ahead of each request; its time does not count."""
         changed = copy(self)
         changed._before = before
         return changed
 
     def check(self, url: httpx.URL) -> None:
-        """Refuse what can be seen to be forbidden without looking a name up.
+        """Refuse a URL that is recognisably forbidden without a name lookup.
 
         Raises:
             BrokenDocument: `forbidden-address`.
@@ -186,7 +186,7 @@ class GuardedClient:
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), _SILENCE_SECONDS)
         backend = _GuardedBackend(self._addresses, self._dial, budget)
-        # A pool for each exchange: every connection belongs to one check of one name, and to one budget.
+        # One pool per exchange: every connection belongs to one check of one name, and to one budget.
         with (
             _in_own_words(url, budget),
             httpcore.ConnectionPool(ssl_context=_trust(), network_backend=backend, max_connections=1) as pool,
@@ -195,7 +195,7 @@ class GuardedClient:
             yield response
 
     def _addresses(self, host: str, port: int) -> Sequence[Address]:
-        """Every address of a host, all of them checked."""
+        """Return all addresses of a host, each of them checked."""
         known = literal(host)
         try:
             addresses = [known] if known is not None else self._resolve(host, port)
@@ -210,10 +210,10 @@ class GuardedClient:
 
 
 def readable_url(address: str) -> httpx.URL:
-    """A URL of the web without its fragment, read the one way that all further steps use.
+    """Parse a web URL, without its fragment; all further steps use this result.
 
     Raises:
-        BrokenDocument: `bad-url`: it is none, or one that programs read in different ways.
+        BrokenDocument: `bad-url`: it is invalid, or ambiguous to parsers.
     """
     shown = address if len(address) <= 200 else address[:200] + "..."
     authority = re.split("[/?#]", address.partition("://")[2], maxsplit=1)[0]
@@ -234,7 +234,7 @@ def readable_url(address: str) -> httpx.URL:
 
 
 def joined(base: str, reference: str) -> httpx.URL:
-    """The URL that a document at `base` means by a reference, absolute or relative.
+    """Resolve a reference, absolute or relative, in a document at `base`.
 
     Raises:
         BrokenDocument: `bad-url`.
@@ -247,7 +247,7 @@ def joined(base: str, reference: str) -> httpx.URL:
 
 
 class _GuardedBackend(httpcore.NetworkBackend):
-    """Connects to addresses that were checked, and to nothing else."""
+    """Connects only to checked addresses."""
 
     def __init__(self, addresses: Callable[[str, int], Sequence[Address]], dial: Dial, budget: Budget) -> None:
         self._addresses, self._dial, self._budget = addresses, dial, budget
@@ -272,7 +272,7 @@ class _GuardedBackend(httpcore.NetworkBackend):
 
 @contextmanager
 def _in_own_words(url: httpx.URL, budget: Budget) -> Iterator[None]:
-    """Errors of the HTTP library as errors of the project."""
+    """Translate errors of the HTTP library into the project's errors."""
     try:
         yield
     except httpcore.TimeoutException as error:
@@ -291,7 +291,7 @@ def _too_large(url: httpx.URL | str, limit: int) -> SkippedDocument:
 
 @cache
 def _trust() -> ssl.SSLContext:
-    """Certificate authorities: the system's own, which an intranet adds its own to, and those that browsers trust."""
+    """Trust the system's certificate authorities, which may include an intranet's, and those that browsers trust."""
     import certifi
 
     context = ssl.create_default_context()

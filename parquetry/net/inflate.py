@@ -1,4 +1,4 @@
-"""Compressed bodies, unpacked piece by piece and never beyond a limit."""
+"""Compressed bodies, unpacked piece by piece and within a limit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def inflate(pieces: Iterable[bytes], max_bytes: int, what: str) -> Iterator[bytes]:
-    """Unpack gzip, of one member or several.
+    """Unpack gzip with one or more members.
 
     Args:
-        pieces: the compressed bytes.
-        max_bytes: of all that is unpacked.
+        pieces: compressed bytes.
+        max_bytes: maximum of all unpacked bytes.
         what: the URL, for messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How fast hosts are asked, and how long they are left alone when they ask for that."""
+"""Host throttling: intervals between requests, and back-off at a host's request."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from parquetry.errors import TransientError
 from parquetry.net.rate import TURNS, Turns, host_of
 
 LONGEST_WAIT_SECONDS = 60.0
-"""who wants to be left alone for longer is asked by a later try"""
+"""seconds; a longer back-off is left to a later retry"""
 _DAY_SECONDS = 86_400.0
 
 
 class Pace:
-    """Waits for the turn at a host; one for the whole process, whichever sources ask.
+    """Throttles requests to hosts; one instance for the whole process, shared by all sources.
 
     Args:
-        turns: of all who ask anything in this process.
+        turns: rate limiter of the process.
     """
 
     def __init__(self, turns: Turns = TURNS) -> None:
@@ -30,21 +30,21 @@ class Pace:
         """Wait for the next turn at a host.
 
         Args:
-            url: of the host.
-            interval: seconds from one request to the next.
-            pause: waits that many seconds.
+            url: any URL of the host.
+            interval: seconds between requests.
+            pause: function that waits for a number of seconds.
 
         Raises:
-            TransientError: as `wait_out_rest`.
+            TransientError: see `wait_out_rest`.
         """
         self.wait_out_rest(url, pause)
         pause(self._turns.reserve(host_of(url), 1 / interval))
 
     def wait_out_rest(self, url: str, pause: Callable[[float], None]) -> None:
-        """Wait until a host may be asked again that asked to be left alone.
+        """Wait until the end of a back-off that a host asked for.
 
         Raises:
-            TransientError: `rate-limited`, it asked for longer than one can wait.
+            TransientError: `rate-limited`, the back-off exceeds the longest wait.
         """
         host = host_of(url)
         with self._lock:
@@ -54,7 +54,7 @@ class Pace:
         pause(max(0.0, rest))
 
     def rest(self, url: str, seconds: float) -> None:
-        """Leave a host alone for a while."""
+        """Back off from a host for a number of seconds, at most a day."""
         host = host_of(url)
         with self._lock:
             until = time.monotonic() + min(seconds, _DAY_SECONDS)
@@ -62,4 +62,4 @@ class Pace:
 
 
 PACE = Pace()
-"""of this process"""
+"""instance of this process"""

@@ -1,4 +1,4 @@
-"""How often a service may be asked: turns that everything in this process takes one after another."""
+"""Rate limiting of requests to services, shared by everything in this process."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from urllib.parse import urlsplit
 
 
 class Turns:
-    """Turns at services, each at least a set time after the one before, whichever source or thread takes it.
+    """Rate limiter: hands out turns at services with a minimum interval, across all sources and threads.
 
     Args:
-        now: a clock in seconds that never goes back.
+        now: monotonic clock, in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._free: dict[str, float] = {}
-        """service -> when its next turn begins"""
+        """service -> start of its next turn"""
         self._lock = threading.Lock()
 
     def reserve(self, host: str, per_second: float) -> float:
-        """Take the next turn at a service.
+        """Reserve the next turn at a service.
 
         Args:
-            host: of the service, as `host_of` names it.
-            per_second: turns that this caller wants to see at most.
+            host: service, as named by `host_of`.
+            per_second: maximum turns per second for this caller.
 
         Returns:
             Seconds to wait until the turn begins.
@@ -39,10 +39,10 @@ class Turns:
 
 
 TURNS = Turns()
-"""of this process"""
+"""instance of this process"""
 
 
 def host_of(uri: str) -> str:
-    """The service or account behind a URL: scheme, host or bucket, and port; never a user or password."""
+    """Return the service or account behind a URL: scheme, host or bucket, and port; never a user or password."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower()

@@ -1,4 +1,4 @@
-"""What `robots.txt` allows, asked once for each host of a source."""
+"""Rules of `robots.txt`, requested once per host of a source."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from parquetry.errors import DocumentError, SkippedDocument, TransientError
 
 _MAX_DELAY_SECONDS = 30.0
 _MAX_BYTES = 500 * 1024
-"""of a file that are read; RFC 9309, 2.5 wants no less. Every page is compared with every rule."""
+"""bytes read of a file; RFC 9309, 2.5 requires at least this. Every page is compared with every rule."""
 
 
 class _Rules(Protocol):
-    """What is used of protego's parser."""
+    """Part of protego's parser used here."""
 
     def can_fetch(self, url: str, user_agent: str) -> bool: ...
 
@@ -25,11 +25,11 @@ class _Rules(Protocol):
 
 
 class Robots:
-    """The rules of hosts.
+    """Rules of hosts.
 
     Args:
-        read: URL -> status and text of the file there.
-        agent: name that rules address this program by.
+        read: URL -> status and content of the file there.
+        agent: name of this program in the rules.
     """
 
     def __init__(self, read: Callable[[str], tuple[int, bytes]], agent: str) -> None:
@@ -41,11 +41,11 @@ class Robots:
         """Check one page against the rules of its host.
 
         Returns:
-            Seconds from one request to the next that the host asks for; 0 if it asks for none.
+            Seconds between requests that the host asks for; 0 if it specifies none.
 
         Raises:
-            SkippedDocument: `robots`, the page is not to be read by programs.
-            TransientError: the rules could not be had; until they can, nothing there is read (RFC 9309).
+            SkippedDocument: `robots`, programs may not read the page.
+            TransientError: the rules could not be read; until then no page of the host is read (RFC 9309).
         """
         origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
         with self._locks[origin]:
@@ -68,6 +68,6 @@ class Robots:
             raise TransientError("robots", f"{address} cannot be read ({error.detail}); pages there wait") from error
         if status == 429 or status >= 500:
             raise TransientError("robots", f"{address} answered {status}; pages there wait until it can be read")
-        # Any other answer but success means that there are no rules.
+        # Any other status except success means that there are no rules.
         rules: _Rules = Protego.parse(content[:_MAX_BYTES].decode("utf-8", "replace") if status == 200 else "")
         return rules

@@ -1,4 +1,4 @@
-"""Which addresses a request may go to when somebody else chose the URL. Pure: resolves and connects to nothing."""
+"""Address checks for requests to URLs that others chose. Pure: resolves and connects to nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
-"""what web servers listen on; a request to another port may speak to something that is none"""
+"""usual ports of web servers; a request to another port may reach something other than a web server"""
 
 _PRIVATE = "a private address"
 _FORBIDDEN: tuple[tuple[Network, str], ...] = tuple(
@@ -60,37 +60,37 @@ _FORBIDDEN: tuple[tuple[Network, str], ...] = tuple(
         ("ff00::/8", "a multicast address"),
     )
 )
-"""The first that holds an address names it.
+"""Forbidden networks; the first one that contains an address describes it.
 
 Source: the IANA special-purpose registries (RFC 6890 and its updates) and the documentation of cloud providers."""
 
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-"""all that is assigned to hosts of the Internet so far (RFC 4291)"""
+"""all addresses assigned to hosts on the Internet so far (RFC 4291)"""
 _BY_NAME = tuple(
     ip_network(network)
     for network in (
         "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7",
     )
 )  # fmt: skip
-"""what a host that is allowed by its name may be; anything stranger has to be allowed by its address"""
+"""networks that an allowed host name may resolve to; any other address must be allowed itself"""
 _ISATAP = (0x00005EFE, 0x02005EFE)
-"""third quarter of an address that stands for the IPv4 address in its last quarter (RFC 5214)"""
+"""third quarter of an address with an embedded IPv4 address in its last quarter (RFC 5214)"""
 _ENTRY = re.compile(r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>\d{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """One entry of an allow-list: a host or a network, on one port or on all."""
+    """Entry of an allow-list: a host or a network, on one port or on all."""
 
     host: str | None
-    """in lower case, without a final dot; None for a network"""
+    """lower case, without a final dot; None for a network"""
     network: Network | None
     """None for a host"""
     port: int | None
-    """None for all"""
+    """None for all ports"""
 
     def opens(self, host: str, address: Address, port: int) -> bool:
-        """Whether this entry lets a request go to an address that `host` resolved to."""
+        """Return True if this entry permits a request to an address that `host` resolved to."""
         if self.port not in (None, port):
             return False
         if self.network is not None:
@@ -102,10 +102,10 @@ class Allowed:
 
 
 def parse_allowed(entries: Sequence[str]) -> tuple[Allowed, ...]:
-    """Read an allow-list: `wiki.intern`, `wiki.intern:8000`, `10.1.0.0/16`, `127.0.0.1:8000`, `[fd12::/16]:8000`.
+    """Parse an allow-list: `wiki.intern`, `wiki.intern:8000`, `10.1.0.0/16`, `127.0.0.1:8000`, `[fd12::/16]:8000`.
 
     Raises:
-        SettingsError: an entry is none of these.
+        SettingsError: an entry has none of these forms.
     """
     return tuple(map(_parse, entries))
 
@@ -136,14 +136,14 @@ def _network(text: str) -> Network | None:
 
 
 def _ascii(name: str) -> str:
-    """A host name as it stands in URLs that have been read."""
+    """Return a host name in the form of a parsed URL."""
     import httpx
 
     return httpx.URL(f"http://{name}/").raw_host.decode("ascii").rstrip(".")
 
 
 def described(address: Address) -> str | None:
-    """What kind of address this is if no request may go there; None for an ordinary host of the Internet."""
+    """Describe an address that no request may reach; return None for an ordinary host on the Internet."""
     for network, what in _FORBIDDEN:
         if address in network:
             return what
@@ -156,7 +156,7 @@ def described(address: Address) -> str | None:
 
 
 def embedded(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that an IPv6 address stands for."""
+    """Return the IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, IPv4Address):
         return ()
     if address.teredo:
@@ -169,13 +169,13 @@ def embedded(address: Address) -> tuple[IPv4Address, ...]:
 
 
 def refusal(host: str, port: int, addresses: Iterable[Address], allowed: Sequence[Allowed]) -> str | None:
-    """Why a request must not be made; None if it may.
+    """Return the reason to refuse a request; None if it is permitted.
 
     Args:
         host: as in the URL.
-        port: as in the URL, or of its scheme.
-        addresses: all that the host resolved to; one that is refused refuses the host.
-        allowed: what the operator has opened.
+        port: as in the URL, or the default of its scheme.
+        addresses: all addresses of the host; a single forbidden one refuses the host.
+        allowed: allow-list of the operator.
     """
     for address in addresses:
         for each in (address, *embedded(address)):
@@ -192,18 +192,18 @@ def refusal(host: str, port: int, addresses: Iterable[Address], allowed: Sequenc
 
 
 def _entry(host: str, address: Address, port: int) -> str:
-    """What opens a host, and no more than it."""
+    """Return the narrowest allow-list entry for a host."""
     try:
         named = host if port in WEB_PORTS else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _parse(named)
     except SettingsError:
-        # A number that resolvers take for an address.
+        # A number that resolvers interpret as an address.
         return _entry(str(address), address, port)
     return named
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host of a URL is, if it is one in the usual form."""
+    """Return the address of a URL's host if it is a literal in the usual form."""
     try:
         return ip_address(host)
     except ValueError:

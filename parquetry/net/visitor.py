@@ -1,4 +1,4 @@
-"""A polite reader of pages: asks who may ask, in turn, and says what an answer means."""
+"""Polite page fetcher: applies robots.txt and throttling, and interprets responses."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from parquetry.net.pace import PACE, Pace
 from parquetry.net.robots import Robots
 
 AGENT = "Parquetry"
-"""what rules in a robots.txt call this program"""
+"""name of this program in robots.txt rules"""
 _FORBIDDEN = frozenset({401, 402, 403, 407, 451})
 _GONE = frozenset({404, 410})
 _PASSING = frozenset({408, 425, 429})
 
 
 class Visitor:
-    """Reads pages, with the permission of their hosts and at a pace that they can bear.
+    """Fetches pages as far as robots.txt permits, at a rate that their hosts can bear.
 
     Args:
-        client: asks.
-        interval: seconds from one request to a host to the next.
-        pace: of the process.
+        client: HTTP client.
+        interval: seconds between requests to one host.
+        pace: host throttle of the process.
     """
 
     def __init__(self, client: GuardedClient, interval: float, pace: Pace = PACE) -> None:
@@ -43,23 +43,23 @@ class Visitor:
 
     @contextmanager
     def visit(self, url: str, conditions: Mapping[str, str] | None = None) -> Iterator[Answer]:
-        """Ask for a page.
+        """Request a page.
 
         Args:
-            url: of the page.
-            conditions: headers that say what is known of it; with them, the answer may be 304.
+            url: URL of the page.
+            conditions: headers of a conditional request; with them, the response may be 304.
 
         Raises:
-            FileNotFoundError: there is no such page.
-            DocumentError: it is not for us, or not to be had.
-            TransientError: it cannot be had now.
+            FileNotFoundError: the page does not exist.
+            DocumentError: it is refused or cannot be read.
+            TransientError: it cannot be read at the moment.
         """
         with self._client.get(url, conditions) as answer:
             self._judge(url, answer, conditional=bool(conditions))
             yield answer
 
     def stop(self) -> None:
-        """Ask for nothing more: whoever waits for a turn gives up."""
+        """Send no further requests and cancel those that wait for a turn."""
         self._stopped.set()
 
     def _admit(self, url: httpx.URL) -> None:
@@ -94,16 +94,16 @@ class Visitor:
 
 @cache
 def user_agent(contact: str | None) -> str:
-    """How the program introduces itself.
+    """Return the User-Agent header of the program.
 
     Args:
-        contact: an address at which whoever runs it can be reached.
+        contact: address at which the operator can be reached.
     """
     return f"{AGENT}/{version('parquetry')}" + (f" (+{contact})" if contact else "")
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """A date of HTTP, in UTC; None if it is none."""
+    """Parse an HTTP date to UTC; return None if it is invalid."""
     try:
         moment = parsedate_to_datetime(text or "")
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -112,7 +112,7 @@ def moment_of(text: str | None) -> datetime | None:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """Seconds that a server asks to wait; None if it asks for nothing."""
+    """Return the seconds that a server asks to wait; None if it does not."""
     if text is None:
         return None
     if text.strip().isdecimal():

@@ -1,1 +1,1 @@
-"""Decisions of a refresh: what changed, what it may cost, which rows come next. Pure but for hashing."""
+"""Decisions of a refresh: changes, estimates and new rows. Pure except for hashing."""

@@ -1,4 +1,4 @@
-"""Dividing work into batches of even size."""
+"""Division of work into batches of similar size."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from parquetry.planning.diff import Change
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Documents that one task processes."""
+    """Documents processed by one task."""
 
     number: int
     """0-based within the run"""
     changes: tuple[Change, ...]
-    """each with effort `extract` or `rechunk`; their namespaces have one embedder"""
+    """changes with effort `extract` or `rechunk`, in namespaces with the same embedder"""
     host: str = ""
-    """service that they are read from; empty for this machine"""
+    """service that the documents are read from; empty for this machine"""
 
     @property
     def size(self) -> int:
-        """Bytes at the source."""
+        """Size at the source, in bytes."""
         return sum(_size(change) for change in self.changes)
 
 
@@ -33,18 +33,17 @@ def into_batches(
     batch_documents: int,
     host_of: Callable[[Change], str] = lambda _: "",
 ) -> tuple[Batch, ...]:
-    """Group the changes that need work, the largest documents first.
+    """Group the changes that need work into batches, the largest documents first.
 
-    Starting with the largest keeps all workers busy to the end; a document larger than `batch_bytes` has a batch to
-    itself.
+    This order keeps all workers busy to the end. A document larger than `batch_bytes` gets a batch of its own.
 
     Args:
-        changes: any changes; those that need no work are left out.
-        embedder_of: namespace -> what its documents are embedded by; a batch holds documents of one embedder.
-        batch_bytes: source bytes after which a batch is full.
-        batch_documents: documents after which a batch is full.
-        host_of: change -> service that it is read from; a batch holds documents of one, so that a slow one holds up
-            nobody else's.
+        changes: planned changes; those that need no work are left out.
+        embedder_of: namespace -> its embedder; all documents of a batch have the same embedder.
+        batch_bytes: source bytes that fill a batch.
+        batch_documents: documents that fill a batch.
+        host_of: change -> service that it is read from; all documents of a batch share it, so that a slow service
+            delays only its own documents.
     """
     groups: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
@@ -60,7 +59,7 @@ def into_batches(
 
 
 def _filled(work: list[Change], batch_bytes: int, batch_documents: int) -> list[tuple[Change, ...]]:
-    """Documents of one embedder in batches, the largest first."""
+    """Divide the documents of one embedder and host into batches, the largest first."""
     batches: list[tuple[Change, ...]] = []
     batch: list[Change] = []
     filled = 0

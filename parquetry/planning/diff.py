@@ -1,4 +1,4 @@
-"""Planning: what a listing and the current documents say has to be done. Pure but for the hashing it is handed."""
+"""Planning: the changes between a listing and the current documents. Pure except for the injected hash function."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from parquetry.sources.paths import within
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
 Effort = Literal["nothing", "row", "rechunk", "extract"]
-"""row: only the row in `documents` is written; rechunk: from the stored text; extract: from the source"""
+"""row: write only the row in `documents`; rechunk: redo chunks from the stored text; extract: read the source again"""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to be done with one document, and why."""
+    """Planned change of one document, with its reason."""
 
     action: Action
     effort: Effort
@@ -34,13 +34,13 @@ class Change:
     item: Item | None
     """None for a removed document"""
     known: DocumentRow | None
-    """the document's current row; None for one never seen or removed"""
+    """current row of the document; None if it is new or was removed"""
     origin: DocumentRow | None = None
-    """another document's row whose revision this one takes over; a moved document's origin is removed"""
+    """row of another document with the revision to reuse; the origin of a moved document is removed"""
 
     @property
     def base(self) -> DocumentRow | None:
-        """The row that holds what is already stored for this content."""
+        """Row with the data already stored for this content."""
         return self.origin or self.known
 
 
@@ -51,35 +51,35 @@ class SourcePlan:
     source: str
     namespace: str
     changes: tuple[Change, ...]
-    """in the order of the listing, removals last; documents that need nothing may be among them"""
+    """in the order of the listing, removals last; may include documents that need nothing"""
     unlisted: tuple[Unlisted, ...] = ()
     refused: str | None = None
-    """why a guard holds this source back; None if it may go on"""
+    """reason why a guard refuses this source; None if it may proceed"""
     broken: BrokenOff | None = None
-    """why its listing is not complete"""
+    """reason why its listing is incomplete"""
     settled: int = 0
-    """documents besides these that were listed and need nothing"""
+    """number of further listed documents that need nothing"""
     left_out: tuple[LeftOut, ...] = ()
-    """documents besides these that belong to other sources"""
+    """further documents, which belong to other sources"""
     handed_over: tuple[Change, ...] = ()
-    """removals of documents that belong to other sources now; no guard holds them back"""
+    """removals of documents that now belong to other sources; exempt from the guard"""
     kept: tuple[Kept, ...] = ()
-    """documents besides these that would be removed if all of the source had been seen"""
+    """further documents, which would be removed if the listing were complete"""
 
     @property
     def listed(self) -> int:
-        """Documents that the source holds, as far as was seen, and those that are gone from it."""
+        """Number of documents listed so far, plus the planned removals."""
         return self.settled + len(self.changes)
 
     @property
     def found_nothing(self) -> bool:
-        """Whether the source holds nothing, for all that was seen, and nothing of it is published."""
+        """True if a complete listing found nothing and the source has no published documents."""
         seen = self.listed or self.unlisted or self.left_out or self.handed_over
         return not seen and self.broken is None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be seen, one line each."""
+        """Places that could not be listed, one line each."""
         lines = [f"{place.path or self.source}: {place.detail}" for place in self.unlisted]
         if self.broken is not None:
             lines.append(f"{self.source}: the listing broke off, so nothing was removed: {self.broken.detail}")
@@ -88,7 +88,7 @@ class SourcePlan:
 
 @dataclass(frozen=True, slots=True)
 class Force:
-    """What a reindex redoes whatever the hashes say; it leaves all other documents alone."""
+    """Documents to reindex whatever their hashes; all others are left alone."""
 
     effort: Literal["rechunk", "extract"]
     selects: Callable[[DocumentRow], bool]
@@ -108,21 +108,21 @@ def plan_source(
     missing: Iterable[str] = (),
     rehash: bool = False,
 ) -> SourcePlan:
-    """Compare what a source holds with what is published of it.
+    """Compare the listing of a source with its published documents.
 
     Args:
-        listing: the source's items, complete or not.
-        current: the current rows of the listing's source, but for those that it counts as settled; of other sources,
-            only the content counts.
-        fingerprints: of the present settings.
-        hash_of: path -> content hash, or None where reading it now costs too much; asked only when it can save work.
-        settings: the guard's limits.
-        elsewhere: current rows of the namespace, settled ones too, whose content a new document may have.
-        allow_removals: the operator has agreed to any number of removals.
+        listing: items of the source, complete or not.
+        current: current rows of the listing's source, except those counted in `listing.settled`; rows of other sources
+            are used only for their content.
+        fingerprints: fingerprints of the present settings.
+        hash_of: path -> content hash, or None if reading it now costs too much; called only when it can save work.
+        settings: limits of the guard.
+        elsewhere: current rows of the namespace, settled ones included, with content that a new document may share.
+        allow_removals: True if the operator has approved any number of removals.
         force: documents to redo.
-        owner_of: path -> name of the source inside this one that a document belongs to; None if it is this one's.
-        missing: paths of settled documents that were not listed; asked for only if the listing is not complete.
-        rehash: bytes decide whether a document changed, and not its change token.
+        owner_of: path -> name of the nested source that owns a document; None if this source owns it.
+        missing: paths of settled documents that were not listed; consumed only if the listing is incomplete.
+        rehash: True to detect changes by content hash and not by change token.
     """
     planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, rehash=rehash)
     return planner.plan(settings, allow_removals)
@@ -169,11 +169,11 @@ class _Planner:
         return replace(self._planned(changes), refused=None if allow_removals else self._refusal(settings))
 
     def _refusal(self, settings: RefreshSettings) -> str | None:
-        """Why the removals have to be agreed to, if they have to."""
+        """Return the reason to refuse the removals; None if they need no approval."""
         listing, removed = self.listing, len(self.gone)
         source, total = listing.source, len(self.known) + listing.settled
         if removed and not listing.items and not listing.settled:
-            # What an empty mount, a wrong prefix or credentials that see nothing look like, too.
+            # An empty mount, a wrong prefix or credentials without access look the same.
             return (
                 f"source {source} would lose {removed} of {total} documents, because it lists nothing; nothing of it "
                 "was refreshed. If it is meant to be empty, run again with --allow-removals"
@@ -216,7 +216,7 @@ class _Planner:
         if known is None:
             return self._new(item)
         same_token = known.etag == item.etag
-        # What was never read has nothing to compare with.
+        # A document that was never read has no hash to compare with.
         if same_token and not (self.rehash and known.content_hash):
             return self._same_bytes(item, known)
         if not known.content_hash or not (same_token or known.size == item.size):
@@ -274,11 +274,11 @@ class _Planner:
 
 
 def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
-    """What has to be redone for a document whose bytes are the same, and why."""
+    """Return the effort and reason to redo a document with unchanged bytes."""
     then, now = Fingerprint.parse(row.fingerprint), fingerprints.of(row.media_type)
     if then.extraction != now.extraction:
         return "extract", "extraction settings changed"
-    # A failed document has its last good revision, which has to go along: one search takes one embedder.
+    # A failed document keeps its last good revision, which must be redone, too: a search uses a single embedder.
     if row.revision and then.chunking != now.chunking:
         return "rechunk", "chunking settings changed"
     if row.revision and then.embedding != now.embedding:
@@ -289,5 +289,5 @@ def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two paths have one extension: the same bytes are read differently as `.txt` and as `.md`."""
+    """Return True if two paths have the same extension: equal bytes are read differently as `.txt` and as `.md`."""
     return PurePosixPath(one).suffix.lower() == PurePosixPath(other).suffix.lower()

@@ -1,4 +1,4 @@
-"""What a refresh would cost, before it is done: what it will likely take, and what it takes at most."""
+"""Estimate of the cost of a refresh in advance: the likely cost and the maximum."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from parquetry.planning.diff import Change
 from parquetry.settings.sections import ChunkingSettings, EmbeddingSettings
 
 BATCH_API_SHARE = 0.5
-"""price of embedding services' batch interfaces, relative to their ordinary one"""
+"""price of an embedding service's batch API, relative to its regular price"""
 CHARACTERS_PER_TOKEN = 4.0
-"""of prose in a language of the West; until a corpus holds documents of the same extension to go by"""
+"""in Western prose; used until a corpus holds documents of the same extension"""
 CHUNKS_PER_STEP = 4
-"""chunks that a text is cut into at most, for each of the size less the overlap; `Packer` closes no emptier ones but
+"""maximum number of chunks per step, which is the size minus the overlap; `Packer` closes emptier ones only
 before a block that fills the next one"""
 _CHARACTERS_PER_BYTE = {".pdf": 0.15, ".docx": 0.1, ".pptx": 0.02, ".xlsx": 0.5, ".png": 0.0, ".jpg": 0.0, ".jpeg": 0.0}
-"""of formats that are not plain text, until a corpus holds some of its own to go by"""
+"""for formats other than plain text; used until a corpus holds documents of the same extension"""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Of chunks and tokens, and what they cost."""
+    """Number of chunks and tokens, and their cost."""
 
     chunks: int
     tokens: int
     cost_usd: float | None
-    """None if a price is not known"""
+    """US dollars; None if a price is unknown"""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a refresh takes at most; vectors that turn out to exist make it cheaper."""
+    """Maximum cost of a refresh; vectors that already exist make it cheaper."""
 
     chunks: int
     tokens: int
     cost_usd: float | None
-    """None if a price is not known"""
+    """US dollars; None if a price is unknown"""
     cost_usd_batch: float | None
-    """through the service's batch interface"""
+    """US dollars, through the service's batch API"""
     likely: Amount
     unbounded: int = 0
-    """documents whose size does not bound their text; these are counted as is likely, so that nothing is at most"""
+    """documents with unbounded text, counted with their likely amounts; if there are any, the totals are no maximum"""
 
 
 class Ratios:
-    """What a byte of a file gave, by extension: learned from published documents."""
+    """Characters and tokens per byte of a file, by extension, learned from published documents."""
 
     def __init__(self) -> None:
         self._sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
@@ -64,12 +64,12 @@ class Ratios:
                 sums[place] += value
 
     def characters(self, path: str) -> float:
-        """Characters of text for each byte of a file."""
+        """Return the characters of text per byte of a file."""
         size, characters, _ = self._sums.get(extension := _extension(path), (0, 0, 0))
         return characters / size if size else _CHARACTERS_PER_BYTE.get(extension, 1.0)
 
     def tokens(self, path: str) -> float | None:
-        """Embedded tokens for each character of text; None if nothing of this extension was embedded."""
+        """Return the embedded tokens per character of text; None if no document of this extension was embedded."""
         _, characters, tokens = self._sums.get(_extension(path), (0, 0, 0))
         return tokens / characters if characters and tokens else None
 
@@ -82,15 +82,15 @@ def estimate(
     worst: Callable[[str], Worst],
     price: Callable[[str], float | None],
 ) -> Estimate:
-    """Estimate from the sizes of what has to be done, and from what documents of the same extension gave before.
+    """Estimate the cost from the sizes of the planned work and from published documents of the same extension.
 
     Args:
-        changes: planned.
-        ratios: of the corpus.
-        chunking: chunk size.
-        embedding: what is embedded of a chunk.
-        worst: namespace -> the worst that its tokenizer does; asked only if there is something to embed.
-        price: namespace -> US dollars per million tokens, None if it is not known; asked as `worst`.
+        changes: planned changes.
+        ratios: ratios learned from the corpus.
+        chunking: chunk size and overlap.
+        embedding: template and prefixes of the embedded text.
+        worst: namespace -> worst case of its tokenizer; called only if there is something to embed.
+        price: namespace -> US dollars per million tokens, None if unknown; called under the same condition as `worst`.
     """
     likely, most = _Sum(), _Sum()
     unbounded = 0
@@ -141,7 +141,7 @@ class _Sum:
 
 
 def _likely(change: Change, ratios: Ratios, chunking: ChunkingSettings) -> tuple[int, float]:
-    """Chunks and tokens that are to be expected."""
+    """Return the expected chunks and tokens."""
     base = change.base
     if change.effort == "rechunk" and base is not None:
         characters: float = base.characters
@@ -164,13 +164,13 @@ def _likely(change: Change, ratios: Ratios, chunking: ChunkingSettings) -> tuple
 
 
 def _bytes_at_most(change: Change, embedding: EmbeddingSettings) -> int | None:
-    """Bytes in UTF-8 that the text of a document has at most; None if nothing says so."""
+    """Return the maximum UTF-8 bytes of a document's text; None if it has no bound."""
     base = change.base
     if change.effort == "rechunk" and base is not None:
         return base.characters * UTF8_PER_CHARACTER
     if change.item is None or _has_no_reader(change.item.path):
         return 0
-    # Headings and titles stand before every chunk, however long they are.
+    # Headings and titles precede every chunk, whatever their length.
     repeats = "{title}" in embedding.template or "{headings}" in embedding.template
     if repeats or not keeps_its_size(change.item.path):
         return None
@@ -180,9 +180,9 @@ def _bytes_at_most(change: Change, embedding: EmbeddingSettings) -> int | None:
 def _at_most(
     text: int, parts: int, chunking: ChunkingSettings, embedding: EmbeddingSettings, worst: Worst
 ) -> tuple[int, float]:
-    """Chunks and tokens of a text of so many bytes and parts, whatever stands in it."""
+    """Return the maximum chunks and tokens of any text with this many bytes and parts."""
     step = max(1, chunking.size - chunking.overlap)
-    # A unit is a byte at least, but for tokens, of which one byte may make several.
+    # A unit is at least one byte, except for tokens: one byte may become several.
     units = text * (worst.tokens_per_byte if chunking.unit == "tokens" else 1)
     chunks = min(text, parts + math.ceil(CHUNKS_PER_STEP * units / step))
     repeated = min((chunks - 1) * text, math.ceil(CHUNKS_PER_STEP * text * chunking.overlap / step))
@@ -191,7 +191,7 @@ def _at_most(
 
 
 def _has_no_reader(path: str) -> bool:
-    """Whether documents of this name are skipped, by all that the name tells."""
+    """Return True if documents of this name are certain to be skipped, judged by the name alone."""
     media_type = by_filename(path)
     return media_type is not None and extractor_for(media_type) is None
 

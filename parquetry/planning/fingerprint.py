@@ -1,4 +1,4 @@
-"""What shaped a document's chunks and vectors, as one short string that tells which stage to redo."""
+"""Fingerprint of what shaped a document's chunks and vectors: a short string that shows which stage to redo."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 NONE = "0"
-"""stands for a stage that was not reached"""
+"""placeholder for a stage that was not reached"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One hash per stage; a stage is redone when its hash differs."""
+    """One hash per stage; a stage is redone if its hash differs."""
 
     extraction: str
     chunking: str
@@ -22,14 +22,14 @@ class Fingerprint:
 
     @classmethod
     def parse(cls, text: str) -> Fingerprint:
-        """Read back what `str()` wrote; anything else differs from every fingerprint."""
+        """Parse the result of `str()`; any other text differs from every fingerprint."""
         parts = text.split("-")
         return cls(*parts) if len(parts) == 3 else cls("", "", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """The fingerprint that the present settings give to a document of a media type."""
+    """Fingerprints of the present settings, by media type."""
 
     extraction: Callable[[str | None], str]
     """media type -> hash of the extractor and its settings"""

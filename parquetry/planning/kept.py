@@ -1,4 +1,4 @@
-"""Removals that are held back because not all of a source could be seen."""
+"""Removals deferred because a source could not be listed completely."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from parquetry.sources.paths import ways
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Published documents that were not listed and are not removed, because they may be where nobody could look."""
+    """Published documents that were not listed but are kept, as they may be in a place that could not be listed."""
 
     namespace: str
     source: str
     path: str
-    """place within the source that could not be seen; empty for the source as a whole"""
+    """place within the source that could not be listed; empty for the source as a whole"""
     itself: bool
-    """whether the place is the document"""
+    """True if the place is the document itself"""
     documents: int
-    """that stand there, or for the source as a whole: that were listed nowhere and stand at no such place"""
+    """number of documents in that place; for the source as a whole, of those missing and in no such place"""
     detail: str
-    """why they were kept, for a person"""
+    """reason for keeping them, as text"""
 
     def __str__(self) -> str:
         place = f"{'at' if self.itself else 'below'} {self.source}/{self.path}" if self.path else f"of {self.source}"
@@ -37,10 +37,10 @@ class Kept:
 
 
 def kept_of(listing: Listing, missing: Iterable[str]) -> tuple[Kept, ...]:
-    """What is kept of a source, those places first that most is kept of.
+    """Return the kept documents of a source by place, the place with the most documents first.
 
     Args:
-        listing: of the source.
+        listing: listing of the source.
         missing: paths of its published documents that were not listed.
     """
     if listing.complete:

@@ -1,4 +1,4 @@
-"""Which documents a name typed by a person means."""
+"""Matching of documents by a name that a person typed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from parquetry.sources.names import typed
 
 
 def named(rows: Iterable[DocumentRow], name: str) -> list[DocumentRow]:
-    """The documents that a name means, of some.
+    """Return the rows of the documents that a name matches.
 
     Args:
-        rows: of the documents.
-        name: id, uri, path or filename, or a glob over paths or filenames (in which `*` passes over `/`). A name that
-            means no document so may be the path of a file in a folder `box.zip!`, as that is written on disk.
+        rows: rows to search.
+        name: id, uri, path or filename, or a glob over paths or filenames (in which `*` also matches `/`). If it
+            matches no document, it is tried as the path of a file in a folder `box.zip!`, in the spelling on disk.
     """
     rows = list(rows)
     return [row for row in rows if is_named(row, name)] or [
@@ -25,6 +25,6 @@ def named(rows: Iterable[DocumentRow], name: str) -> list[DocumentRow]:
 
 
 def is_named(row: DocumentRow, name: str) -> bool:
-    """Whether a name means a document by its id, uri, path or filename, or as a glob over path or filename."""
+    """Return True if a name is the document's id, uri, path or filename, or a glob that matches path or filename."""
     exact = name in (row.document_id, row.uri, row.path, row.filename)
     return exact or fnmatchcase(row.path, name) or fnmatchcase(row.filename, name)

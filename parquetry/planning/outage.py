@@ -1,4 +1,4 @@
-"""Outages: a run fails when a service failed everything that a source needed of it."""
+"""Outages: a run fails if a service failed every request of a source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SERVICES: Mapping[Service, str] = {
     "model": "the language model",
 }
 REFUSED = "service-refused"
-"""reason of a failure that lasts until the key, the quota or the model's name is in order"""
+"""reason for a failure that lasts until the key, the quota or the model's name is corrected"""
 
 _OF_THE_DOCUMENT = frozenset({"vanished", "changed-while-read"})
-"""reasons that may pass and say nothing about the service"""
+"""reasons for transient failures of a single document that do not indicate an outage"""
 
 Key = tuple[str, str]
 """namespace and id of a document"""
@@ -31,38 +31,38 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The failure of a service to do its part of some work."""
+    """Failure of a service."""
 
     service: Service
     reason: str
-    """short code in kebab-case"""
+    """reason code in kebab-case"""
     detail: str
-    """one sentence for a person"""
+    """one sentence of text"""
 
     @property
     def lasting(self) -> bool:
-        """True if no later try helps before somebody acts."""
+        """True if retries cannot succeed until an operator acts."""
         return self.reason == REFUSED
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that a source needed in this run. What failed for a reason of its own is none."""
+    """Single need of a source in this run. Documents that failed for reasons of their own are not counted."""
 
     namespace: str
     source: str
     lost: Lost | None
-    """None if it was done"""
+    """None if the service succeeded"""
     what: str = "document"
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A source that a service failed."""
+    """Source that a service failed."""
 
     source: str
     lost: Lost
-    """the most frequent failure"""
+    """most frequent failure"""
     failed: int
     needed: int
     what: str = "document"
@@ -76,11 +76,11 @@ class Outage:
 
 
 def lost_to(service: Service, error: BaseException) -> Lost | None:
-    """The failure of a service that an error stands for; None if the error is the document's own or the whole run's.
+    """Return the service failure behind an error; None if the error concerns only the document, or the whole run.
 
     Args:
-        service: that was used when it happened.
-        error: as it was raised.
+        service: service in use when the error was raised.
+        error: the error.
     """
     verdict = classify(error)
     if isinstance(error, ServiceRefused):
@@ -91,10 +91,10 @@ def lost_to(service: Service, error: BaseException) -> Lost | None:
 
 
 def outages(needs: Iterable[Need]) -> tuple[Outage, ...]:
-    """The sources of which nothing could be done because of a service, or which a service turned away for good.
+    """Return the sources with all needs lost to services, or with a permanent refusal by one.
 
     Args:
-        needs: of all sources of a run.
+        needs: needs of all sources of a run.
     """
     by_source: dict[Key, list[Need]] = defaultdict(list)
     for need in needs:
@@ -112,15 +112,15 @@ def outages(needs: Iterable[Need]) -> tuple[Outage, ...]:
 
 
 def needs_of(plans: Sequence[SourcePlan], rows: Iterable[DocumentRow], lost: Mapping[Key, Lost]) -> tuple[Need, ...]:
-    """What the sources of a refresh needed, and what became of it.
+    """Return the needs of all sources of a refresh, with their outcomes.
 
-    A document that its store refuses in run after run, while others of the source are indexed, is left out: that is
-    about this document.
+    A document that its store refuses in run after run while others of the source are indexed is left out: the failure
+    concerns only that document.
 
     Args:
-        plans: of the sources.
-        rows: that the batches gave.
-        lost: documents that a service failed.
+        plans: plans of the sources.
+        rows: rows that the batches produced.
+        lost: failures of services, by document.
     """
     needs = [
         Need(plan.namespace, plan.source, Lost("store", plan.broken.reason, plan.broken.detail), "listing")

@@ -1,4 +1,4 @@
-"""What is left to publish when another run has published first."""
+"""Rebase of a run's rows when another run has published first."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def by_key(rows: Iterable[DocumentRow]) -> dict[Key, DocumentRow]:
 def rebase(
     rows: Iterable[DocumentRow], base: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow]
 ) -> list[DocumentRow]:
-    """The rows that are still news after somebody else's publish.
+    """Return the rows that are still new after another run's publish.
 
     Args:
-        rows: what this run wanted to publish.
-        base: the current rows when it was planned.
-        current: the current rows now.
+        rows: rows that this run was about to publish.
+        base: current rows at planning time.
+        current: current rows now.
 
     Returns:
-        Rows of documents that the other run left alone, and of documents of which this run read a newer state.
+        Rows of documents that the other run did not change, and of documents that this run read in a newer state.
     """
     kept = []
     for row in rows:
@@ -43,7 +43,7 @@ def _is_newer(row: DocumentRow, before: DocumentRow | None, now: DocumentRow | N
     if row.removed:
         return False
     if before is not None and row.revision == before.revision:
-        # Only properties were to change; on which content they belong now is for the next run to see.
+        # Only properties were to change; the next run decides which content they apply to now.
         return False
     if now is None:
         return True

@@ -1,4 +1,4 @@
-"""What a run reports: counts that add up, and every document that was not indexed with its reason."""
+"""Report of a run: consistent counts, and every document that was not indexed, with its reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parquetry.plural import counted
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """Documents by what became of them. `scanned` is the sum of the others but `removed`."""
+    """Number of documents by outcome. `scanned` is the sum of all others except `removed`."""
 
     scanned: int = 0
     added: int = 0
@@ -36,18 +36,18 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What processing took."""
+    """Amount of work and its cost."""
 
     chunks_written: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
     bytes_read: int = 0
     tokens: int = 0
-    """sent to the embedder"""
+    """tokens sent to the embedder"""
     description_tokens: int = 0
-    """read and written by the language model that described images"""
+    """input and output tokens of the language model that described images"""
     cost_usd: float | None = 0.0
-    """US dollars; None if a price is not known"""
+    """US dollars; None if a price is unknown"""
 
     def __add__(self, other: Work) -> Work:
         costs = (self.cost_usd, other.cost_usd)
@@ -56,7 +56,7 @@ class Work:
 
 
 class Published(Protocol):
-    """What the report of any run says of the version that it left."""
+    """Published version and index state, part of every run's report."""
 
     @property
     def version(self) -> int: ...
@@ -70,42 +70,42 @@ class Published(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The report of one refresh."""
+    """Report of one refresh."""
 
     run_id: str
     version: int
-    """of `documents`, after the run"""
+    """version of `documents` after the run"""
     version_before: int
     seconds: float
     documents: DocumentCounts
     work: Work
     failures: tuple[Failure, ...]
-    """every document of the refreshed sources that is not indexed as it should be, tried in this run or before; and
-    every source whose listing broke off"""
+    """every document of the refreshed sources that is not properly indexed, tried in this run or an earlier one; and
+    every source with a listing that broke off"""
     warnings: tuple[str, ...]
-    """what was worked around, with the document's uri"""
+    """problems that were worked around, each with the document's uri"""
     refused: tuple[str, ...] = ()
-    """sources that a guard held back"""
+    """sources that a guard refused"""
     seconds_by_stage: dict[str, float] = field(default_factory=dict)
     empty: tuple[str, ...] = ()
     """sources in which nothing was found, one line each"""
     outages: tuple[str, ...] = ()
-    """sources that a service failed, one line each: the run has failed, although what was good is published"""
+    """sources that a service failed, one line each: the run has failed, although its successful part is published"""
     left_out: tuple[str, ...] = ()
-    """sources that leave documents to sources inside them, one line each"""
+    """sources that leave documents to nested sources, one line each"""
     kept: tuple[Kept, ...] = ()
-    """documents that were not removed because not all of their source could be seen"""
+    """documents that were not removed because their source could not be listed completely"""
     index_error: str | None = None
-    """why the search index could not follow what is published, and what to do; None if it did"""
+    """reason why the search index was not updated, and the remedy; None if it was"""
     retries: int = 0
-    """tries after the first, of listings, fetches and batches"""
+    """retries of listings, fetches and batches"""
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
 
     @property
     def error(self) -> OutageError | RefusedError | IndexNotWritten | None:
-        """Why the run did not end well, whatever it has published; None if it did."""
+        """Error of a run that did not succeed, even if it published; None if it succeeded."""
         if self.outages:
             return OutageError("; ".join(self.outages))
         if self.refused:
@@ -113,7 +113,7 @@ class RunReport:
         return IndexNotWritten(self.index_error) if self.index_error is not None else None
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parquetry refresh --json` prints."""
+        """Return the object that `parquetry refresh --json` prints."""
         return {
             "run_id": self.run_id,
             "version": self.version,
@@ -148,7 +148,7 @@ class RunReport:
 
 
 def tell_masked(report: Any, *names: str) -> None:
-    """Take the secrets out of fields of a new report, each a line, several lines or None."""
+    """Mask secrets in fields of a new report; each field is a line, several lines or None."""
     for name in names:
         said = getattr(report, name)
         shown = tuple(map(masked, said)) if isinstance(said, tuple) else said and masked(said)
@@ -156,7 +156,7 @@ def tell_masked(report: Any, *names: str) -> None:
 
 
 def published_line(root: str, report: Published) -> str:
-    """The line that says which version of a corpus there is after a run, and whether its search index followed."""
+    """Format the line on a corpus's version after a run, and on its search index if that was not updated."""
     changed = "published" if report.version != report.version_before else "unchanged at"
     index = "" if report.index_error is None else f", but its search index is not written: {report.index_error}"
     return f"Corpus {root}: {changed} version {report.version}{index}."
@@ -165,13 +165,13 @@ def published_line(root: str, report: Published) -> str:
 def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] | None = None) -> DocumentCounts:
     """Count every listed document once.
 
-    A document that ended up failed or skipped counts as that, whatever had been planned for it, and goes on counting
-    as that in every run until it is repaired.
+    A document that ended up failed or skipped counts as such, whatever was planned for it, and keeps doing so in every
+    run until it is repaired.
 
     Args:
-        plans: of the sources that were refreshed; a refused source counts as unchanged.
-        written: the rows that the run published, None to count a plan. What was planned and is not among them was
-            published by another run first: no change of this one.
+        plans: plans of the refreshed sources; a refused source counts as unchanged.
+        written: rows that the run published, None to count a plan. A planned document without a row here was published
+            by another run first and is not a change of this one.
     """
     published = None if written is None else {(row.namespace, row.document_id): row for row in written}
     counts: Counter[str] = Counter()
@@ -199,19 +199,19 @@ def _outcome(change: Change, row: DocumentRow | None, *, held: bool) -> str:
 
 
 def failures_by_reason(failures: Iterable[Failure]) -> dict[str, int]:
-    """`stage/reason` -> count, the most frequent first."""
+    """Return `stage/reason` -> count, the most frequent first."""
     return dict(Counter(f"{failure.stage}/{failure.reason}" for failure in failures).most_common())
 
 
 def with_all_paid(work: Work, ledger: Ledger) -> Work:
-    """What was worked, with what was paid for batches that failed afterwards."""
+    """Return the work with the cost of failed batches included."""
     embedded = ledger.usage.get("embed", Usage())
     cost = None if work.cost_usd is None else max(work.cost_usd, ledger.cost_usd)
     return replace(work, tokens=max(work.tokens, embedded.input_tokens), cost_usd=cost)
 
 
 def held_back(documents: int, ledger: Ledger) -> str:
-    """The line about documents that the budget left as they were."""
+    """Format the line on documents that the budget held back."""
     waiting = f"{counted(documents, 'document')} stay as before"
     return (
         f"the budget of ${ledger.budget_usd or 0:g} ({ledger.key}) is reached, {dollars(ledger.cost_usd)} spent: "
@@ -220,5 +220,5 @@ def held_back(documents: int, ledger: Ledger) -> str:
 
 
 def dollars(cost_usd: float | None) -> str:
-    """An amount of US dollars as people read it; one that is not known is said to be unknown."""
+    """Format US dollars for display; `unknown` for None."""
     return "unknown" if cost_usd is None else f"${cost_usd:.4f}"

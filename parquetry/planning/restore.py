@@ -1,4 +1,4 @@
-"""What brings an earlier state back. Pure."""
+"""Restore of an earlier state. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from parquetry.planning.rows import Stamp, removed_row
 
 
 def restore(target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow], stamp: Stamp) -> list[DocumentRow]:
-    """The rows whose publish makes the current state equal to an earlier one.
+    """Return the rows that, once published, make the current state equal to an earlier one.
 
     Args:
-        target: the rows that were current then.
-        current: the rows that are current now.
-        stamp: of the run that restores.
+        target: current rows of the earlier state.
+        current: rows that are current now.
+        stamp: stamp of the restoring run.
 
     Returns:
-        The documents that differ as they were then, and a tombstone for each that was not there.
+        The earlier rows of all documents that differ, and a tombstone for each document that did not exist.
     """
     back = [
         replace(row, run_id=stamp.run_id, indexed_at=stamp.at)
@@ -32,5 +32,5 @@ def restore(target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow
 
 
 def _same(one: DocumentRow, other: DocumentRow) -> bool:
-    """Whether two rows differ in nothing but which publish wrote them."""
+    """Return True if two rows differ only in the publish that wrote them."""
     return replace(one, sequence=other.sequence, run_id=other.run_id, indexed_at=other.indexed_at) == other

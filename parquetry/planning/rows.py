@@ -1,4 +1,4 @@
-"""The next row of a document, from its last one and what happened to it."""
+"""Next row of a document, derived from its last one and the outcome of the run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from parquetry.planning.diff import Change
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 
 LIMIT_REASONS = frozenset({"timeout", "memory", "crashed"})
-"""failures that a busy machine may have caused: tried again, but not for ever"""
+"""failures that a busy machine may have caused: retried, but only a limited number of times"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Which run writes, and when."""
+    """Id and time of the run that writes."""
 
     run_id: str
     at: datetime
@@ -28,13 +28,13 @@ class Stamp:
 
 
 def new_stamp() -> Stamp:
-    """Stamp of a run that starts now; run ids sort by time."""
+    """Return the stamp of a run that starts now; run ids sort by time."""
     now = datetime.now(UTC)
     return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
 
 
 def blank_row(stamp: Stamp) -> DocumentRow:
-    """A row that tells nothing but which run writes it, to be filled with what there is to tell."""
+    """Return an empty row with only the run's stamp."""
     return DocumentRow(
         document_id="",
         namespace="",
@@ -73,7 +73,7 @@ def blank_row(stamp: Stamp) -> DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """What processing a document gave."""
+    """Result of processing a document."""
 
     content_hash: str
     revision: int
@@ -90,10 +90,10 @@ class Processed:
 
 
 def processed_row(change: Change, done: Processed, stamp: Stamp) -> DocumentRow:
-    """The row of a document that was processed; from now on its new revision is the visible one."""
+    """Return the row of a processed document; its new revision becomes the visible one."""
     draft = replace(_draft(change, stamp), status="indexed")
     if change.effort == "rechunk" and change.base is not None and change.base.status == "failed":
-        # Its last good revision was renewed; its present content is as unreadable as before.
+        # Its last good revision was redone; its present content is as unreadable as before.
         failed = change.base
         draft = replace(
             draft, status="failed", error=failed.error, attempts=failed.attempts, transient=failed.transient
@@ -126,9 +126,9 @@ def refused_row(
     media_type: str | None,
     max_attempts: int,
 ) -> DocumentRow:
-    """The row of a document that was skipped or that failed; a failed one keeps its last good revision.
+    """Return the row of a skipped or failed document; a failed one keeps its last good revision.
 
-    A document whose new content holds nothing to index (skipped) loses its old chunks: they are no longer true.
+    A document with new content that holds nothing to index (skipped) loses its old chunks, which are outdated.
     """
     draft = _draft(change, stamp)
     base = change.base
@@ -157,7 +157,7 @@ def refused_row(
 
 
 def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint: Fingerprint) -> int:
-    """How often this content has failed before in the extraction of the present settings."""
+    """Count earlier failures of this content with the present extraction settings."""
     if base is None or base.status != "failed" or base.content_hash != content_hash:
         return 0
     same = Fingerprint.parse(base.fingerprint).extraction == fingerprint.extraction
@@ -165,7 +165,7 @@ def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint:
 
 
 def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
-    """The row of a document whose stored text and vectors stay as they are: moved, touched, or with new permissions."""
+    """Return the row of a document with its stored text and vectors kept: moved, touched, or with new permissions."""
     base = change.base
     if base is None:
         raise ValueError(f"{change.document_id} has nothing stored to keep")
@@ -181,36 +181,36 @@ def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
 
 
 def removed_row(row: DocumentRow, stamp: Stamp, why: str) -> DocumentRow:
-    """The tombstone of a document.
+    """Return the tombstone of a document.
 
     Args:
-        row: its last one.
-        stamp: of the run that removes it.
-        why: `stage/reason: detail`, as `DocumentRow.error` has it.
+        row: last row of the document.
+        stamp: stamp of the run that removes it.
+        why: `stage/reason: detail`, as in `DocumentRow.error`.
     """
     return replace(row, removed=True, error=why, run_id=stamp.run_id, indexed_at=stamp.at)
 
 
 def rows_without_work(change: Change, stamp: Stamp) -> list[DocumentRow]:
-    """The rows of a change of effort `row`."""
+    """Return the rows of a change with effort `row`."""
     if change.action == "removed":
         return [removed_row(change.known, stamp, f"scan/gone: {change.reason}")] if change.known else []
     return [kept_row(change, stamp), *origin_removed(change, stamp)]
 
 
 def origin_removed(change: Change, stamp: Stamp) -> list[DocumentRow]:
-    """The tombstone of the document that a moved one was before."""
+    """Return the tombstone of the document that a moved one replaces."""
     if change.action != "moved" or change.origin is None:
         return []
     return [removed_row(change.origin, stamp, f"scan/moved: now {change.item.path if change.item else 'elsewhere'}")]
 
 
 def failure_of(row: DocumentRow, *, known: bool = False) -> Failure:
-    """What the run reports of a skipped or failed document.
+    """Return the report entry of a skipped or failed document.
 
     Args:
-        row: of status `skipped` or `failed`.
-        known: whether it failed in an earlier run and was not tried in this one.
+        row: row with status `skipped` or `failed`.
+        known: True if it failed in an earlier run and was not retried in this one.
     """
     place, _, detail = (row.error or "unknown/unknown: no reason was recorded").partition(": ")
     stage, _, reason = place.partition("/")
@@ -230,7 +230,7 @@ def failure_of(row: DocumentRow, *, known: bool = False) -> Failure:
 
 
 def _draft(change: Change, stamp: Stamp) -> DocumentRow:
-    """The document's base row with everything that comes from the listing and the run brought up to date."""
+    """Return the document's base row, updated from the listing and the run."""
     item = change.item
     if item is None:
         raise ValueError(f"{change.document_id} is not in its source any more")
@@ -258,5 +258,5 @@ def _draft(change: Change, stamp: Stamp) -> DocumentRow:
 
 
 def new_revision(change: Change, stamp: Stamp) -> int:
-    """The revision that this run writes for a document."""
+    """Return the revision that this run writes for a document."""
     return ids.revision(change.document_id, stamp.run_id)

@@ -1,4 +1,4 @@
-"""Telling documents that need nothing apart while their source is listed, for about fifty bytes of memory each."""
+"""Detection of unchanged documents during a listing, in about 50 bytes of memory per document."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from parquetry.model import Access, DocumentRow, Item
 
 _RECORD = np.dtype([("path", "V16"), ("token", "V8"), ("identity", "V16")])
 _PATH, _TOKEN = 16, 24
-"""where their digests end in a record"""
+"""ends of their digests in a record, in bytes"""
 _UNSEEN, _SAME, _OTHER = 0, 1, 2
 
 
 class Settled:
-    """The published documents of one source that need nothing as long as the source lists them as it did.
+    """Published documents of one source that need nothing while the listing matches them.
 
-    A corpus may hold a million documents of which ten changed: only those ten are worth a row and an item in memory.
-    Two paths are taken for one with a probability of 2^-128; a change is overlooked with one of 2^-64.
+    A corpus may hold a million documents of which ten changed: only those ten get a row and an item in memory. The
+    probability that two paths collide is 2^-128, and that a change is missed 2^-64.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Settled:
         self._told: dict[Access, str] = {}
 
     def add(self, row: DocumentRow) -> None:
-        """Take the row of a document that is stored as the present settings want it; all before the listing begins."""
+        """Add the row of a document that is stored as the present settings require; call it only before the listing."""
         self._added += ids.digest(row.path, size=_PATH) + self._token(row.uri, row.etag, row.access)
         self._added += uuid.UUID(row.document_id).bytes
 
@@ -40,14 +40,14 @@ class Settled:
 
     @cached_property
     def _order(self) -> tuple[memoryview, npt.NDArray[np.void]]:
-        """The first eight bytes of the paths' digests, in order, and the records in that order."""
+        """First eight bytes of the paths' digests, sorted, and the records in that order."""
         added = bytes(self._added)
         starts = np.ndarray((len(self),), "<u8", added, strides=(_RECORD.itemsize,))
         order = np.argsort(starts)
         return starts[order].astype(np.uint64).data, np.frombuffer(added, _RECORD)[order]
 
     def find(self, path: str) -> list[int]:
-        """Where the document of a path is among these; in several places only in a corpus that is damaged."""
+        """Return the positions of a path's document; more than one only in a damaged corpus."""
         digest = ids.digest(path, size=_PATH)
         start = int.from_bytes(digest[:8], "little")
         starts, records = self._order
@@ -60,12 +60,12 @@ class Settled:
         return found
 
     def is_as_listed(self, place: int, item: Item) -> bool:
-        """Whether nothing by which a change shows differs."""
+        """Return True if uri, change token and access of the item match the record."""
         record: bytes = self._order[1][place].tobytes()
         return record[_PATH:_TOKEN] == self._token(item.uri, item.etag, item.access)
 
     def identity(self, place: int) -> str:
-        """The id of a document."""
+        """Return the id of a document."""
         return str(uuid.UUID(bytes=self._order[1][place]["identity"].tobytes()))
 
     def _token(self, uri: str, etag: str, access: Access) -> bytes:
@@ -75,24 +75,24 @@ class Settled:
 
 
 class Sighting:
-    """What the listing of a source met of its settled documents; each try to list begins anew."""
+    """Scan pass over a source: marks its settled documents as they are listed; each attempt to list starts afresh."""
 
     def __init__(self, settled: Settled) -> None:
         self._settled = settled
         self._before = bytearray(len(settled))
-        """what earlier tries met"""
+        """marks of earlier attempts"""
         self._marks = bytearray(len(settled))
 
     def begin(self) -> None:
-        """Begin another try to list."""
+        """Start another attempt to list."""
         self._before, self._marks = self._of_all_tries(), bytearray(len(self._settled))
 
     def give_up(self) -> None:
-        """Take what all tries together met: no further one is made."""
+        """Combine the marks of all attempts; no further attempt follows."""
         self._marks = self._of_all_tries()
 
     def meets(self, item: Item) -> bool:
-        """Whether a listed document needs nothing. The last time that it is listed counts."""
+        """Return True if a listed document needs nothing. If it is listed several times, the last one counts."""
         places = self._settled.find(item.path)
         same = len(places) == 1 and self._settled.is_as_listed(places[0], item)
         for place in places:
@@ -101,21 +101,21 @@ class Sighting:
 
     @property
     def count(self) -> int:
-        """Documents that were met as they were."""
+        """Number of documents listed unchanged."""
         return self._marks.count(_SAME)
 
     def unsettled(self, *, complete: bool) -> Iterator[str]:
-        """Ids of the documents with which something may have to be done.
+        """Yield the ids of documents that may need work.
 
         Args:
-            complete: whether the listing is: then what it did not meet is gone.
+            complete: True if the listing is complete: documents that were not listed are then gone.
         """
         for place, mark in enumerate(self._marks):
             if mark == _OTHER or (complete and mark == _UNSEEN):
                 yield self._settled.identity(place)
 
     def misses(self, path: str) -> bool:
-        """Whether a settled document was not met."""
+        """Return True if a settled document was not listed."""
         return any(self._marks[place] == _UNSEEN for place in self._settled.find(path))
 
     def _of_all_tries(self) -> bytearray:

@@ -1,1 +1,1 @@
-"""The settings file: its sections, its checks, and messages in its own terms."""
+"""The settings file: sections, validation, and messages in terms of the file."""

@@ -1,4 +1,4 @@
-"""What every section of the settings file is."""
+"""Base class and common bounds of all settings sections."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 from parquetry.known_secrets import announce, secrets_in
 
 LONGEST_WAIT = 24 * 3600
-"""seconds that anything may take"""
+"""seconds; maximum of every timeout"""
 MOST_BYTES = 1024**4
-"""of a document or a batch"""
+"""maximum bytes of a document or a batch"""
 HIGHEST_PRICE = 1_000_000
-"""US dollars for a million tokens"""
+"""US dollars per million tokens"""
 HIGHEST_BUDGET = 1_000_000_000
 """US dollars"""
 
 
 class Section(BaseModel):
-    """Base of all sections: frozen, and unknown keys are errors. The secrets that one holds are known to masking."""
+    """Base of all sections: frozen, and unknown keys are errors. Its secrets are registered for masking."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

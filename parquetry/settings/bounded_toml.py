@@ -1,4 +1,4 @@
-"""TOML of strangers: read by the standard library, unless it is nested so that this would fail or exhaust memory."""
+"""Untrusted TOML, parsed by the standard library unless its nesting would make that fail or exhaust memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 MAX_DEPTH = 100
-"""arrays and tables in each other, and parts of a dotted key"""
+"""nesting of arrays and tables, and parts of a dotted key"""
 
 _SIGN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)'
@@ -22,10 +22,10 @@ _SIGN = re.compile(
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The values of a text in TOML.
+    """Parse TOML.
 
     Raises:
-        TOMLDecodeError: it is not TOML, or nested deeper than `MAX_DEPTH`; this is a `ValueError`.
+        TOMLDecodeError: it is not TOML, or nested to `MAX_DEPTH` levels or more; a subclass of `ValueError`.
     """
     if _is_deep(text):
         raise tomllib.TOMLDecodeError(f"nested deeper than {MAX_DEPTH} levels (too-deep)")
@@ -33,7 +33,7 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def _is_deep(text: str) -> bool:
-    """Whether brackets or the parts of a key go deeper than is allowed; one pass, whatever is wrong with the text."""
+    """Return True if brackets or dotted keys nest too deep; one pass, even over malformed text."""
     depth = parts = 0
     after_dot = False
     for found in _SIGN.finditer(text):

@@ -1,4 +1,4 @@
-"""What is wrong in a settings file, said in terms of the file."""
+"""Errors in a settings file, described in terms of the file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from parquetry.known_secrets import names_secret
 from parquetry.masking import masked
 
 _IN_TOML = {"model_type": "must be a table of settings", "tuple_type": "must be a list"}
-"""pydantic error type -> what it means in a settings file, where pydantic's words are about Python"""
+"""pydantic error type -> message for a settings file, where pydantic's own message is about Python"""
 
 MOST_SHOWN = 80
-"""characters of a value that a message repeats"""
+"""characters of a value repeated in a message"""
 _TOKEN = re.compile(r"(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[\w+/=.~-]{20,}", re.IGNORECASE)
-"""one word of letters and digits that is longer than names are"""
+"""single word of letters and digits that is longer than a name"""
 
 
 def explain(error: Any, settings: type[BaseModel]) -> str:
-    """One line of pydantic's complaint, in terms of the file.
+    """Format one of pydantic's errors in terms of the file.
 
     Args:
         error: one of `ValidationError.errors()`.
-        settings: the model that was not met.
+        settings: the model that validation failed for.
 
     Returns:
-        Key, what is wrong with it, and its value; the nearest valid key for an unknown one.
+        Key, error and value; for an unknown key, the nearest valid one.
     """
     location = [part for part in error["loc"] if isinstance(part, str | int)]
     key = _dotted(location)
@@ -41,7 +41,7 @@ def explain(error: Any, settings: type[BaseModel]) -> str:
     message = _IN_TOML.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     value = error.get("input")
     for text in _texts(value):
-        # A check of ours repeats what it complains of.
+        # Our own validators repeat the value.
         shown = _shown(key, text)
         message = message.replace(repr(text), shown if shown == repr(text) else f"({shown})")
     told = "" if isinstance(value, dict | list | BaseModel) or value is None else f" (it is {_shown(key, value)})"
@@ -49,8 +49,8 @@ def explain(error: Any, settings: type[BaseModel]) -> str:
 
 
 def _shown(key: str, value: Any) -> str:
-    """A value for a message, unless it is long, or may be a secret that somebody wrote in the wrong place."""
-    # Only where something is wrong: its patterns take a while to make.
+    """Format a value for a message, unless it is long or may be a secret in the wrong place."""
+    # Imported only for an error: its patterns are slow to compile.
     from parquetry.credentials import credentials
 
     text = str(value)
@@ -63,7 +63,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value that was not accepted."""
+    """Yield the texts in a rejected value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):

@@ -1,4 +1,4 @@
-"""Paths and URLs as people type them."""
+"""Paths and URLs as typed by people."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from parquetry.errors import SettingsError
 
 
 def expanded(path: str) -> Path:
-    """A path with the home of a user in the place of `~` or `~name`.
+    """Return a path with `~` or `~name` replaced by the user's home.
 
     Raises:
-        SettingsError: there is no such user.
+        SettingsError: the user does not exist.
     """
     try:
         return Path(path).expanduser()
@@ -22,10 +22,10 @@ def expanded(path: str) -> Path:
 
 
 def readable_url(place: str) -> str:
-    """A path or a URL, as it is.
+    """Return a path or URL unchanged if it can be parsed.
 
     Raises:
-        ValueError: it is a URL that cannot be taken apart.
+        ValueError: it is a malformed URL.
     """
     try:
         if "://" in place:
@@ -36,10 +36,10 @@ def readable_url(place: str) -> str:
 
 
 def check_place(place: str) -> None:
-    """Refuse what is no place.
+    """Refuse an invalid place.
 
     Raises:
-        SettingsError: it is a URL that cannot be taken apart.
+        SettingsError: it is a malformed URL.
     """
     try:
         readable_url(place)

@@ -1,4 +1,4 @@
-"""Where in a settings file something is said, for messages that name the line to change."""
+"""Line numbers of keys in a settings file, for messages that name the line to change."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 
 
 def lines_of(text: str, table: str, key: str, count: int) -> list[int]:
-    """The lines on which the tables of an array say a key.
+    """Return the lines of a key in the tables of an array.
 
     Args:
-        text: of a TOML file that was read without an error.
+        text: content of a valid TOML file.
         table: name of the array, as in `[[table]]`.
-        key: of each of its tables.
-        count: of its tables.
+        key: key to find in each table.
+        count: number of tables.
 
     Returns:
-        Line numbers from 1, in the order of the tables; that of the table's head where the key is not found, and 1 for
-        tables that are written in another way.
+        Line numbers, 1-based, in the order of the tables; the line of the table's header if the key is not found, and 1
+        for every table if the array is written in another form.
     """
     head = re.compile(rf"\s*\[\[\s*{re.escape(table)}\s*\]\]")
     said = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")

@@ -1,4 +1,4 @@
-"""The sections of the settings file that are about the language model and what it is asked."""
+"""Settings sections for the language model and its tasks."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class LlmSettings(Section):
 
     @property
     def priced(self) -> bool:
-        """Whether the settings say what the model costs; 0 is a price."""
+        """True if the settings specify a price of the model; 0 is a price."""
         return not self.model_fields_set.isdisjoint(_PRICES)
 
 
 class SessionsSettings(Section):
-    """How knowledge is made of finished chat sessions."""
+    """Extraction of knowledge from finished chat sessions."""
 
     workers: int = Field(4, ge=1, le=64, description="Sessions in work at a time.")
     batch_sessions: int = Field(20, ge=1, le=1000, description="Sessions per batch.")

@@ -1,4 +1,4 @@
-"""Places that a settings file names: relative ones are relative to the file, wherever the command runs."""
+"""Places in a settings file: relative ones are resolved against the file, wherever the command runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def anchored(settings: Settings, folder: Path) -> Settings:
-    """Settings whose relative places are places below the folder of their file."""
+    """Return settings with relative places resolved against the folder of their file."""
 
     def anchor(place: str) -> str:
         if "://" in place or Path(place).is_absolute():

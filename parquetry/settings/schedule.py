@@ -1,4 +1,4 @@
-"""Schedules of sources: which cron expressions Prefect takes, and when they fire. Imports nothing of Prefect."""
+"""Schedules of sources: cron expressions that Prefect accepts, and their run times. Does not import Prefect."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def check_cron(cron: str) -> None:
-    """Accept a cron expression that a Prefect schedule takes and that fires at all.
+    """Accept a cron expression that Prefect supports and that fires at some time.
 
-    Prefect checks with its own copy of croniter and takes no random or hashed fields. Nor does this; and it refuses a
-    date that no calendar has, on which Prefect's scheduler would fail.
+    Prefect checks with its own copy of croniter, which refuses random and hashed fields. This function refuses them,
+    too, and also an impossible date, which would fail in Prefect's scheduler.
 
     Args:
         cron: five fields (minute, hour, day, month, weekday), with an optional sixth for seconds and seventh for the
-            year, or a name as `@daily`.
+            year, or a name such as `@daily`.
 
     Raises:
-        ValueError: it is neither; the message is a predicate, as "is not a cron expression".
+        ValueError: it is invalid or never fires; the message is a predicate, such as "is not a cron expression".
     """
     from croniter import CroniterBadDateError, croniter
 
@@ -33,17 +33,17 @@ def check_cron(cron: str) -> None:
 
 
 def next_run(cron: str, after: datetime) -> datetime:
-    """First time that a schedule fires after a given time.
+    """Return the first time that a schedule fires after a given time.
 
     Args:
-        cron: as `check_cron` accepts it, which every `schedule` of loaded settings is.
-        after: with a time zone; the result is later than this.
+        cron: expression accepted by `check_cron`, as every `schedule` in loaded settings is.
+        after: time with a time zone; the result is later.
 
     Returns:
-        A time in UTC, which is the time zone of all schedules.
+        Time in UTC, the time zone of all schedules.
 
     Raises:
-        ValueError: it never fires again, because its year is past.
+        ValueError: it never fires again, because its year has passed.
     """
     from croniter import CroniterBadDateError, croniter
 
@@ -55,7 +55,7 @@ def next_run(cron: str, after: datetime) -> datetime:
 
 
 def _is_beyond_prefect(cron: str) -> bool:
-    """Whether croniter 6.2 reads fields in it that Prefect refuses: random, hashed, or of the nearest weekday."""
+    """Return True if croniter 6.2 accepts fields that Prefect refuses: random, hashed, or nearest weekday."""
     fields = cron.casefold().split()
     drawn = any(field[0] in "rh" and field[1:2] in ("", "(") for field in fields)
     return drawn or (len(fields) > 2 and "w" in fields[2])

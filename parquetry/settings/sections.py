@@ -1,4 +1,4 @@
-"""The settings file: one TOML file, checked as a whole before anything runs."""
+"""The settings file: one TOML file, validated as a whole before anything runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from parquetry.settings.small_file import read_small
 
 DEFAULT_FILE = "parquetry.toml"
 _MAX_BYTES = 4 * 1024 * 1024
-"""of a settings file"""
+"""maximum bytes of a settings file"""
 
 
 Place = Annotated[str, AfterValidator(readable_url)]
-"""a path or a URL"""
+"""path or URL"""
 
 
 class CorpusSettings(Section):
-    """Where the corpus is and which model embeds it."""
+    """Location of the corpus and its embedding model."""
 
     root: Place = Field(
         "./corpus", description="Folder of the corpus, or its address on an object store, as `s3://bucket/prefix`."
@@ -48,7 +48,7 @@ class CorpusSettings(Section):
 
 
 class ChunkingSettings(Section):
-    """How texts are split."""
+    """Splitting of texts into chunks."""
 
     preset: Literal["characters-1200", "characters-1000", "tokens-512"] | None = Field(
         None,
@@ -88,7 +88,7 @@ CHUNKING_PRESETS: dict[str, dict[str, Any]] = {
 
 
 class EmbeddingSettings(Section):
-    """What is embedded, and how an embedding service is called."""
+    """Embedded text, and requests to the embedding service."""
 
     template: str = Field(
         "{text}",
@@ -133,7 +133,7 @@ class EmbeddingSettings(Section):
 
 
 class ExtractionSettings(Section):
-    """How documents are read."""
+    """Extraction of documents."""
 
     workers: int | None = Field(
         None, ge=1, le=256, examples=[4], description="Extraction processes; default: one per core."
@@ -158,7 +158,7 @@ class ExtractionSettings(Section):
 
 
 class RefreshSettings(Section):
-    """How a refresh is divided, and when it must stop."""
+    """Batches, retries, removal guard and budget of a refresh."""
 
     workers: int = Field(2, ge=1, le=64, description="Batches in work at a time.")
     batch_bytes: int = Field(8 * 1024 * 1024, ge=1, le=MOST_BYTES, description="Source bytes per batch.")
@@ -184,7 +184,7 @@ class RefreshSettings(Section):
 
 
 class SearchSettings(Section):
-    """How the corpus is searched."""
+    """Search in the corpus."""
 
     language: str = Field(
         "english",
@@ -218,7 +218,7 @@ class SearchSettings(Section):
 
 
 class NamespaceSettings(Section):
-    """A namespace whose documents another model embeds than `corpus.embedder`."""
+    """A namespace with an embedding model other than `corpus.embedder`."""
 
     name: str = Field(
         min_length=1, pattern=r"^[\w.-]+$", examples=["contracts"], description="As in `source.namespace`."
@@ -294,7 +294,7 @@ class SourceSettings(Section):
 
 
 class Settings(Section):
-    """Everything that `parquetry.toml` can say."""
+    """All settings of `parquetry.toml`."""
 
     corpus: CorpusSettings = Field(default_factory=CorpusSettings)
     chunking: ChunkingSettings = Field(default_factory=ChunkingSettings)
@@ -308,13 +308,13 @@ class Settings(Section):
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
 
     def embedder_of(self, namespace: str) -> str:
-        """The embedder of a namespace's documents, as it is written in the settings."""
+        """Return the embedder of a namespace, as written in the settings."""
         own = (each.embedder for each in self.namespace if each.name == namespace)
         return next(own, self.corpus.embedder)
 
     @property
     def embedders(self) -> tuple[str, ...]:
-        """Every embedder that the settings name, each once, the corpus's own first."""
+        """All distinct embedders in the settings, the corpus's own first."""
         return tuple(dict.fromkeys((self.corpus.embedder, *(each.embedder for each in self.namespace))))
 
     @model_validator(mode="after")
@@ -337,13 +337,13 @@ class Settings(Section):
 
 
 def load_settings(file: str | os.PathLike[str] | None = None) -> Settings:
-    """Read and check the settings.
+    """Read and validate the settings.
 
     Args:
-        file: the settings file; None takes `parquetry.toml` in the working folder if there is one, else the defaults.
+        file: the settings file; None reads `parquetry.toml` in the working folder if it exists, else uses the defaults.
 
     Raises:
-        SettingsError: the file is missing, is not TOML, or holds an unknown key or an unusable value.
+        SettingsError: the file is missing, is not TOML, or has an unknown key or an invalid value.
     """
     path = Path(file) if file is not None else Path(DEFAULT_FILE)
     if file is None and not path.exists():
@@ -371,19 +371,19 @@ def load_settings(file: str | os.PathLike[str] | None = None) -> Settings:
 
 
 def parse_settings(values: dict[str, Any], origin: str) -> Settings:
-    """Check a mapping of sections.
+    """Validate a mapping of sections.
 
     Args:
         values: sections by name, as in the file.
-        origin: where they came from, for messages.
+        origin: origin of the values, for messages.
 
     Raises:
-        WrongSettings: one line per mistake, with its key, and the nearest valid key for an unknown one.
+        WrongSettings: one line per error, with its key, and the nearest valid key for an unknown one.
     """
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        # Without pydantic's own words, which repeat values.
+        # Omit pydantic's own messages: they repeat values.
         raise WrongSettings(*(f"{origin}: {explain(item, Settings)}" for item in error.errors())) from None
 
 
@@ -391,8 +391,8 @@ Override = Annotated[dict[str, Any], "section -> key -> value, over what the fil
 
 
 def override(settings: Settings, values: Override) -> Settings:
-    """Settings with some keys replaced and everything checked again."""
-    # What nobody set stays unset, so that it can still be told from what was asked for.
+    """Return settings with some keys replaced, all validated again."""
+    # Unset keys stay unset, so that they can still be distinguished from explicit values.
     merged = settings.model_dump(exclude_unset=True)
     for section, keys in values.items():
         merged[section] = {**merged.get(section, {}), **keys}

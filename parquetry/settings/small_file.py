@@ -1,4 +1,4 @@
-"""Small files that people write: read within a limit, and never one that has no end."""
+"""Small hand-written files, read within a size limit and without blocking on endless ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 
 def read_small(file: Path, most: int, *, anything: bool = True) -> bytes:
-    """Read what somebody wrote.
+    """Read a small hand-written file.
 
     Args:
-        file: where it is.
-        most: bytes.
-        anything: follow links, and read pipes and devices, too. A pipe that nobody writes to is empty.
+        file: path of the file.
+        most: maximum size in bytes.
+        anything: follow links, and read pipes and devices, too. A pipe without a writer is empty.
 
     Raises:
-        OSError: it cannot be read, is not a file, or is too large; its `strerror` says so.
+        OSError: it cannot be read, is not a file, or is too large; see its `strerror`.
     """
     flags = os.O_RDONLY if anything else os.O_RDONLY | os.O_NOFOLLOW
     with os.fdopen(open_file(file, flags, anything=anything), "rb") as stream:
@@ -28,18 +28,18 @@ def read_small(file: Path, most: int, *, anything: bool = True) -> bytes:
 
 
 def open_file(file: str | Path, flags: int, *, anything: bool = False) -> int:
-    """Open a file, for `open(..., opener=open_file)`, without waiting for whoever is at the other end of a pipe.
+    """Open a file, for `open(..., opener=open_file)`, without waiting for the other end of a pipe.
 
     Args:
-        file: where it is.
-        flags: of `os.open`.
+        file: path of the file.
+        flags: flags of `os.open`.
         anything: open pipes and devices, too.
 
     Returns:
-        A descriptor.
+        File descriptor.
 
     Raises:
-        OSError: it cannot be opened, or is a folder, a device or the like; its `strerror` says so.
+        OSError: it cannot be opened, or is a folder, a device or the like; see its `strerror`.
     """
     descriptor = os.open(file, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode

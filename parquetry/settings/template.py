@@ -1,4 +1,4 @@
-"""The settings as people meet them: every key with type, default and meaning, and the file that `init` writes."""
+"""Reference of all settings, with type, default and meaning, and the file that `init` writes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pydantic.fields import FieldInfo
 from parquetry.settings.sections import DEFAULT_FILE, Settings
 
 _LINE = 100
-"""characters of a comment line in the file"""
+"""characters per comment line in the file"""
 _WRITTEN_OUT = "source"
-"""the repeated section that `init` writes one table of; of others it shows how one would look"""
+"""repeated section that `init` writes one active table of; other repeated sections appear commented out"""
 
 _NAMES: dict[Any, tuple[str, str]] = {
     str: ("text", "texts"),
@@ -26,40 +26,40 @@ _NAMES: dict[Any, tuple[str, str]] = {
     bool: ("true or false", "true or false"),
     SecretStr: ("secret text", "secret texts"),
 }
-"""singular and plural of what a value is"""
+"""singular and plural names of value types"""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting."""
+    """Description of one setting."""
 
     name: str
     kind: str
-    """what a value is: `whole number`"""
+    """type of the value: `whole number`"""
     limits: str
-    """which values are possible: `1 to 64`, `"public" or "individual"`; empty for any"""
+    """valid values: `1 to 64`, `"public" or "individual"`; empty for any"""
     required: bool
     default: str | None
-    """as TOML; None where leaving the key out has a meaning of its own"""
+    """TOML value; None if omitting the key has a meaning of its own"""
     example: str
-    """as TOML: the default, or a typical value where there is none"""
+    """TOML value: the default, or a typical value if there is none"""
     description: str
     """one or two sentences, with code in backquotes"""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One section of the settings file."""
+    """Description of one section of the settings file."""
 
     name: str
     repeated: bool
-    """True for `[[name]]`, of which there may be any number"""
+    """True for `[[name]]`, which may appear any number of times"""
     summary: str
     keys: tuple[Key, ...]
 
 
 def outline() -> tuple[Outline, ...]:
-    """Every section and key that the settings file may hold, in the order of the models."""
+    """Describe every section and key of the settings file, in the order of the models."""
     found = []
     for name, field in Settings.model_fields.items():
         model, repeated = _section_model(field.annotation)
@@ -69,11 +69,11 @@ def outline() -> tuple[Outline, ...]:
 
 
 def template() -> str:
-    """The settings file for a new corpus.
+    """Return the settings file for a new corpus.
 
     Returns:
-        TOML in which every key stands commented out (`#key = value`) with its default or an example, below what it
-        means. One source is written out, because a corpus without any has nothing to do.
+        TOML with every key commented out (`#key = value`), with its default or an example, below its meaning. One
+        source is active, because a corpus without a source has nothing to do.
     """
     intro = (
         f"{DEFAULT_FILE}: settings of Parquetry. A line like `#key = value` shows the default, or an example where "
@@ -100,7 +100,7 @@ def _comment(text: str) -> str:
 
 
 def _section_model(annotation: Any) -> tuple[type[BaseModel], bool]:
-    """The model of a section, and whether there may be several."""
+    """Return the model of a section, and True if the section may be repeated."""
     if get_origin(annotation) is tuple:
         return _section_model(get_args(annotation)[0])[0], True
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -159,7 +159,7 @@ def _without_none(annotation: Any) -> Any:
 
 
 def toml_value(value: Any) -> str:
-    """A default or example as TOML."""
+    """Format a default or example as TOML."""
     match value:
         case bool():
             return str(value).lower()

@@ -1,1 +1,1 @@
-"""Sources: what a place holds and how to read it. One file per kind of place."""
+"""Sources: listing and reading the documents of a place. One file per kind of place."""

@@ -18,21 +18,21 @@ from parquetry.sources.remote import NO_TIME, Root, listing, reading
 Answer = TypeVar("Answer")
 _READS = 3
 _PAGE = 5000
-"""blobs; the most that Azure gives"""
+"""blobs per page; Azure's maximum"""
 
 
 class AzureSource:
     """Documents of a container.
 
-    adlfs signs in, with everything that it knows for that. Listing and reading go to Microsoft's own client, because
-    adlfs takes names apart at `?`, loses some with empty parts, and tries again for a minute on its own.
+    adlfs signs in with every method it supports. Listing and reading use Microsoft's own client, because adlfs splits
+    names at `?`, loses some names with empty parts, and retries for a minute on its own.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`, page by page."""
+        """List as `Source.scan` describes, page by page."""
         from azure.core.exceptions import ClientAuthenticationError
 
         filesystem, _, root = self._opened
@@ -67,7 +67,7 @@ class AzureSource:
         )
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one blob, in pieces of one version if it is large."""
+        """Read one blob; a large one in pieces of a single version."""
         from azure.core.exceptions import ResourceModifiedError
 
         with reading(item.path):
@@ -99,7 +99,7 @@ class AzureSource:
 
 
 def open_azure(place: Place) -> AzureSource:
-    """The container, or what is below a prefix in it; `[source.options]` are the options of adlfs."""
+    """Open a container, or a prefix within it; `[source.options]` are the options of adlfs."""
     return AzureSource(place)
 
 
@@ -123,7 +123,7 @@ async def _load(blob: Any) -> tuple[Any, bytes]:
 
 
 def _run(filesystem: Any, call: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Wait for a call in the thread in which the client lives."""
+    """Run a call in the client's thread and wait for the result."""
     from fsspec.asyn import sync
 
     answer: Answer = sync(filesystem.loop, call)
@@ -131,6 +131,6 @@ def _run(filesystem: Any, call: Callable[[], Awaitable[Answer]]) -> Answer:
 
 
 def _is_folder(blob: Any) -> bool:
-    """Whether it only stands for a folder: of a hierarchical account, or put there by a tool."""
+    """Return True for a folder marker: of a hierarchical account, or written by a tool."""
     flags = {key.lower(): value for key, value in (blob.metadata or {}).items()}
     return flags.get("hdi_isfolder") == "true" or (blob.name.endswith("/") and blob.size == 0)

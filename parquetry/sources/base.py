@@ -1,4 +1,4 @@
-"""What every source is."""
+"""Protocols that sources implement, and the place a source is opened from."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from parquetry.model import Access, DocumentRow, Item, Unlisted
 
 
 class Source(Protocol):
-    """A place that documents come from: tells what it holds, and reads one of them. Used from several threads."""
+    """Place that documents come from: lists its documents and reads one at a time. Called from several threads."""
 
     def scan(self, prefix: str) -> Iterator[Item | Unlisted]:
-        """List everything whose path starts with `prefix`, one by one, in no particular order.
+        """List every document whose path starts with `prefix`, one by one, in no particular order.
 
-        What cannot be seen is reported as `Unlisted`; nothing of it is passed over in silence, because what is missing
-        from a whole listing is removed from the corpus.
+        Anything that cannot be listed is reported as `Unlisted`. A source never skips it silently, because a document
+        missing from a whole listing is removed from the corpus.
 
         Raises:
-            SettingsError: the place does not exist, or is not what the settings say.
-            TransientError: the listing could not be had, or broke off; nothing is removed.
+            SettingsError: the place does not exist, or does not match the settings.
+            TransientError: the listing failed or broke off; nothing is removed.
             OSError: the same, from the operating system.
         """
         ...
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one document whole.
+        """Read one whole document.
 
         Returns:
-            The item as it was read, which differs from `item` if it changed since it was listed, and its bytes.
+            The item as read, which differs from `item` if it changed since it was listed, and its bytes.
 
         Raises:
-            BrokenDocument: it cannot be read, and trying again would not help.
-            FileNotFoundError: it is not there any more.
-            TransientError: it keeps changing, or could not be read now.
+            BrokenDocument: it cannot be read, and a retry would not help.
+            FileNotFoundError: it no longer exists.
+            TransientError: it keeps changing, or cannot be read at the moment.
             OSError: the same, from the operating system.
         """
         ...
@@ -43,39 +43,39 @@ class Source(Protocol):
 
 @runtime_checkable
 class Hashing(Protocol):
-    """A source of which hashing a document costs next to nothing: a local disk."""
+    """Source that can hash a document at almost no cost, such as a local disk."""
 
     def hash(self, path: str) -> str:
-        """`ids.content_hash` of one document, in bounded memory."""
+        """Return `ids.content_hash` of one document, computed in bounded memory."""
         ...
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A source that asks its place only for what changed, once it knows what is published of it."""
+    """Source that requests only what changed, once it knows its published documents."""
 
     def remember(self, known: Mapping[str, DocumentRow]) -> None:
-        """Take the current rows of this source, by path; called before `scan`."""
+        """Store the current rows of this source, keyed by path; called before `scan`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a source is and what the settings say of it: all that a provider is made from."""
+    """Location and settings of a source; the input of every provider."""
 
     name: str
-    """of the source"""
+    """name of the source"""
     uri: str
-    """as in the settings; a local one is absolute"""
+    """path or URL from the settings; a local path is absolute"""
     access: Access = field(default_factory=Access)
-    """of documents for which the place says nothing else"""
+    """access of documents for which the place specifies nothing else"""
     include: tuple[str, ...] = ()
-    """gitignore-style globs; empty for everything"""
+    """gitignore-style globs; empty includes everything"""
     exclude: tuple[str, ...] = ()
     """gitignore-style globs"""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """the table `[source.options]`, which every provider reads for itself: `sources.options.options_of`"""
+    """the table `[source.options]`; each provider validates it with `sources.options.options_of`"""
     inner: tuple[str, ...] = ()
-    """places within it that belong to other sources; what is listed there is left out, and links lead nowhere there"""
+    """places within this one that belong to other sources; not listed here, and links into them are not followed"""
     corpus: Path | None = None
-    """folder of the corpus if it is local, which no source may hold"""
+    """folder of the corpus if it is local; no source may contain it"""

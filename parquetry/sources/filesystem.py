@@ -1,4 +1,4 @@
-"""Every place that fsspec can read: SFTP, FTP, SMB, WebDAV, HDFS, GitHub, memory and many more."""
+"""Every filesystem that fsspec supports: SFTP, FTP, SMB, WebDAV, HDFS, GitHub, memory and many more."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _STAMPS = (
     *("etag", "sha", "hex", "blob_id", "md5hash", "md5checksum", "md5", "checksum", "content_hash", "version_id"),
     *("generation", "crc"),
 )
-"""what file systems tell, in lower case, that differs whenever a content does"""
+"""lower-case keys of `ls` entries with a value that changes whenever the content does"""
 _TIMES = (
     *("mtime", "last_modified", "lastmodified", "modified", "updated", "modified_at", "modifiedtime", "modify"),
     *("modificationtime", "date_time"),
 )
-"""what file systems tell, in lower case, of when a content was written"""
+"""lower-case keys of `ls` entries with the modification time"""
 _MILLISECONDS = 1e11
-"""a later time than this, as a number, does not count seconds"""
+"""a numeric time above this is in milliseconds, not seconds"""
 
 
 class FilesystemSource:
-    """Documents of a file system of fsspec, found by listing one folder after the other.
+    """Documents of an fsspec filesystem, listed one folder after another.
 
-    Links are not followed, and nothing but files is a document. Each thread opens the file system for itself: FTP and
-    others have one connection, which cannot do two things at a time.
+    Links are not followed, and only files are documents. Each thread opens its own filesystem: FTP and others have
+    a single connection that cannot serve two requests at once.
     """
 
     def __init__(self, place: Place) -> None:
@@ -48,7 +48,7 @@ class FilesystemSource:
         self._own = threading.local()
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`. The root is listed even for a part of it: if it is not there, nothing was removed."""
+        """List as `Source.scan` describes. A prefix needs the root, too: if the root is gone, nothing is removed."""
         start = prefix.rstrip("/")
         with listing(self._place):
             filesystem, root = self._opened()
@@ -63,7 +63,7 @@ class FilesystemSource:
         yield from self._walk(filesystem, root, start, entries)
 
     def _walk(self, filesystem: Any, root: Root, start: str, entries: Sequence[Any]) -> Iterator[Item | Unlisted]:
-        """Every document of these entries of `start`, and of the folders among them."""
+        """Yield every document among these entries of `start`, and in the folders among them."""
         folders = [start]
         while folders:
             folder = folders.pop()
@@ -121,7 +121,7 @@ class FilesystemSource:
         )
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one document; one that changes while it is read is read again."""
+        """Read one document; read it again if it changed in the meantime."""
         known = item
         with reading(item.path):
             filesystem, root = self._opened()
@@ -133,14 +133,14 @@ class FilesystemSource:
                     return replace(item, size=len(content), etag=etag), content
                 found = self._item(filesystem, root, filesystem.info(name), item.path)
                 if found.etag == known.etag and found.size == len(content):
-                    # Some file systems tell other things of one file than in a listing. A token of the other kind would
-                    # differ from the one of every later scan.
+                    # Some filesystems report other properties for one file than in a listing. A change token of the
+                    # other kind would differ from the one of every later scan.
                     return (found if _kind(found) == _kind(item) else replace(item, size=found.size)), content
                 known = found
         raise TransientError("changed-while-read", f"{item.path} kept changing while it was read")
 
     def _opened(self) -> tuple[Any, Root]:
-        """The file system, opened when first needed: a server that is down concerns its own source alone."""
+        """Open the filesystem on first use: a server that is down affects only its own source."""
         if not hasattr(self._own, "opened"):
             self._own.opened = connect(self._place)
         opened: tuple[Any, Root] = self._own.opened
@@ -148,10 +148,10 @@ class FilesystemSource:
 
 
 def open_filesystem(place: Place) -> FilesystemSource:
-    """The place at any URL of fsspec; `[source.options]` are the options of its file system.
+    """Open the place at any fsspec URL; `[source.options]` are the options of its filesystem.
 
     Raises:
-        SettingsError: the URL is of this machine, where only a folder keeps its links in.
+        SettingsError: the URL is on this machine; only a path to a folder keeps links from leading out of it.
     """
     if urlsplit(place.uri).scheme.lower() in _LOCAL:
         raise SettingsError(f"source {place.name}: {place.uri} is on this machine; give the folder as a path")
@@ -159,10 +159,10 @@ def open_filesystem(place: Place) -> FilesystemSource:
 
 
 def connect(place: Place) -> tuple[Any, Root]:
-    """The file system of a place, without its caches, and where in it the source begins.
+    """Return the filesystem of a place, without its caches, and the root of the source in it.
 
     Raises:
-        SettingsError: unusable options; a package is missing.
+        SettingsError: invalid options, or a missing package.
     """
     from fsspec.core import url_to_fs
     from fsspec.dircache import DirCache
@@ -179,14 +179,14 @@ def connect(place: Place) -> tuple[Any, Root]:
             f"source {place.name}: {place.uri} cannot be opened: {first_line(error)}; correct options or credentials"
         ) from error
     if isinstance(filesystem.dircache, DirCache):
-        # Said only now: not every file system takes it as an option.
+        # Set only here: not every filesystem accepts it as an option.
         filesystem.dircache.use_listings_cache = False
     base = base or filesystem.root_marker
     return filesystem, Root(place.uri.rstrip("/"), base if base.endswith("/") or not base else f"{base}/")
 
 
 def _at(filesystem: Any, name: str) -> Sequence[Any]:
-    """What stands at a name: a document, the entries of a folder, or nothing."""
+    """List one name: a document itself, the entries of a folder, or nothing."""
     try:
         found = filesystem.info(name)
     except FileNotFoundError:
@@ -204,7 +204,7 @@ def _kind(item: Item) -> str:
 
 
 def _stamp(told: Mapping[str, Any]) -> str | None:
-    """The change token without the size, beginning with what it is made from; none if the file system tells nothing."""
+    """Return the change token without the size, prefixed with its origin; None if the filesystem reports nothing."""
     for key in _STAMPS:
         if key in told:
             return f"{key}:{told[key]}".replace('"', "")
@@ -239,6 +239,6 @@ def _parsed(text: str) -> datetime:
     if "," in text:
         return parsedate_to_datetime(text)
     if len(text) == len("20260101000000") and text.isdigit():
-        # As FTP servers write it.
+        # The format of FTP servers.
         return datetime.strptime(text, "%Y%m%d%H%M%S")
     return datetime.fromisoformat(text)

@@ -23,17 +23,17 @@ _FIELDS = "nextPageToken,items(name,size,generation,updated,contentEncoding)"
 
 
 class GoogleSource:
-    """Documents of a bucket, listed page by page and read by the generation that was listed.
+    """Documents of a bucket, listed page by page and read by listed generation.
 
-    gcsfs signs in. Requests go through its lowest level: above it, gcsfs asks for the kind of the bucket by other means
-    and waits a minute for the answer where they are barred.
+    gcsfs signs in. Requests use its lowest level: above it, gcsfs queries the type of the bucket through other
+    endpoints and waits a minute for the response where they are blocked.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`."""
+        """List as `Source.scan` describes."""
         from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
         with listing(self._place, DefaultCredentialsError, RefreshError):
@@ -69,7 +69,7 @@ class GoogleSource:
         )
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one generation of an object: the one listed, or the newest if that one was replaced."""
+        """Read one generation of an object: the listed one, or the newest if that was replaced."""
         with reading(item.path):
             filesystem, bucket, root = self._opened
             name = root.name(item.path)
@@ -87,17 +87,17 @@ class GoogleSource:
         try:
             return self._opened[0].call("GET", path, *names, **options)
         except OSError as error:
-            # The one refusal that gcsfs does not tell by its status.
+            # The only refusal that gcsfs reports without its status.
             if str(error).startswith("Forbidden"):
                 raise PermissionError(errno.EACCES, first_line(error)) from error
             raise
 
     @cached_property
     def _opened(self) -> tuple[Any, str, Root]:
-        # What it logs is in the error as well.
+        # The error contains everything that gcsfs logs.
         logging.getLogger("gcsfs").addHandler(logging.NullHandler())
         filesystem, root = connect(self._place)
-        # Tried again is by the run alone; gcsfs would for half a minute, and nobody could stop or count it.
+        # Only the run retries; gcsfs would retry for half a minute, and nothing could stop or count those attempts.
         filesystem._request = MethodType(inspect.unwrap(type(filesystem)._request), filesystem)
         bucket, _, base = root.base.partition("/")
         if not bucket:
@@ -106,7 +106,7 @@ class GoogleSource:
 
 
 def open_gcs(place: Place) -> GoogleSource:
-    """The bucket, or what is below a prefix in it; `[source.options]` are the options of gcsfs."""
+    """Open a bucket, or a prefix within it; `[source.options]` are the options of gcsfs."""
     return GoogleSource(place)
 
 

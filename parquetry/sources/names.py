@@ -1,4 +1,4 @@
-r"""File names as valid Unicode: Linux keeps any bytes, but tables and programs hold text."""
+r"""File names as valid Unicode: Linux allows any bytes, but tables and programs hold text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from parquetry.sources.paths import SUFFIXES
 
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
-"""how Python holds the bytes of a file name that are not UTF-8"""
+"""Python's representation of the bytes of a file name that are not UTF-8"""
 _SUFFIXES = "|".join(map(re.escape, SUFFIXES))
 _MARK = re.compile(rf"({_SUFFIXES})!(?=/|$)", re.IGNORECASE)
-"""how the name of a folder ends that would be taken for the inside of an archive"""
+"""ending of a folder name that would look like the inside of an archive"""
 _ESCAPED_MARK = re.compile(rf"({_SUFFIXES})\\x21(?=/|$)", re.IGNORECASE)
 
 
 def printable(name: str) -> str:
-    r"""The name of a file, or a path, as valid Unicode from which `native` finds the file again.
+    r"""Return a file name or path as valid Unicode from which `native` restores the original.
 
-    Bytes that are not UTF-8 become `\xNN`, and so does the backslash of a name that happens to look like that. The
-    mark at the end of `box.zip!` becomes `\x21`: what stands in such a folder is no member of an archive `box.zip`
-    beside it. All other names stay as they are.
+    Bytes that are not UTF-8 become `\xNN`, and so does the backslash of a name that already contains such a sequence.
+    The mark at the end of `box.zip!` becomes `\x21`: a file in such a folder is not a member of an archive `box.zip`
+    beside it. All other names stay unchanged.
     """
     if "\\" not in name and "!" not in name and name.isprintable():
         return name
@@ -31,12 +31,12 @@ def printable(name: str) -> str:
 
 
 def native(path: str) -> str:
-    """The name or path that `printable` was given, as the operating system knows it."""
+    """Restore the operating system's name or path from the result of `printable`."""
     if "\\" not in path:
         return path
     return _ESCAPE.sub(lambda found: os.fsdecode(bytes([int(found[1], 16)])), path)
 
 
 def typed(path: str) -> str:
-    """A path as a person writes it who sees the folder, with its `box.zip!` as it is."""
+    """Return a path as a person would type it, with the `!` of a folder `box.zip!` restored."""
     return _ESCAPED_MARK.sub(r"\1!", path) if "\\x21" in path else path

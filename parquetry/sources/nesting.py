@@ -1,4 +1,4 @@
-"""Sources inside sources: which of two a document belongs to when both hold its place."""
+"""Nested sources: the owner of a document when two sources contain its place."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 _SAME_KIND: Mapping[str, str] = {"abfss": "abfs", "az": "abfs", "gcs": "gs", "s3a": "s3"}
 _PAGES = frozenset({"http", "https"})
-"""kinds whose documents need not stand below the address of their source"""
+"""kinds of sources with documents that need not be below the source's address"""
 _NO_PLACE = frozenset({"archives", "access", "permissions"})
-"""options that do not say where a source is"""
+"""options that do not affect the location of a source"""
 _SHOWN = 3
-"""sources that a line names"""
+"""number of sources listed in one line"""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a source is, in a form that can be compared."""
+    """Location of a source in comparable form."""
 
     kind: str
     reach: str
-    """server or account, as far as URL, options and environment tell"""
+    """server or account, as far as URL, options and environment specify it"""
     parts: tuple[str, ...]
-    """of the path, from the root of the file system, the bucket or the host"""
+    """parts of the path, from the root of the filesystem, the bucket or the host"""
 
     def below(self, other: Spot) -> str | None:
-        """The path from another spot to this one, empty if they are equal; None if this one is not within it."""
+        """Return the path from another spot to this one: empty if they are equal, None if this one is not within it."""
         same = (self.kind, self.reach) == (other.kind, other.reach)
         if not same or self.parts[: len(other.parts)] != other.parts:
             return None
@@ -48,10 +48,10 @@ class Spot:
 
 
 def spot_of(uri: str, options: Mapping[str, Any] | None = None) -> Spot:
-    """The spot of a source.
+    """Return the spot of a source.
 
     Args:
-        uri: path or URL; a relative path is one from the working folder.
+        uri: path or URL; a relative path is resolved against the working folder.
         options: the table `[source.options]`.
     """
     options = options or {}
@@ -72,7 +72,7 @@ def spot_of(uri: str, options: Mapping[str, Any] | None = None) -> Spot:
         case "gs":
             reach = options.get("endpoint_url") or ""
         case _:
-            # Whatever the options of its file system mean: with others it may be another place.
+            # All options of the filesystem count: with other options it may be another place.
             reach = repr(sorted((key, repr(value)) for key, value in options.items() if key not in _NO_PLACE))
     return Spot(kind, str(reach), tuple(parts))
 
@@ -83,23 +83,23 @@ def _environment(*names: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A part of a source that belongs to another source."""
+    """Part of a source that belongs to another source."""
 
     path: str
-    """within the outer source; empty if both have one place"""
+    """path within the outer source; empty if both have the same place"""
     source: str
     namespace: str
     include: tuple[str, ...] = field(default=())
     exclude: tuple[str, ...] = field(default=())
-    """with an empty path: which documents belong to the other source"""
+    """with an empty path: globs of the documents that belong to the other source"""
 
 
 def inner_of(source: SourceSettings, others: Iterable[tuple[SourceSettings, str]]) -> tuple[Inner, ...]:
-    """What of a source belongs to others: all below their places, and what an earlier one of its own place includes.
+    """Return the parts of a source that belong to others: sources nested in it, and earlier ones of the same place.
 
     Args:
-        source: the outer one.
-        others: more sources with their namespaces, in the order of the settings; `source` itself may be among them.
+        source: the outer source. An earlier source of the same place owns the documents that it includes.
+        others: further sources with their namespaces, in the order of the settings; `source` itself may be among them.
     """
     here = spot_of(source.uri, source.options)
     found: list[Inner] = []
@@ -117,10 +117,10 @@ def inner_of(source: SourceSettings, others: Iterable[tuple[SourceSettings, str]
 
 
 class Owners:
-    """Tells which documents of a source belong to sources inside it.
+    """Maps documents of a source to the nested sources that own them.
 
     Args:
-        inner: of the source.
+        inner: the nested sources.
     """
 
     def __init__(self, inner: Sequence[Inner]) -> None:
@@ -128,11 +128,11 @@ class Owners:
         self._same_place = [(each, Selection(each.include, each.exclude)) for each in inner if not each.path]
 
     def of(self, path: str, *, document: bool = True) -> Inner | None:
-        """The source that a path belongs to; None if that is the outer one.
+        """Return the source that owns a path; None if the outer source does.
 
         Args:
             path: within the outer source.
-            document: False for a place of which only the whole can be told.
+            document: False for a place that can only be judged as a whole.
         """
         if self._by_path:
             for above in ways(path):
@@ -147,12 +147,12 @@ class Owners:
 
 
 def left_out(found: Mapping[Inner, int]) -> tuple[LeftOut, ...]:
-    """What a source leaves to others, those with the most documents first."""
+    """Return the documents that a source leaves to others, the source with the most documents first."""
     return tuple(LeftOut(each.path, each.source, count) for each, count in Counter(found).most_common())
 
 
 def told(source: str, left: Sequence[LeftOut]) -> str:
-    """One line on what a source leaves to others."""
+    """Summarise in one line the documents that a source leaves to others."""
     shown = [
         f"{counted(each.documents, 'document')} to source {each.source}" + (f" ({each.path})" if each.path else "")
         for each in left[:_SHOWN]
@@ -163,22 +163,22 @@ def told(source: str, left: Sequence[LeftOut]) -> str:
 
 
 def place_in(uri: str, path: str) -> str:
-    """Where a path within a source is, for people."""
+    """Format the place of a path within a source for display."""
     root = uri.rstrip("/")
-    # A source may be one file, whose path is its name.
+    # A source may be a single file; its path is then the file's name.
     return f"{root}/{path}" if path and not root.endswith(f"/{path}") else uri
 
 
 def check_places(sources: Sequence[SourceSettings], lines: Sequence[int], origin: str) -> None:
-    """Refuse two sources of one place, unless their include globs say what each has of it.
+    """Refuse two sources with the same place, unless include globs divide it between them.
 
     Args:
-        sources: of the settings, with absolute places.
-        lines: of the `uri` of each in the file, from 1.
+        sources: configured sources, with absolute places.
+        lines: line of each `uri` in the file, 1-based.
         origin: name of the file.
 
     Raises:
-        SettingsError: with the line to change.
+        SettingsError: two sources share a place; the message names the line to change.
     """
     seen: dict[Spot, tuple[SourceSettings, int]] = {}
     for source, line in zip(sources, lines, strict=True):

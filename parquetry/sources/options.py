@@ -1,4 +1,4 @@
-"""The table `[source.options]`: settings that only one kind of source has."""
+"""The table `[source.options]`: settings specific to one kind of source."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Options = TypeVar("Options", bound=Section)
 
 
 def options_of(place: Place, model: type[Options]) -> Options:
-    """The options of a source, checked.
+    """Return the validated options of a source.
 
     Args:
-        place: of the source.
-        model: what its kind of source understands.
+        place: place of the source.
+        model: section with the options of its kind of source.
 
     Raises:
-        SettingsError: an unknown key or an unusable value.
+        SettingsError: an unknown key or an invalid value.
     """
     try:
         return model.model_validate(dict(place.options))
     except ValidationError as error:
         problems = "; ".join(explain(each, model) for each in error.errors())
-        # Without pydantic's own words, which repeat values.
+        # Omit pydantic's own messages: they repeat values.
         raise SettingsError(f"source {place.name}: options: {problems}") from None

@@ -1,22 +1,22 @@
-"""Paths within a source: what stands below what, when an archive is a folder of its members."""
+"""Paths within a source, where an archive is a folder of its members."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 SEPARATOR = "!/"
-"""between an archive and its member, as in `jar:` URLs"""
+"""separator between an archive and its member, as in `jar:` URLs"""
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
 _MARK = SEPARATOR[0]
 
 
 def is_archive(path: str) -> bool:
-    """Whether a file of this name is listed as a folder of its members."""
+    """Return True if a file of this name is listed as a folder of its members."""
     return path.lower().endswith(SUFFIXES)
 
 
 def within(path: str, prefix: str) -> bool:
-    """Whether a path is `prefix` itself or stands below it, as the members of an archive do (`archive.zip!/member`).
+    """Return True if a path equals `prefix` or is below it, members of an archive included (`archive.zip!/member`).
 
     Everything is within the empty prefix.
     """
@@ -27,7 +27,7 @@ def within(path: str, prefix: str) -> bool:
 
 
 def chain(path: str) -> list[str]:
-    """The archives that a path leads through, and what to: `a.zip!/b.tar!/c.md` -> `a.zip`, `b.tar`, `c.md`."""
+    """Split a path into its archives and the final name: `a.zip!/b.tar!/c.md` -> `a.zip`, `b.tar`, `c.md`."""
     found: list[str] = []
     for step in path.split(SEPARATOR):
         if found and not is_archive(found[-1]):
@@ -38,7 +38,7 @@ def chain(path: str) -> list[str]:
 
 
 def ways(path: str) -> Iterator[str]:
-    """Everything that a path stands below, from the outermost, and the path itself."""
+    """Yield every ancestor of a path, the outermost first, then the path itself."""
     end = path.find("/")
     while end >= 0:
         above = path[:end]

@@ -1,4 +1,4 @@
-"""Which provider reads which kind of place. A kind of one's own is registered by an entry point."""
+"""Providers by kind of place. Entry points register further kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parquetry.sources.selection import SelectedSource, Selection
 
 Provider = Callable[[Place], Source]
 ENTRY_POINTS = "parquetry.sources"
-"""group of the entry points that register more: the scheme of its URLs -> a provider"""
+"""entry-point group for further providers: URL scheme -> provider"""
 BUILT_IN = {
     "file": "parquetry.sources.local.source:open_local",
     "s3": "parquetry.sources.s3.source:open_s3",
@@ -32,20 +32,20 @@ BUILT_IN = {
     "gs": "parquetry.sources.gcs:open_gcs",
     "gcs": "parquetry.sources.gcs:open_gcs",
 }
-"""kind of place -> module and function; imported when first needed"""
+"""kind of place -> module and function, imported on first use"""
 _OTHERS = "parquetry.sources.filesystem:open_filesystem"
-"""for every scheme that fsspec knows"""
+"""provider for every other scheme that fsspec supports"""
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "music.youtube.com", "youtu.be"})
-"""hosts whose pages are videos"""
+"""hosts with video pages"""
 _SELECTS = frozenset({"file", "http", "https"})
-"""kinds whose provider applies the globs itself"""
+"""kinds with a provider that applies the globs itself"""
 
 
 def open_place(place: Place) -> Source:
-    """The source at a place.
+    """Open the source at a place.
 
     Raises:
-        SettingsError: no provider for this kind of place, its URL holds credentials, or its settings are unusable.
+        SettingsError: no provider for this kind of place, credentials in its URL, or invalid settings.
     """
     kind = kind_of(place.uri)
     if holds_credentials(place.uri):
@@ -54,7 +54,7 @@ def open_place(place: Place) -> Source:
             f"{_instead(kind)}"
         )
     options = dict(place.options)
-    # On a local disk the table of contents of an archive is read in place; elsewhere all of it has to be fetched.
+    # On a local disk the table of contents of an archive is read in place; elsewhere the whole archive is fetched.
     archives = options.pop("archives", kind == "file")
     if not isinstance(archives, bool):
         raise SettingsError(f"source {place.name}: options: archives must be true or false (it is {archives!r})")
@@ -65,7 +65,7 @@ def open_place(place: Place) -> Source:
 
 
 def _instead(kind: str) -> str:
-    """Where the credentials of a kind of place belong."""
+    """Return the advice on where to put the credentials for a kind of place."""
     if kind in ("http", "https", "youtube"):
         return "pages are asked without any"
     if kind == "s3":
@@ -76,7 +76,7 @@ def _instead(kind: str) -> str:
 
 
 def kind_of(uri: str) -> str:
-    """The scheme of a URL; `file` for a path, `youtube` for a page of that site."""
+    """Return the scheme of a URL; `file` for a path, `youtube` for a YouTube page."""
     if "://" not in uri:
         return "file"
     parts = urlsplit(uri)

@@ -1,4 +1,4 @@
-"""Which source a name, path or URL means, and the provider that reads it."""
+"""Resolution of a name, path or URL to its source and provider."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from parquetry.sources.paths import within
 from parquetry.sources.providers import open_place
 
 Content = Literal["documents", "sessions"]
-"""what a source holds"""
+"""content of a source"""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A source, or the part of it below a path, that a refresh concerns."""
+    """Source to refresh, or the part of it below a path."""
 
     settings: SourceSettings
     namespace: str
     prefix: str
-    """only paths that start with this; empty for the whole source"""
+    """prefix of the paths to refresh; empty for the whole source"""
     inner: tuple[Inner, ...] = ()
-    """what of the source belongs to other sources"""
+    """parts of the source that belong to other sources"""
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A source of which a corpus holds something."""
+    """Source with documents or sessions in a corpus."""
 
     namespace: str
     name: str
@@ -56,17 +56,17 @@ def scopes_of(
     content: Content = "documents",
     published: Callable[[], Iterable[Published]] = tuple,
 ) -> tuple[Scope, ...]:
-    """What a refresh of some targets concerns.
+    """Resolve targets to the scopes that a refresh covers.
 
-    A target is the name of a configured source, a path within one, or any other folder or file, which is a source of
-    its own named by its place.
+    A target is the name of a configured source, a path within one, or any other folder or file; the latter becomes
+    an ad-hoc source named by its place.
 
     Args:
-        settings: with the configured sources.
-        targets: as typed; none means all configured sources.
-        namespace: only sources of this namespace; the namespace of targets that are not configured.
-        content: only sources of this.
-        published: gives the sources of the corpus; asked for targets that are not configured.
+        settings: settings with the configured sources.
+        targets: as typed; empty for all configured sources.
+        namespace: only sources of this namespace; also the namespace of ad-hoc targets.
+        content: only sources with this content.
+        published: returns the sources of the corpus; called for targets that are not configured.
 
     Raises:
         SettingsError: nothing to refresh, or a target that does not exist or belongs to another source.
@@ -76,7 +76,7 @@ def scopes_of(
         if not found.eligible:
             raise SettingsError(_nothing_configured(settings, namespace, content))
         return tuple(found.eligible)
-    # A folder before those within it: they are refreshed with it.
+    # A folder before the folders within it: they are refreshed with it.
     for target in targets:
         check_place(target)
     in_order = sorted(targets, key=lambda target: len(spot_of(target).parts))
@@ -85,7 +85,7 @@ def scopes_of(
 
 
 class _Targets:
-    """Finds out what targets mean; arguments as for `scopes_of`."""
+    """Resolves targets; arguments as for `scopes_of`."""
 
     def __init__(
         self,
@@ -105,12 +105,12 @@ class _Targets:
             for scope in self._configured
             if namespace in (None, scope.namespace) and scope.settings.content == content
         ]
-        """configured sources that this may be about"""
+        """configured sources of this namespace and content"""
         self._published = published
 
     @cached_property
     def _known(self) -> list[tuple[SourceSettings, str, Content]]:
-        """Sources of the corpus that are not configured, and those of this run."""
+        """Sources of the corpus that are not configured, and the ad-hoc sources of this run."""
         named = {(scope.namespace, scope.name) for scope in self._configured}
         return [
             (SourceSettings(name=each.name, uri=each.name), each.namespace, each.content)
@@ -119,21 +119,21 @@ class _Targets:
         ]
 
     def scopes(self, target: str) -> list[Scope]:
-        """What one target means."""
+        """Resolve one target."""
         named = [scope for scope in self._configured if scope.name == target]
         if named:
             return self._eligible(target, named)[:1]
         uri = target if not is_local(target) else self._existing(target).as_uri()
         holders = _innermost(uri, self._configured)
         if self._content == "sessions":
-            # Documents are read as documents and as chats if that is what somebody asks for.
+            # Documents may be refreshed both as documents and as chats if requested.
             holders = [scope for scope in holders if scope.settings.content == "sessions"]
         if holders:
             return self._eligible(target, holders)
         return [self._ad_hoc(uri)]
 
     def by_name(self, name: str) -> Scope:
-        """The whole of a source that is named by its place."""
+        """Return the scope of a whole source that is named by its place."""
         source = SourceSettings(name=name, uri=name)
         return Scope(source, self._own_namespace, "", self._inner(source))
 
@@ -149,7 +149,7 @@ class _Targets:
         return path.resolve()
 
     def _eligible(self, target: str, holders: Sequence[Scope]) -> list[Scope]:
-        """Those of the configured sources that a target belongs to that this may be about."""
+        """Return the scopes of a target that match this refresh; raise if none do."""
         found = [scope for scope in holders if replace(scope, prefix="") in self.eligible]
         if found:
             return found
@@ -161,7 +161,7 @@ class _Targets:
         raise SettingsError(f"{what} belongs to namespace {holder.namespace}; leave out --namespace")
 
     def _ad_hoc(self, uri: str) -> Scope:
-        """A source of its own, or the part of one that the corpus or this run knows already."""
+        """Return an ad-hoc source, or the matching part of one that the corpus or this run already knows."""
         known = [
             Scope(source, space, "", self._inner(source))
             for source, space, content in self._known
@@ -179,11 +179,11 @@ class _Targets:
 
 
 def _innermost(uri: str, scopes: Iterable[Scope]) -> list[Scope]:
-    """The sources that hold a place and are themselves held by no other that does, with the place as their prefix."""
+    """Return the deepest sources that contain a place, each with the place as its prefix."""
     holders: list[tuple[int, Scope]] = []
     for scope in scopes:
         there = spot_of(scope.settings.uri, scope.settings.options)
-        # A target has no options of its own: it is reached as the source is.
+        # A target has no options; it uses those of the source.
         prefix = spot_of(uri, scope.settings.options).below(there)
         if prefix is not None:
             holders.append((len(there.parts), replace(scope, prefix=prefix)))
@@ -192,7 +192,7 @@ def _innermost(uri: str, scopes: Iterable[Scope]) -> list[Scope]:
 
 
 def _nothing_configured(settings: Settings, namespace: str | None, content: Content) -> str:
-    """What to do if there is nothing to refresh."""
+    """Return the error message for an empty refresh, with the next step."""
     what = "no source" if content == "documents" else 'no source with content = "sessions"'
     others = [source for source in settings.source if namespace in (None, _namespace_of(source, settings))]
     if others and content == "documents":
@@ -212,7 +212,7 @@ def _namespace_of(source: SourceSettings, settings: Settings) -> str:
 
 
 def _without_overlap(scopes: Sequence[Scope]) -> tuple[Scope, ...]:
-    """Every document once, however many of the targets it stands below."""
+    """Drop scopes within other scopes, so that each document is covered once."""
 
     def covers(one: Scope, other: Scope) -> bool:
         return (one.namespace, one.name) == (other.namespace, other.name) and within(other.prefix, one.prefix)
@@ -228,23 +228,23 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        # No permission on the way there, or a name longer than any file's.
+        # A parent folder without permission, or a name longer than the filesystem allows.
         raise SettingsError(f"{printable(str(path))} cannot be opened: {error.strerror}") from error
 
 
 def scope_of_source(
     settings: Settings, namespace: str, name: str, published: Callable[[], Iterable[Published]] = tuple
 ) -> Scope:
-    """The whole of a source that documents of a corpus came from.
+    """Return the scope of the whole source of some documents of a corpus.
 
     Args:
-        settings: with the configured sources.
-        namespace: of the source.
-        name: of the source.
+        settings: settings with the configured sources.
+        namespace: namespace of the source.
+        name: name of the source.
         published: as for `scopes_of`.
 
     Raises:
-        SettingsError: it is not configured, and its name does not tell its place.
+        SettingsError: it is not configured, and its name is not a place.
     """
     found = _Targets(settings, namespace, "documents", published)
     for scope in found.eligible:
@@ -258,10 +258,10 @@ def scope_of_source(
 
 
 def open_source(scope: Scope, corpus_root: str) -> Source:
-    """The provider of a source.
+    """Open the source of a scope.
 
     Raises:
-        SettingsError: no provider for this kind of place, or its settings are unusable.
+        SettingsError: no provider for this kind of place, or invalid settings.
     """
     settings = scope.settings
     return open_place(

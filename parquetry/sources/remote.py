@@ -1,4 +1,4 @@
-"""What places behind a network have in common: names that become paths, and errors of foreign libraries."""
+"""Shared parts of remote sources: conversion between names and paths, and errors of client libraries."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from parquetry.sources.base import Place
 from parquetry.sources.names import native, printable
 
 NO_TIME = datetime.fromtimestamp(0, UTC)
-"""for what tells no time of its own"""
+"""modification time of documents without one"""
 _DENIED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where in a store a source begins, and how the store's names become paths within the source and back."""
+    """Root of a source in a store: converts the store's names to paths within the source and back."""
 
     uri: str
-    """without a slash at its end"""
+    """URL without a trailing slash"""
     base: str
-    """what the store's name of every document of the source begins with: empty, or up to and with a `/`"""
+    """common prefix of the store's names of all documents: empty, or ending with `/`"""
 
     def path(self, name: str) -> str:
         return printable(name.removeprefix(self.base))
@@ -42,19 +42,19 @@ class Root:
 
 @contextmanager
 def listing(place: Place, *denials: type[Exception]) -> Iterator[None]:
-    """Errors of a foreign library while a source is listed, as `Source.scan` promises them.
+    """Translate a client library's errors during a listing into those of `Source.scan`.
 
     Args:
-        place: that is listed.
-        denials: what the library raises, besides errors with the HTTP status 401 or 403, if the credentials do not do.
+        place: the listed place.
+        denials: errors that the library raises for invalid credentials, besides those with HTTP status 401 or 403.
     """
     try:
         yield
     except ParquetryError:
         raise
     except Exception as error:
-        # The libraries of fsspec's file systems have nothing in common but that what they raise is an exception, and a
-        # listing that ends by any of them must not look whole.
+        # The libraries behind fsspec share no base class but Exception, and a listing that any error ends must not look
+        # complete.
         if isinstance(error, FileNotFoundError) or _status(error) == HTTPStatus.NOT_FOUND:
             raise SettingsError(f"source {place.name}: {place.uri} does not exist; correct its uri") from error
         if isinstance(error, denials) or _is_denied(error):
@@ -66,13 +66,13 @@ def listing(place: Place, *denials: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Errors of a foreign library while a document is read, as `Source.fetch` promises them."""
+    """Translate a client library's errors during a read into those of `Source.fetch`."""
     try:
         yield
     except ParquetryError:
         raise
     except Exception as error:
-        # As above; whatever it is, it concerns this document alone.
+        # As above; any error concerns only this document.
         if isinstance(error, FileNotFoundError) or _status(error) == HTTPStatus.NOT_FOUND:
             raise FileNotFoundError(errno.ENOENT, "is not there any more", path) from error
         if _is_denied(error):
@@ -90,7 +90,7 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status that an error of a client library carries, under whichever name."""
+    """Return the HTTP status of a client library's error, from any of the usual attributes."""
     for holder in (error, getattr(error, "response", None)):
         for name in ("status_code", "status", "code"):
             value = getattr(holder, name, None)

@@ -1,4 +1,4 @@
-"""Which of a source's documents the settings want: gitignore-style globs."""
+"""Selection of a source's documents by gitignore-style globs."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ PAGE_EXCLUDES = (
     "*.part",
     "*.crdownload",
 )
-"""What a place holds that nobody means as a document: hidden files and folders, version control, caches, virtual
-environments, lock and backup files of editors, litter of operating systems."""
+"""Default excludes for pages: hidden files and folders, version control, caches, virtual environments, lock and
+backup files of editors, files of the operating system."""
 DEFAULT_EXCLUDES = (*PAGE_EXCLUDES, "build/", "dist/")
-"""The same of files, where a program's own output is a copy of what stands elsewhere; of pages it is the original."""
+"""Default excludes for files. Build output copies other files; a page below `build/` or `dist/` is an original."""
 
 
 class Selection:
     """Include and exclude globs.
 
     Args:
-        include: gitignore-style globs; empty for everything.
-        exclude: gitignore-style globs, besides `defaults`; `!glob` takes one of those back.
-        defaults: what nobody means as a document.
+        include: gitignore-style globs; empty includes everything.
+        exclude: gitignore-style globs in addition to `defaults`; `!glob` cancels a default.
+        defaults: globs excluded by default.
     """
 
     def __init__(
@@ -47,30 +47,30 @@ class Selection:
         self._exclude = pathspec.GitIgnoreSpec.from_lines([*defaults, *exclude])
 
     def enters(self, folder: str) -> bool:
-        """Whether a folder may hold anything that is wanted."""
+        """Return True if a folder may contain selected documents."""
         return not self._exclude.match_file(typed(folder) + "/")
 
     def wants(self, path: str) -> bool:
-        """Whether a document is wanted, if its folders are entered."""
+        """Return True if a document is selected, provided that its folders are entered."""
         path = typed(path)
         return not self._exclude.match_file(path) and (self._include is None or self._include.match_file(path))
 
     def leaves_out(self, path: str, *, folder: bool = False) -> bool:
-        """Whether a listing of the whole source passes over this path."""
+        """Return True if a listing of the whole source omits this path."""
         parts = path.split("/")
         parents = ["/".join(parts[:depth]) for depth in range(1, len(parts) + folder)]
         return not all(map(self.enters, parents)) or not (folder or self.wants(path))
 
 
 class SelectedSource:
-    """A source of which only what the settings want is listed; for places that cannot leave out whole folders."""
+    """Source filtered by its globs, for places where a listing cannot skip whole folders."""
 
     def __init__(self, source: Source, selection: Selection) -> None:
         self._source, self._selection = source, selection
         self.fetch = source.fetch
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`."""
+        """List as `Source.scan` describes."""
         for found in self._source.scan(prefix):
             if not found.path or not self._selection.leaves_out(found.path, folder=isinstance(found, Unlisted)):
                 yield found

@@ -1,4 +1,4 @@
-"""Vercel Blob: `vercel-blob://prefix`, public and private stores, through Vercel's own client."""
+"""Vercel Blob: `vercel-blob://prefix`, public and private stores, read through Vercel's own client."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TIMEOUT = 60.0
 
 
 class VercelBlobSource:
-    """Documents of a store of Vercel Blob, whose token is in the environment.
+    """Documents of a Vercel Blob store; the token is in the environment.
 
-    The client sends the token to Vercel's interface and to the private host of the token's own store, and nowhere else.
+    The client sends the token only to Vercel's API and to the private host of the token's own store.
     """
 
     def __init__(self, place: Place) -> None:
@@ -37,7 +37,7 @@ class VercelBlobSource:
         client: Any = httpx.Client(
             timeout=_TIMEOUT, event_hooks={"response": [_PageCheck(options.base_url, place.uri)]}
         )
-        # The client finds its session in the context. This one belongs to the source, whatever thread asks.
+        # The client finds its session in the context. This one belongs to the source, in every thread.
         self._context = contextvars.copy_context()
         self._context.run(session(service_options=[options], httpx_client_factory=lambda: client).__enter__)
         weakref.finalize(self, client.close)
@@ -46,7 +46,7 @@ class VercelBlobSource:
         self._root = Root(place.uri.rstrip("/"), f"{base}/" if base else "")
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`, page by page."""
+        """List as `Source.scan` describes, page by page."""
         from vercel.blob import sync
 
         start = prefix.rstrip("/")
@@ -80,11 +80,11 @@ class VercelBlobSource:
         )
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one blob and make sure of its version: it may come from a cache that has not heard of the newest.
+        """Read one blob and verify its version: a cache may not have the newest one yet.
 
         Raises:
             BrokenDocument: the client refuses its name.
-            TransientError: a cache still gives an older version.
+            TransientError: a cache still serves an older version.
         """
         from vercel.blob import BlobError, sync
 
@@ -92,7 +92,7 @@ class VercelBlobSource:
         access: Literal["public", "private"] = "private" if private else "public"
         with reading(item.path):
             try:
-                # Caches are passed over where Vercel allows it: in private stores.
+                # Bypass caches where Vercel allows it: in private stores.
                 read = self._run(lambda: sync.get_blob(f"{item.uri}?cache=0" if private else item.uri, access=access))
             except BlobError as error:
                 if type(error) is BlobError and error.status_code is None:
@@ -113,21 +113,21 @@ class VercelBlobSource:
 
 
 def open_vercel_blob(place: Place) -> VercelBlobSource:
-    """The store of the token in `BLOB_READ_WRITE_TOKEN`, or what is below a prefix in it.
+    """Open the store of the token in `BLOB_READ_WRITE_TOKEN`, or a prefix within it.
 
     Raises:
-        SettingsError: it has options, which Vercel Blob does not know.
+        SettingsError: it has options; Vercel Blob supports none.
     """
     options_of(place, Section)
     return VercelBlobSource(place)
 
 
 class _PageCheck:
-    """Sees every page of a listing before the client does, which takes an empty one for the end.
+    """Checks every page of a listing before the client, which stops at an empty page.
 
     Args:
-        interface: URL of Vercel's interface.
-        uri: of the source, for messages.
+        interface: URL of Vercel's API.
+        uri: URI of the source, for messages.
     """
 
     def __init__(self, interface: str, uri: str) -> None:
@@ -151,5 +151,5 @@ class _PageCheck:
 
 
 def _version(etag: str | None) -> str:
-    """An entity tag without the signs of how it was sent."""
+    """Return an entity tag without its weak prefix and quotes."""
     return (etag or "").removeprefix("W/").strip('"')

@@ -17,23 +17,23 @@ else:
     from backports import zstd
 
 DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstd.ZstdError)
-"""what damaged streams raise, besides OSError, ValueError and EOFError"""
+"""errors raised for damaged streams, besides OSError, ValueError and EOFError"""
 BLOCK = 1 << 18
 """packed bytes read at a time"""
 _PIECE = 1 << 20
-"""unpacked bytes at a time"""
+"""unpacked bytes per piece"""
 _LZMA_BYTES = 128 * 1024 * 1024
-"""memory of the decompressor; `xz -9` needs 65 MiB"""
+"""memory of the decompressor in bytes; `xz -9` needs 65 MiB"""
 _ZSTD_WINDOW = 27
-"""binary logarithm of the bytes that a decompressor holds: 128 MiB, what `zstd` itself takes unless it is told more"""
+"""binary logarithm of the decompressor's window in bytes: 128 MiB, the default limit of `zstd`"""
 
 
 def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """What a compressed stream unpacks to, never more than a piece at a time, however little it was packed into.
+    """Yield the unpacked content of a compressed stream, at most one piece at a time, whatever its compression ratio.
 
     Args:
-        stream: from its beginning.
-        name: of the file, in lower case, whose ending tells the kind.
+        stream: positioned at its beginning.
+        name: lower-case name of the file; its ending selects the format.
 
     Raises:
         BrokenDocument: `damaged`: the stream ends too early; or one of `DECOMPRESSION_ERRORS`.
@@ -45,7 +45,7 @@ def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
             yield decompressor.decompress(block, _PIECE)
             block = b""
             if decompressor.eof:
-                # Another stream may follow the first, and nulls may fill a tape.
+                # Another stream may follow the first, and a tape may be padded with nulls.
                 block, decompressor = decompressor.unused_data.lstrip(b"\0"), None
     if decompressor is not None:
         raise BrokenDocument("damaged", "the compressed tar archive ends too early")
@@ -62,7 +62,7 @@ def _decompressor(name: str) -> Any:
 
 
 class _Gzip:
-    """The decompressor of gzip with the attributes that the others have."""
+    """gzip decompressor with the attributes of the other decompressors."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(wbits=31)

@@ -1,4 +1,4 @@
-"""One archive, zip or tar: what it holds, and the bytes of its members. Nothing is ever unpacked to disk."""
+"""One zip or tar archive: its table of contents and the bytes of its members. Nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from parquetry.sources.names import printable
 
 MAX_MEMBERS = 50_000
 MAX_DIRECTORY_BYTES = 32 * 1024 * 1024
-"""Of the table of contents of a zip archive, which is read whole."""
+"""Maximum bytes in the table of contents of a zip archive, which is read whole."""
 MAX_HELD_BYTES = 256 * 1024 * 1024
-"""What has to be in memory whole: a compressed tar, an archive within an archive, one that came over the network."""
+"""Maximum bytes held whole in memory: a compressed tar, a nested archive, an archive fetched over the network."""
 MAX_RATIO = 300
 """Unpacked bytes per packed byte. Logs and tables of repeated values reach 100; a bomb of zeros reaches 1,032."""
 RATIO_FREE_BYTES = 32 * 1024 * 1024
-"""Below this a high ratio harms nobody."""
+"""Unpacked bytes below which the ratio is not checked."""
 
 _MAX_NAME = 1024
 """characters"""
 _MAX_HEADER_BYTES = 1024 * 1024
-"""Of the extra header of a tar member: long names and attributes."""
+"""Maximum bytes in the extra header of a tar member: long names and attributes."""
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 _DRIVE = re.compile(r"[A-Za-z]:")
 _END_OF_ZIP = b"PK\x05\x06"
@@ -42,36 +42,36 @@ _ZIP64_END = b"PK\x06\x06"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive, or something that is refused in place of one."""
+    """File in an archive, or an entry refused in its place."""
 
     name: str
-    """place within the archive, unique; of a refused name its percent-encoded form"""
+    """unique path within the archive; for a refused name, its percent-encoded form"""
     size: int
-    """bytes, as the archive declares"""
+    """bytes, as declared by the archive"""
     token: str
-    """differs if the content differs, as far as the archive tells: not of a tar whose times were set back"""
+    """change token; does not detect a change in a tar with reset modification times"""
     modified_at: datetime | None
-    """UTC; None if the archive tells no date that exists"""
+    """UTC; None if the archive records no valid date"""
     refusal: DocumentError | None = None
-    """why it is not read"""
+    """reason for not reading it"""
 
 
 class Archive(Protocol):
-    """An open archive."""
+    """Open archive."""
 
     held: int
-    """bytes of memory"""
+    """bytes held in memory"""
 
     @property
     def members(self) -> Mapping[str, Member]:
-        """By name, in the order of the archive."""
+        """Members by name, in the order of the archive."""
         ...
 
     def read(self, name: str) -> bytes:
         """Unpack one member.
 
         Raises:
-            DocumentError: it is refused, damaged, or over a limit.
+            DocumentError: it is refused, damaged or over a limit.
         """
         ...
 
@@ -82,10 +82,10 @@ def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> 
     """Open an archive and read its table of contents.
 
     Args:
-        name: decides what kind it is.
-        stream: its bytes, which the archive closes.
-        size: of the stream, in bytes.
-        in_memory: whether the stream holds its bytes in memory.
+        name: file name; its ending selects the format.
+        stream: content of the archive; closed together with it.
+        size: size of the stream, in bytes.
+        in_memory: True if the stream holds its bytes in memory.
 
     Raises:
         BrokenDocument: it is damaged or over a limit.
@@ -100,7 +100,7 @@ def open_archive(name: str, stream: BinaryIO, size: int, *, in_memory: bool) -> 
             archive = _Tar(stream, size, held)
         else:
             content = _decompressed(stream, size, name.lower())
-            # What is packed is not needed any more.
+            # The packed bytes are no longer needed.
             unfinished.close()
             return _Tar(io.BytesIO(content), size, len(content))
         unfinished.pop_all()
@@ -122,7 +122,7 @@ class _Zip:
         for info in found:
             if info.is_dir():
                 continue
-            # An archive made on Windows may have backslashes between the parts.
+            # Archives made on Windows may have backslashes between the parts of a name.
             place = _place(info.orig_filename.replace("\\", "/"))
             token = f"{info.CRC:08x}-{info.file_size:x}"
             member = Member(place or _refused(info.orig_filename), info.file_size, token, _zip_time(info))
@@ -180,7 +180,7 @@ class _Tar:
 
 
 class _Limited:
-    """Refuses to read much at once: tarfile takes a header for as long as the header says it is."""
+    """Refuses large single reads: tarfile reads a header of any length that the header itself declares."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -198,11 +198,11 @@ class _Limited:
         return self._stream.tell()
 
 
-# --- what is refused
+# --- refusals
 
 
 def _collect(members: Iterator[Member], packed: int) -> dict[str, Member]:
-    """The members by name; a name that stands for several of them is refused."""
+    """Return the members by name; a name shared by several members is refused."""
     collected: dict[str, Member] = {}
     total = 0
     for member in members:
@@ -228,7 +228,7 @@ def _readable(members: Mapping[str, Member], name: str) -> Member:
 
 
 def _place(raw: str) -> str | None:
-    """Place of a member within its archive, with `/` between the parts; None for a name that no honest tool writes."""
+    """Return the path of a member within its archive, with `/` between the parts; None for an unsafe name."""
     if len(raw) > _MAX_NAME or "\0" in raw or raw.startswith("/") or _DRIVE.match(raw):
         return None
     parts = [part for part in raw.split("/") if part not in ("", ".")]
@@ -238,7 +238,7 @@ def _place(raw: str) -> str | None:
 
 
 def _refused(raw: str) -> str:
-    """A harmless name for a member whose own is refused."""
+    """Return a safe name for a member with a refused name."""
     return quote(raw[:_MAX_NAME], safe="", errors="backslashreplace").replace("..", "%2E%2E")
 
 
@@ -276,7 +276,7 @@ def _link() -> SkippedDocument:
 
 
 def _whole(stream: IO[bytes], size: int) -> bytes:
-    """Everything in a stream that may hold `size` bytes."""
+    """Read a stream that must hold exactly `size` bytes."""
     pieces = []
     read = 0
     while block := stream.read(BLOCK):
@@ -290,7 +290,7 @@ def _whole(stream: IO[bytes], size: int) -> bytes:
 
 
 def _decompressed(stream: BinaryIO, size: int, name: str) -> bytes:
-    """The tar in a compressed one. To read its members in any order, all of it has to be there."""
+    """Unpack a compressed tar whole, because its members may be read in any order."""
     unpacked = bytearray()
     with _damage("the file is not a readable compressed tar archive"):
         for piece in pieces(stream, name):
@@ -339,7 +339,7 @@ def _damage(what: str) -> Iterator[None]:
         OSError,
     ) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            # The disk's, not the archive's, which may lead to a place before the beginning.
+            # The disk failed. A damaged archive raises EINVAL (a seek to before the start) or an error without errno.
             raise
         raise BrokenDocument("damaged", f"{what}: {error}") from error
 

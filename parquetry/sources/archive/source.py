@@ -21,28 +21,28 @@ from parquetry.sources.paths import SEPARATOR, chain, is_archive, within
 from parquetry.sources.selection import Selection
 
 MAX_DEPTH = 2
-"""An archive within an archive is opened; one within that is not."""
+"""An archive within an archive is opened; a third level is not."""
 _KEPT_OPEN = 8
 
 
 @runtime_checkable
 class Opening(Protocol):
-    """A source of which a document can be read in part: a local disk."""
+    """Source that can read parts of a document: a local disk."""
 
     def open(self, path: str) -> BinaryIO:
-        """One document, to be read from any place in it."""
+        """Open one document for random access."""
         ...
 
 
 class ArchivedSource:
-    """A source whose archives are listed as folders; everything else is as in the source.
+    """Source with archives listed as folders; all other documents are passed through.
 
-    What is wrong with a member is told by its fetch, so that it counts as a failed or skipped document. An archive that
-    cannot be opened is listed as such a document, and as a place that could not be seen: nothing is removed meanwhile.
+    A refused member fails when it is fetched, so that it counts as a failed or skipped document. An archive that cannot
+    be opened is listed both as such a document and as an unlisted place: nothing is removed until it can be opened.
 
     Args:
         source: lists and reads the archives.
-        selection: which members are wanted.
+        selection: globs that select members.
     """
 
     def __init__(self, source: Source, selection: Selection) -> None:
@@ -51,7 +51,7 @@ class ArchivedSource:
         self._listed: dict[str, Item] = {}
         """archives of the source itself, by path"""
         self._open: OrderedDict[str, Archive] = OrderedDict()
-        """by path, the one that was used last at the end"""
+        """open archives by path, least recently used first"""
         self._lock = threading.RLock()
         if isinstance(source, Hashing):
             self._hash_of = source.hash
@@ -60,7 +60,7 @@ class ArchivedSource:
             self.remember = source.remember
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """As `Source.scan`; a prefix may be an archive or lead into one."""
+        """List as `Source.scan` describes; a prefix may be an archive or lead into one."""
         for found in self._source.scan(chain(prefix)[0]):
             if isinstance(found, Item) and is_archive(found.path):
                 self._remember(found)
@@ -69,7 +69,7 @@ class ArchivedSource:
                 yield found
 
     def _remember(self, archive: Item) -> None:
-        """What was opened of an archive that changed since is of no use."""
+        """Close open archives that changed since they were opened."""
         with self._lock:
             before = self._listed.get(archive.path)
             self._listed[archive.path] = archive
@@ -99,7 +99,7 @@ class ArchivedSource:
                 yield item
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """As `Source.fetch`."""
+        """Fetch as `Source.fetch` describes."""
         *outer, name = chain(item.path)
         if not outer and not is_archive(name):
             return self._source.fetch(item)
@@ -109,7 +109,7 @@ class ArchivedSource:
                 return replace(item, size=len(content)), content
             if len(outer) >= MAX_DEPTH:
                 raise BrokenDocument("nested-too-deep", f"archives are opened {MAX_DEPTH} deep; unpack this one")
-            # It is listed as a document because it could not be opened: the same again says why.
+            # It was listed as a document because it could not be opened; opening it again gives the reason.
             self._archive(item.path)
         raise TransientError("changed-while-read", f"{item.path} can be opened now; the next refresh lists its members")
 
@@ -126,7 +126,7 @@ class ArchivedSource:
     def _archive(self, path: str) -> Archive:
         with self._lock:
             if not self._open:
-                # Only now: an interrupt is told as one unless it falls into the end of an object.
+                # Registered on first use: an interrupt is raised as such unless it falls into a finalizer.
                 weakref.finalize(self, _close, self._open)
             archive = self._open.pop(path, None) or self._opened(path)
             self._open[path] = archive
@@ -165,7 +165,7 @@ def _check_held(size: int) -> None:
 
 
 def _item(archive: Item, member: Member) -> Item:
-    # Not the member's own token alone: a damaged member has the one of the whole member that replaces it.
+    # The member's token alone would not do: a damaged member has the same one as the intact member that replaces it.
     token = f"{archive.etag}/{member.token}"
     return Item(
         path=f"{archive.path}{SEPARATOR}{member.name}",

@@ -1,1 +1,1 @@
-"""Folders of this machine, and who may see what is in them."""
+"""Local folders, and the access to their documents."""

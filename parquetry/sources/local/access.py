@@ -1,4 +1,4 @@
-"""Who may see the documents of a folder: what the settings, the layout and the files `.parquetry.toml` in it say."""
+"""Access to the documents of a folder, from the settings, the layout and its `.parquetry.toml` files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from parquetry.sources.names import native
 
 SIDECAR = ".parquetry.toml"
 SHARED = "shared"
-"""the folder of the layout `agents` that everybody may see whom the source allows"""
+"""folder of the layout `agents` with the access of the source itself"""
 _MAX_BYTES = 64 * 1024
 
 
 class Sidecar(Section):
-    """What a file `.parquetry.toml` may say, of the documents in its folder and below."""
+    """Content of a `.parquetry.toml` file, for the documents in its folder and below."""
 
     visibility: Visibility | None = Field(None, description="Who may see the documents.")
     org_id: str | None = Field(None, min_length=1, description="Needed for visibility `organization`.")
@@ -32,17 +32,17 @@ class Sidecar(Section):
 
 
 class UnclearAccess(ParquetryError):
-    """It cannot be told who may see a folder; nothing of it may be listed."""
+    """The access to a folder cannot be determined; none of its documents may be listed."""
 
 
 class FolderAccess:
-    """Finds out who may see what is in a folder.
+    """Determines the access to the documents of a folder.
 
     Args:
-        root: of the source.
-        access: of documents for which nothing else is said.
-        agents: every folder of the root belongs to the user of its name, but for `shared`; no file then shows more than
-            `access` does.
+        root: root folder of the source.
+        access: access of documents without further specification.
+        agents: every folder of the root belongs to the user of its name, except for `shared`; no file can then widen
+            `access`.
     """
 
     def __init__(self, root: Path, access: Access, *, agents: bool) -> None:
@@ -52,13 +52,13 @@ class FolderAccess:
         self._known: dict[str, Access | UnclearAccess] = {}
 
     def of(self, folder: str) -> Access:
-        """Who may see the documents right in a folder.
+        """Return the access of the documents directly in a folder.
 
         Args:
-            folder: its place within the source; empty for the root.
+            folder: path within the source; empty for the root.
 
         Raises:
-            UnclearAccess: a `.parquetry.toml` on the way there is unusable.
+            UnclearAccess: a `.parquetry.toml` in the folder or above is invalid.
         """
         if folder not in self._known:
             found: Access | UnclearAccess = self._access
@@ -99,7 +99,7 @@ class FolderAccess:
         return _without_leftovers(merged)
 
     def _check_narrower(self, access: Access, shown: str) -> None:
-        """Agents write to their folders themselves: what they say must not undo what the settings say."""
+        """Refuse access wider than the settings allow: agents can write to their own folders."""
         allowed = self._access
         if allowed.visibility == "organization" and (
             access.visibility == "public" or (access.visibility == "organization" and access.org_id != allowed.org_id)
@@ -111,7 +111,7 @@ class FolderAccess:
 
 
 def _way_to(folder: str) -> list[str]:
-    """The folders from the root, which is empty, to a folder."""
+    """Return the folders from the root, which is the empty path, down to a folder."""
     steps = folder.split("/") if folder else []
     return ["/".join(steps[:depth]) for depth in range(len(steps) + 1)]
 
@@ -121,7 +121,7 @@ def _check(access: Access, sidecar: Sidecar, shown: str) -> None:
         raise UnclearAccess(f'{shown}: visibility = "organization" needs org_id')
     if access.visibility == "individual" and not access.user_id:
         raise UnclearAccess(f'{shown}: visibility = "individual" needs user_id')
-    # Whoever names an owner means that not everybody may see it.
+    # A named owner implies that access is restricted.
     if sidecar.user_id and access.visibility != "individual":
         raise UnclearAccess(f'{shown}: user_id says nothing here; add visibility = "individual"')
     if sidecar.org_id and access.visibility == "public":
@@ -129,7 +129,7 @@ def _check(access: Access, sidecar: Sidecar, shown: str) -> None:
 
 
 def _without_leftovers(access: Access) -> Access:
-    """An owner from above means nothing for what everybody, or a whole organization, may see."""
+    """Drop an inherited owner that does not apply to public documents or to a whole organization."""
     return replace(
         access,
         org_id=None if access.visibility == "public" else access.org_id,
@@ -138,7 +138,7 @@ def _without_leftovers(access: Access) -> Access:
 
 
 def _read(file: Path, shown: str) -> Mapping[str, object] | None:
-    """What a sidecar says; None if there is none."""
+    """Read a sidecar; return None if there is none."""
     try:
         return bounded_toml.loads(read_small(file, _MAX_BYTES, anything=False).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""A folder on this machine, or one file of it."""
+"""A local folder or a single local file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_TIME = datetime.fromtimestamp(0, UTC)
 
 
 class LocalOptions(Section):
-    """What `[source.options]` of a folder may say, besides `archives`."""
+    """`[source.options]` of a folder, besides `archives`."""
 
     access: Literal["agents"] | None = Field(
         None,
@@ -48,19 +48,19 @@ class LocalOptions(Section):
 class LocalSource:
     """Documents in a folder and below.
 
-    Symbolic links are followed to files inside the folder only; a link that leads out of it is not listed. A link is
-    seen by those who may see the file that it leads to.
+    Symbolic links are followed only to files inside the folder; a link that leads out of it is not listed. A link has
+    the access of the file that it leads to.
 
     Args:
         root: the folder.
-        include: gitignore-style globs; empty for everything.
-        exclude: gitignore-style globs, besides `selection.DEFAULT_EXCLUDES`; `!glob` takes one of those back.
-        access: who may see the documents, where no `.parquetry.toml` says otherwise.
-        agents: every folder of the root belongs to the user of its name; `shared` is as `access` says.
-        skip: a folder never entered: the corpus itself, when it stands inside the source.
-        alone: the one file of the folder that is a document; None for all of them.
-        inner: places within the source that belong to other sources: a link into one is not listed.
-        inodes: whether a file of another inode is another file.
+        include: gitignore-style globs; empty includes everything.
+        exclude: gitignore-style globs, in addition to `selection.DEFAULT_EXCLUDES`; `!glob` cancels one of those.
+        access: access of the documents, unless a `.parquetry.toml` specifies another.
+        agents: every folder of the root belongs to the user of its name; `shared` has the given `access`.
+        skip: folder never entered: the corpus itself, if it is inside the source.
+        alone: the only file of the folder that is a document; None for all files.
+        inner: places within the source that belong to other sources: links into them are not listed.
+        inodes: True if a file with another inode counts as another file.
     """
 
     def __init__(
@@ -177,12 +177,12 @@ class LocalSource:
             )
 
     def _etag(self, status: os.stat_result) -> str:
-        """The change token of a file.
+        """Return the change token of a file.
 
-        Programs set size and modification time as they like, but not the time of the last change to the file or its
-        properties. A folder that is swapped for another changes neither time of its files, and their inodes.
+        Programs can set size and modification time at will, but not the time of the last change to the file or its
+        properties. A folder swapped for another changes neither time of its files, only their inodes.
         """
-        # Windows tells under this name when a file was made.
+        # On Windows this is the creation time.
         changed = f"{status.st_ctime_ns:x}" if _TELLS_CHANGES else ""
         inode = f"{status.st_ino:x}" if self._inodes else ""
         return f"{status.st_mtime_ns:x}-{status.st_size:x}-{changed}-{inode}"
@@ -194,7 +194,7 @@ class LocalSource:
         return target.is_relative_to(self._root)
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one file; a file that changes while it is read is read again."""
+        """Read one file; read it again if it changed in the meantime."""
         file = self._file(item.path)
         for _ in range(_READS):
             with file.open("rb") as stream:
@@ -210,7 +210,7 @@ class LocalSource:
             return ids.stream_hash(stream)
 
     def open(self, path: str) -> BinaryIO:
-        """One file, to be read from any place in it."""
+        """Open one file for random access."""
         return self._file(path).open("rb")
 
     def _file(self, path: str) -> Path:
@@ -221,10 +221,10 @@ class LocalSource:
 
 
 def open_local(place: Place) -> LocalSource:
-    """The folder or file at a path or `file://` URL.
+    """Open the folder or file at a path or `file://` URL.
 
     Raises:
-        SettingsError: it has options that a folder does not know, or that contradict its visibility.
+        SettingsError: it has unknown options, or options that contradict its visibility.
     """
     options = options_of(place, LocalOptions)
     agents = options.access == "agents"
@@ -250,15 +250,15 @@ def open_local(place: Place) -> LocalSource:
 
 
 def is_local(uri: str) -> bool:
-    """Whether this is a path or `file://` URL."""
+    """Return True for a path or `file://` URL."""
     return "://" not in uri or uri.startswith("file://")
 
 
 def local_path(uri: str) -> Path:
-    """The path of a local folder or file given as a path or `file://` URL.
+    """Return the path of a local folder or file given as a path or `file://` URL.
 
     Raises:
-        SettingsError: it is the home of no user, or no URL.
+        SettingsError: it names the home of an unknown user, or is not a valid URL.
     """
     check_place(uri)
     return Path(unquote(urlsplit(uri).path, errors="surrogateescape")) if uri.startswith("file://") else expanded(uri)
@@ -268,5 +268,5 @@ def _modified(status: os.stat_result) -> datetime:
     try:
         return datetime.fromtimestamp(status.st_mtime, UTC)
     except (OverflowError, ValueError, OSError):
-        # File systems hold times beyond the year 9999; what counts is that the file can be listed.
+        # Filesystems allow times beyond the year 9999; the file must still be listed.
         return _NO_TIME

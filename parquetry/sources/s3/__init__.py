@@ -1,1 +1,1 @@
-"""Buckets of S3, or of a store that speaks its language."""
+"""Buckets of S3 and S3-compatible stores."""

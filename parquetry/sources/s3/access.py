@@ -1,4 +1,4 @@
-"""Who may see an object, from its tags or its metadata."""
+"""Access to an object, from its tags or metadata."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from parquetry.model import Access, Visibility
 
 Permissions = Literal["none", "tags", "metadata"]
 KEYS = ("visibility", "org_id", "user_id", "tags")
-"""of tags and metadata; `-` stands for `_` as well, which headers of HTTP do not like"""
+"""keys of tags and metadata; `-` may replace `_`, which HTTP headers do not handle well"""
 
 
 class AccessReader:
-    """Asks for the tags or the metadata of objects.
+    """Reads the tags or metadata of objects.
 
     Args:
-        client: of boto3.
-        bucket: its name.
-        options: of every request, as `RequestPayer`.
-        kind: where to look.
-        base: what holds where an object says nothing.
+        client: boto3 client.
+        bucket: name of the bucket.
+        options: options of every request, such as `RequestPayer`.
+        kind: where objects specify their access.
+        base: access for objects that specify none.
     """
 
     def __init__(self, client: Any, bucket: str, options: Mapping[str, str], kind: Permissions, base: Access) -> None:
@@ -28,10 +28,10 @@ class AccessReader:
         self._kind, self._base = kind, base
 
     def of(self, key: str) -> Access:
-        """Who may see one object.
+        """Return the access of one object.
 
         Raises:
-            ValueError: what the object says makes no sense.
+            ValueError: invalid tags or metadata.
             ClientError, BotoCoreError: as boto3 raises them.
         """
         if self._kind == "none":
@@ -44,14 +44,14 @@ class AccessReader:
 
 
 def access_of(told: Mapping[str, str], base: Access) -> Access:
-    """Who may see an object, by its tags or metadata.
+    """Return the access that tags or metadata specify.
 
     Args:
-        told: names and values; others than `KEYS` are passed over. Labels in `tags` are separated by spaces.
-        base: what holds for those that are missing.
+        told: names and values; all except `KEYS` are ignored. Labels in `tags` are separated by spaces.
+        base: defaults for missing keys.
 
     Raises:
-        ValueError: an unknown visibility, or one without the organisation or user that it needs.
+        ValueError: an unknown visibility, or one without its required organisation or user.
     """
     named = {name.lower().replace("-", "_"): value.strip() for name, value in told.items()}
     org_id, user_id = named.get("org_id", base.org_id), named.get("user_id", base.user_id)

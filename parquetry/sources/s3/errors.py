@@ -1,4 +1,4 @@
-"""What an error of an object store means for a listing, and for one object."""
+"""Translation of object-store errors, for listings and for single objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTINGS = {
     "InvalidPayer": _ACCOUNT,
     "NotSignedUp": _ACCOUNT,
 }
-"""codes that no repetition cures, and what to do"""
+"""error codes that no retry cures, with the remedy"""
 _RATE = frozenset({"SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "RequestLimitExceeded", "429"})
 _LATER = frozenset({"RequestTimeout", "OperationAborted", "408", "409"})
 _GONE = frozenset({"NoSuchKey", "NoSuchVersion", "404"})
@@ -37,11 +37,11 @@ _DENIED = frozenset({"AccessDenied", "Forbidden", "403"})
 
 
 def listing_error(error: Exception, place: str) -> Exception:
-    """What has to be raised for an error while a place was listed.
+    """Translate an error raised while a place was listed.
 
     Args:
-        error: of botocore.
-        place: URL of what was listed.
+        error: raised by botocore.
+        place: URL of the listed place.
     """
     general = _general(error, place)
     if general is not None:
@@ -56,10 +56,10 @@ def listing_error(error: Exception, place: str) -> Exception:
 
 
 def reading_error(error: Exception, place: str) -> Exception:
-    """What has to be raised for an error while one object was read.
+    """Translate an error raised while one object was read.
 
     Args:
-        error: of botocore, aiohttp or s3fs.
+        error: raised by botocore, aiohttp or s3fs.
         place: URL of the object.
     """
     general = _general(error, place)
@@ -76,18 +76,18 @@ def reading_error(error: Exception, place: str) -> Exception:
 
 
 def broken_listing(place: str, detail: str) -> TransientError:
-    """A listing that contradicts itself, of which nothing can be concluded."""
+    """Return the error for a listing that contradicts itself and allows no conclusions."""
     return TransientError("broken-listing", f"{place}: {detail}")
 
 
 def is_precondition(error: Exception) -> bool:
-    """Whether an object is not what a request said it should be: replaced, or shorter than a range."""
+    """Return True if an object does not match the request's conditions: replaced, or shorter than the range."""
     code, _ = _told(error)
     return code in ("PreconditionFailed", "412", "InvalidRange", "416")
 
 
 def _general(error: Exception, place: str) -> Exception | None:
-    """What does not depend on what was being done."""
+    """Translate errors that mean the same for listings and reads; return None for all others."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     cause = _cause(error)
@@ -108,20 +108,20 @@ def _general(error: Exception, place: str) -> Exception | None:
 
 
 def _cause(error: Exception) -> Exception:
-    """The client library's own error; s3fs makes errors of the operating system of it."""
+    """Return the client library's own error, which s3fs wraps in an OSError."""
     from botocore.exceptions import ClientError
 
     return error.__cause__ if isinstance(error.__cause__, ClientError) else error
 
 
 def _told(error: Exception) -> tuple[str, str]:
-    """Code and text of what the server answered."""
+    """Return code and message of the server's response."""
     answer = getattr(_cause(error), "response", {}).get("Error", {})
     return str(answer.get("Code", "")), first_line(Exception(answer.get("Message", "")))
 
 
 def library_errors() -> tuple[type[Exception], ...]:
-    """What boto3 and s3fs raise."""
+    """Return the exceptions that boto3 and s3fs raise."""
     from aiohttp import ClientError as HttpError
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
@@ -130,7 +130,7 @@ def library_errors() -> tuple[type[Exception], ...]:
 
 
 def _passing() -> tuple[type[Exception], ...]:
-    """Errors of connections, and of answers that broke off."""
+    """Return the exceptions for failed connections and truncated responses."""
     from botocore import exceptions
 
     return (

@@ -1,4 +1,4 @@
-"""Lists the objects of a bucket, page by page and several folders at a time: all of them, or an error."""
+"""Complete listings of a bucket, page by page and several folders concurrently; an incomplete one is an error."""
 
 from __future__ import annotations
 
@@ -11,57 +11,56 @@ from parquetry.sources.s3.errors import broken_listing
 from parquetry.threads import threads_of
 
 Object = Mapping[str, Any]
-"""an object as the server lists it: `Key`, `Size`, `ETag`, `LastModified`"""
+"""an object as listed by the server: `Key`, `Size`, `ETag`, `LastModified`"""
 PAGE = 1000
-"""keys in an answer; no server gives more"""
+"""keys per response; the maximum of every server"""
 THREADS = 8
-"""pages that are asked for at a time"""
+"""pages requested concurrently"""
 _FEW_FOLDERS = 16
-"""in the first thousand keys: with more, folders are small, and a request for each would cost more than it saves"""
+"""in the first 1,000 keys; with more, folders are small, and one request per folder would cost more than it saves"""
 _LEVELS = 8
-"""of folders that are listed apart"""
+"""depth of folders listed separately"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """Keys with one prefix, of which some pages are still to come."""
+    """Keys with a common prefix, with pages still to request."""
 
     prefix: str
     level: int
     pages: Iterator[Any]
     tokens: set[str] = field(default_factory=set)
-    """of the pages so far: one that comes again would have no end"""
+    """continuation tokens of the pages so far; a repeated one would loop forever"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What one answer brought."""
+    """Result of one response."""
 
     objects: Sequence[Object]
     branches: Sequence[_Branch]
-    """what is to be listed next because of it"""
+    """listings to continue with"""
 
 
 class Lister:
     """Lists a bucket.
 
-    Args:
-        client: of boto3.
-        bucket: its name.
-        options: of every request, as `RequestPayer`.
+    client: boto3 client.
+    bucket: name of the bucket.
+    options: options of every request, such as `RequestPayer`.
     """
 
     def __init__(self, client: Any, bucket: str, options: Mapping[str, str]) -> None:
         self._client, self._bucket, self._options = client, bucket, options
 
     def first(self, prefix: str) -> Object | None:
-        """The first object whose key starts with `prefix`, if there is any."""
+        """Return the first object with a key that starts with `prefix`, or None."""
         page = self._client.list_objects_v2(**{**self._request(prefix), "MaxKeys": 1})
         self._check(page, prefix)
         return next(iter(page.get("Contents", ())), None)
 
     def pages(self, prefix: str) -> Iterator[Sequence[Object]]:
-        """All objects whose keys start with `prefix`, in no particular order, a page at a time.
+        """Yield all objects with keys that start with `prefix`, one page at a time, in no particular order.
 
         Raises:
             TransientError: the listing contradicts itself.
@@ -83,7 +82,7 @@ class Lister:
                     steps = [future.result() for future in done]
                     for step in steps:
                         waiting.extend(step.branches)
-                    # The next pages are on their way while the caller looks at these.
+                    # Request the next pages while the caller processes these.
                     start()
                     for step in steps:
                         yield step.objects
@@ -112,7 +111,7 @@ class Lister:
         return _Step(objects, (branch,))
 
     def _folders(self, branch: _Branch, seen: Sequence[Object]) -> _Step | None:
-        """The same keys, by folder; None if they are better listed in one go."""
+        """Split the same keys by folder; return None if a single listing is cheaper."""
         rests = (each["Key"].removeprefix(branch.prefix) for each in seen)
         if len({rest.partition("/")[0] for rest in rests if "/" in rest}) > _FEW_FOLDERS:
             return None
@@ -121,14 +120,14 @@ class Lister:
         folders = tuple(each["Prefix"] for each in page.get("CommonPrefixes", ()))
         objects = page.get("Contents", [])
         keys = {each["Key"] for each in objects}
-        # A server that is not good at folders is not asked for them.
+        # Do not list by folder on a server that gets folders wrong.
         believable = all(each["Key"] in keys or each["Key"].startswith(folders) for each in seen)
         if page["IsTruncated"] or not folders or not believable:
             return None
         return _Step(objects, [self._branch(folder, branch.level + 1) for folder in folders])
 
     def _check(self, page: Mapping[str, Any], prefix: str) -> None:
-        """Raise if an answer cannot be the whole part of a listing that it should be."""
+        """Raise if a response cannot be the requested part of a listing."""
         place = self._place(prefix)
         objects, folders = page.get("Contents", ()), page.get("CommonPrefixes", ())
         if "IsTruncated" not in page:

@@ -1,4 +1,4 @@
-"""Reads objects through s3fs: small ones at once, large ones by ranges of one and the same version."""
+"""Reads objects through s3fs: small ones in one request, large ones by ranges of a single version."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Any
 from parquetry.sources.s3.errors import is_precondition, library_errors, reading_error
 
 PART = 8 * 2**20
-"""bytes of a range"""
+"""bytes per range"""
 _AT_A_TIME = 4
-"""ranges of one object"""
+"""concurrent ranges per object"""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An object as it was read."""
+    """Content of an object and its properties at the time of the read."""
 
     content: bytes
     etag: str
-    """as the server writes it"""
+    """as written by the server"""
     modified_at: datetime
     """UTC"""
 
 
 class _Replaced(Exception):
-    """Two ranges are not of one version."""
+    """Two ranges belong to different versions."""
 
 
 class ObjectReader:
-    """Reads objects of one bucket. Safe to use from several threads.
+    """Reads objects of one bucket. Thread-safe.
 
     Args:
-        bucket: its name.
-        options: of `s3fs.S3FileSystem`.
+        bucket: name of the bucket.
+        options: options of `s3fs.S3FileSystem`.
     """
 
     def __init__(self, bucket: str, options: Mapping[str, Any]) -> None:
@@ -48,22 +48,22 @@ class ObjectReader:
         from s3fs import S3FileSystem
 
         files = S3FileSystem(**self._options, skip_instance_cache=True, use_listings_cache=False)
-        # Whoever reads documents decides about trying again.
+        # The callers decide about retries.
         files.retries = 1
         return files
 
     def read(self, key: str, size: int) -> Read:
-        """Read one object whole.
+        """Read one whole object.
 
         Args:
-            key: its key.
-            size: bytes, as it was listed.
+            key: key of the object.
+            size: size in bytes, as listed.
 
         Raises:
-            FileNotFoundError: it is not there any more.
+            FileNotFoundError: it no longer exists.
             BrokenDocument, PermissionError: it cannot be read.
-            SettingsError: the credentials do not hold any more.
-            TransientError: it could not be read now.
+            SettingsError: the credentials are no longer valid.
+            TransientError: it could not be read this time.
         """
         from fsspec.asyn import sync
 
@@ -80,7 +80,7 @@ class ObjectReader:
             except (OSError, _Replaced) as error:
                 if not isinstance(error, _Replaced) and not is_precondition(error):
                     raise
-                # It changed between two ranges. One answer cannot mix two versions.
+                # It changed between two ranges. A single response cannot mix two versions.
         answer, content = await self._get(key)
         return Read(content, answer["ETag"], answer["LastModified"])
 
@@ -105,7 +105,7 @@ class ObjectReader:
         return Read(b"".join([first, *rest]), answer["ETag"], answer["LastModified"])
 
     async def _get(self, key: str, **request: str) -> tuple[Mapping[str, Any], bytes]:
-        # Not by a path: s3fs would take a part of some keys for a version, and others for folders.
+        # Not by a path: s3fs would parse part of some keys as a version, and treat others as folders.
         answer = await self._files._call_s3("get_object", Bucket=self._bucket, Key=key, **request)
         try:
             content = await answer["Body"].read()

@@ -1,4 +1,4 @@
-"""A bucket of S3, or of a store that speaks its language."""
+"""A bucket of S3 or of an S3-compatible store."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from parquetry.threads import threads_of
 
 _CONNECTIONS = 32
 _ACCESS_THREADS = 16
-"""objects whose tags or metadata are asked for at a time"""
+"""objects with their tags or metadata requested concurrently"""
 _CLIENT = {
     "connect_timeout": 10,
     "read_timeout": 60,
     "max_pool_connections": _CONNECTIONS,
-    # Whoever scans and fetches decides about trying again, once for all kinds of sources.
+    # The callers of scan and fetch decide about retries, once for all kinds of sources.
     "retries": {"total_max_attempts": 1, "mode": "standard"},
     "user_agent_extra": "parquetry",
 }
@@ -39,7 +39,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class S3Options(Section):
-    """What `[source.options]` of an S3 source can say; what is missing comes from AWS's own settings."""
+    """`[source.options]` of an S3 source; AWS's own settings supply missing values."""
 
     profile: str | None = Field(None, examples=["backup"], description="Profile of AWS's own settings files.")
     endpoint_url: str | None = Field(
@@ -52,11 +52,11 @@ class S3Options(Section):
 
 
 class S3Source:
-    """Objects below a prefix of a bucket, or one object.
+    """Objects below a prefix of a bucket, or a single object.
 
     Args:
-        place: with a URL `s3://bucket/prefix`.
-        options: how to reach it.
+        place: place with a URL `s3://bucket/prefix`.
+        options: connection options.
     """
 
     def __init__(self, place: Place, options: S3Options) -> None:
@@ -68,7 +68,7 @@ class S3Source:
         self._reader = ObjectReader(bucket, self._files())
 
     def scan(self, prefix: str = "") -> Generator[Item | Unlisted, None, None]:
-        """As `Source.scan`; a part of the listing that is missing is always an error."""
+        """List as `Source.scan` describes; a missing part of the listing is always an error."""
         place = self._uri(self._root + prefix)
         try:
             for objects in self._pages(prefix.rstrip("/")):
@@ -85,7 +85,7 @@ class S3Source:
                     "broken-answer", f"{item.uri} was sent with {len(read.content)} bytes and listed with {item.size}"
                 )
             return item, read.content
-        # It was replaced since it was listed, and whoever replaced it may have changed who may see it.
+        # It was replaced after it was listed, and its access may have changed, too.
         try:
             access = self._access.of(key)
         except library_errors() as error:
@@ -114,7 +114,7 @@ class S3Source:
         yield from self._lister.pages(self._root + prefix)
 
     def _single(self) -> Object | None:
-        """The object that the source's URL names, if it does not name a folder."""
+        """Return the object that the source's URL names, or None if it names a folder."""
         if self._key == self._root:
             return None
         found = self._lister.first(self._key)
@@ -160,7 +160,7 @@ class S3Source:
         )
 
     def _uri(self, key: str) -> str:
-        # As the tools of AWS write it. A terminal would obey control characters.
+        # Written as AWS's tools write it, but with control characters quoted: a terminal would interpret them.
         return _CONTROL.sub(lambda found: quote(found[0]), f"s3://{self._bucket}/{key}")
 
     @property
@@ -198,7 +198,7 @@ class S3Source:
             raise SettingsError(f"source {self._place.name}: {error}") from error
 
     def _files(self) -> dict[str, Any]:
-        """What s3fs has to know to reach the place as boto3 does."""
+        """Return the options with which s3fs reaches the place as boto3 does."""
         options = self._options
         return {
             "anon": options.anonymous,
@@ -211,7 +211,7 @@ class S3Source:
 
 
 def open_s3(place: Place) -> S3Source:
-    """The bucket, the part of a bucket or the object at `s3://bucket/prefix`.
+    """Open the bucket, prefix or object at `s3://bucket/prefix`.
 
     Raises:
         SettingsError: unknown options, or no bucket.
@@ -220,7 +220,7 @@ def open_s3(place: Place) -> S3Source:
 
 
 def _time(value: Any) -> datetime:
-    """A time as S3 writes it; botocore's own way of reading it takes most of the time of a listing."""
+    """Parse a time as S3 writes it; botocore's own parser takes most of the time of a listing."""
     from botocore.utils import parse_timestamp
 
     try:

@@ -1,1 +1,1 @@
-"""Pages of the web, and the lists that name them."""
+"""Web pages, and the lists that name them."""

@@ -28,20 +28,20 @@ _LINE = re.compile(rb"[^\r\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page, or a further sitemap, as a listing names it."""
+    """Page or nested sitemap named by a listing."""
 
     address: str
-    """as it is written, perhaps relative to the listing"""
+    """URL as written; may be relative to the listing"""
     modified: datetime | None
-    """UTC, when the listing says that it last changed"""
+    """UTC; time of the last change according to the listing"""
     whole_day: bool = False
-    """the listing names only the day"""
+    """True if the listing gives only the day"""
     listing: bool = False
-    """a further sitemap"""
+    """True for a nested sitemap"""
 
 
 def unpacked(content: bytes, max_bytes: int, what: str) -> bytes:
-    """A listing without the gzip that it may be kept in.
+    """Return a listing with its gzip compression, if any, removed.
 
     Raises:
         DocumentError: it is damaged or too large.
@@ -50,7 +50,7 @@ def unpacked(content: bytes, max_bytes: int, what: str) -> bytes:
 
 
 def kind_of(content: bytes) -> Kind:
-    """What a document is, by its content; anything that lists nothing is a page."""
+    """Return the kind of a document, judged by its content; anything that lists nothing is a page."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"<"):
         return _ROOTS.get(root_of(content), "page")
@@ -67,7 +67,7 @@ def _is_list(content: bytes) -> bool:
 
 
 def _lines(content: bytes) -> Iterator[bytes]:
-    """Lines of a list that are neither empty nor a remark."""
+    """Yield the lines of a list that are neither empty nor comments."""
     for match in _LINE.finditer(content):
         line = match.group().strip()
         if line and not line.startswith(b"#"):
@@ -75,15 +75,15 @@ def _lines(content: bytes) -> Iterator[bytes]:
 
 
 def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
-    """What a listing names, in its order.
+    """Yield the entries of a listing, in its order.
 
     Args:
-        content: unpacked.
-        kind: of listing.
+        content: unpacked content.
+        kind: kind of listing.
         what: its URL, for messages.
 
     Raises:
-        BrokenDocument: `damaged`, `too-deep` or `too-many-parts`; what was named before is good.
+        BrokenDocument: `damaged`, `too-deep` or `too-many-parts`; entries yielded before are valid.
     """
     if kind == "list":
         for line in _lines(content.removeprefix(BOM_UTF8)):
@@ -117,13 +117,13 @@ def _of_feed(record: Record) -> Entry | None:
             address = guid.text
     if not address:
         return None
-    # The date of an RSS item is that of its publication; only Atom tells when an entry changed.
+    # The date of an RSS item is its publication date; only Atom records when an entry changed.
     modified, whole_day = _moment(record.text("updated"))
     return Entry(address, modified, whole_day)
 
 
 def _moment(text: str) -> tuple[datetime | None, bool]:
-    """A date of the W3C's form; one that names no day is no use."""
+    """Parse a W3C date; a date without a day is ignored."""
     try:
         moment = datetime.fromisoformat(text)
         utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

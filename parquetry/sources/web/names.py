@@ -1,4 +1,4 @@
-"""What a page is called within its source: its host, path and query, as a person would write them."""
+"""Path of a page within its source: host, path and query in readable form."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import httpx
 
 _ESCAPED = re.compile("(?:%[89A-F][0-9A-F]|%20)+", re.IGNORECASE)
 _GENERATED = frozenset({"php", "php3", "php5", "phtml", "asp", "aspx", "jsp", "jspx", "jsf", "cgi", "cfm", "do"})
-"""extensions of programs that write pages; never those of what they write"""
+"""extensions of programs that generate pages; never the format of their output"""
 
 
 def path_of(url: httpx.URL) -> str:
-    """The stable name of a page: `example.org/guide/index.html` for `https://example.org/guide/`.
+    """Return the stable path of a page: `example.org/guide/index.html` for `https://example.org/guide/`.
 
-    Neither scheme nor fragment are part of it. A folder is called after its `index.html`, and a page that a program
-    writes gets the extension of what it is, so that it is read as a page and not as the program.
+    Scheme and fragment are left out. A folder is named after its `index.html`, and a generated page gets the extension
+    of its content, so that it is extracted as a page and not as program code.
     """
     place, _, query = url.raw_path.decode("ascii").partition("?")
     folder, _, name = _readable(place).rpartition("/")
@@ -30,7 +30,7 @@ def path_of(url: httpx.URL) -> str:
 
 
 def _readable(text: str) -> str:
-    """Spaces and letters of any script instead of their escapes, where that is safe."""
+    """Decode percent-encoded spaces and letters of any script where that is safe."""
 
     def decoded(found: re.Match[str]) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Pages of the web: single ones, and those that a list, a sitemap or a feed names."""
+"""Web pages: single ones, and those that a list, a sitemap or a feed names."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
     from parquetry.net.visitor import Visitor
 
 _AT_ONCE = 8
-"""requests at a time, to different hosts: one host is asked at its pace"""
+"""concurrent requests; those to one host are throttled"""
 _SLICE = 64
 _GIVES_UP_AFTER = 3
-"""failures in a row of one host; its other pages are not asked in this listing"""
+"""consecutive failures of a host; its other pages are not requested in this listing"""
 _KEPT_BYTES = 64 * 1024 * 1024
 _READ_AT_ONCE_BYTES = 8 * 1024 * 1024
-"""a larger page is not read while listing, if the server gives a token for it"""
+"""bytes; larger pages are not read while listing if the server sends an entity tag or modification time"""
 _LISTING_BYTES = 64 * 1024 * 1024
-"""of a listing once unpacked; the protocol of sitemaps allows 50 MiB"""
+"""maximum bytes of a listing once unpacked; the sitemap protocol allows 50 MiB"""
 _TYPICAL_BYTES = 32 * 1024
-"""of a page that nothing is known of, for estimates; it is told as it is when it has been read"""
+"""assumed bytes of an unknown page, for estimates; replaced by its actual size once it is read"""
 _NESTED = 2
-"""sitemaps may be listed in a sitemap that is listed in a sitemap, no deeper"""
+"""nesting of sitemaps: a sitemap in a sitemap in a sitemap is read, a deeper one is not"""
 
 
 class WebOptions(Section):
-    """What only the web knows."""
+    """`[source.options]` of a web source."""
 
     kind: Kind | None = Field(
         None, description="What the addresses are: page, sitemap, feed or list; default: as their content says."
@@ -87,7 +87,7 @@ class WebOptions(Section):
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page that a listing names, not yet asked for."""
+    """Page named by a listing and not yet requested."""
 
     path: str
     url: str
@@ -95,16 +95,16 @@ class _Page:
 
 
 class WebSource:
-    """Pages of the web.
+    """Web pages.
 
-    A page is asked for once in a refresh: with the change token that is known of it, so that an unchanged page is not
-    sent again; what is sent is kept, within limits, for `fetch`.
+    Each refresh requests a page once, with its known cache validators, so that an unchanged page is not sent again.
+    Content that is sent is cached, within limits, for `fetch`.
 
     Args:
         place: name, access and globs of the source.
-        options: of the web.
+        options: options of the web source.
         roots: URLs of pages, or of documents that list pages.
-        visitor: asks the servers.
+        visitor: page fetcher.
     """
 
     def __init__(self, place: Place, options: WebOptions, roots: Sequence[httpx.URL], visitor: Visitor) -> None:
@@ -114,12 +114,12 @@ class WebSource:
         self._known: Mapping[str, DocumentRow] = {}
         self._lock = Lock()
         self._kept: dict[str, tuple[str, bytes]] = {}
-        """path -> change token and content that was read while listing"""
+        """path -> change token and content read while listing"""
         self._hashes: dict[str, str] = {}
-        """path -> content hash of what was read while listing"""
+        """path -> hash of content read while listing"""
 
     def remember(self, known: Mapping[str, DocumentRow]) -> None:
-        """Take the current rows of this source, by path; only what changed since is asked for."""
+        """Store the current rows of this source, keyed by path; later requests are conditional on them."""
         self._known = known
 
     def hash(self, path: str) -> str:
@@ -148,7 +148,7 @@ class WebSource:
                 feeds |= found.kind == "feed"
                 yield from self._gather(found, pages)
         if feeds:
-            # A feed names only its latest entries: those it named before are asked whether they are still there.
+            # A feed names only its latest entries: request the earlier ones to see whether they still exist.
             for path, row in self._known.items():
                 page = _named(Entry(row.uri, None), row.uri)
                 if isinstance(page, _Page):
@@ -168,14 +168,14 @@ class WebSource:
             yield item
 
     def _is_stranger(self, item: Item) -> bool:
-        """Whether an address turned out to be a page that nobody said it is."""
+        """Return True if an address turned out to be a page without the settings declaring it one."""
         return self._options.kind is None and item.path not in self._known
 
     def _open_root(self, root: httpx.URL) -> Item | Unlisted | _Listing | None:
-        """What stands at an address of the settings; None for a page that is gone.
+        """Read an address of the settings; return None for a page that is gone.
 
         Raises:
-            TransientError: it cannot be had now.
+            TransientError: it cannot be read at the moment.
         """
         url, path = str(root), path_of(root)
         known = self._known.get(path)
@@ -197,7 +197,7 @@ class WebSource:
             return self._refused(path, url, error) if page else Unlisted("", error.detail)
 
     def _gather(self, root: _Listing, pages: dict[str, _Page]) -> Iterator[Item | Unlisted]:
-        """Collect what a listing names, and what the listings name that it names."""
+        """Collect the pages that a listing and its nested listings name."""
         pending: list[tuple[str, int]] = [(root.url, 0)]
         opened = {root.url}
         while pending:
@@ -226,12 +226,12 @@ class WebSource:
         with self._visitor.visit(url) as answer:
             return _Listing(url, "sitemap", unpacked(answer.read(), _LISTING_BYTES, url))
 
-    # --- ask
+    # --- request
 
     def _ask_all(self, pages: Iterator[_Page]) -> Iterator[Item | Unlisted]:
         failures: Counter[str] = Counter()
         with threads_of(_AT_ONCE, "web") as threads, ExitStack() as unfinished:
-            # Interrupted, or nobody wants the rest: the threads must not sit out their turns.
+            # On an interrupt or an early end the threads must not wait for their turns.
             unfinished.callback(self._visitor.stop)
             while some := list(islice(pages, _SLICE)):
                 for found in threads.map(lambda page: self._ask(page, failures), some):
@@ -240,7 +240,7 @@ class WebSource:
             unfinished.pop_all()
 
     def _ask(self, page: _Page, failures: Counter[str]) -> Item | Unlisted | None:
-        """One page as it is listed; None if it is gone, or its host has been given up."""
+        """Request one page for the listing; return None if it is gone or its host has been given up."""
         known, entry, host = self._known.get(page.path), page.entry, host_of(page.url)
         if entry.modified is not None:
             token = token_of_listing(entry.modified, whole_day=entry.whole_day)
@@ -264,7 +264,7 @@ class WebSource:
         return found
 
     def _item(self, path: str, url: str, answer: Answer) -> Item:
-        """A page that answered; its content is read if nothing else tells what it is."""
+        """Return the item of a page that answered; read its content if the headers do not suffice."""
         known, token, size = self._known.get(path), token_of(answer.headers), answer.size
         if known and (answer.status == 304 or token == known.etag):
             return Item(path, url, known.size, known.etag, known.modified_at, self._access)
@@ -285,13 +285,13 @@ class WebSource:
         return Item(path, url, len(content), token, _modified(answer), self._access)
 
     def _refused(self, path: str, url: str, error: DocumentError) -> Item:
-        """A page that is not for us: listed, so that it is counted, and keeps what is published of it."""
+        """Return an item for a refused page, so that it is counted and its published version is kept."""
         return Item(path, url, 0, token_of_refusal(error.reason), datetime.now(UTC), self._access)
 
     # --- read
 
     def fetch(self, item: Item) -> tuple[Item, bytes]:
-        """Read one page, unless that was done while listing."""
+        """Read one page, unless it was cached while listing."""
         with self._lock:
             token, content = self._kept.pop(item.path, ("", b""))
         if token == item.etag:
@@ -309,10 +309,10 @@ class WebSource:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A document that names pages."""
+    """Document that names pages."""
 
     url: str
-    """that its entries are relative to"""
+    """base URL of its entries"""
     kind: Kind
     content: bytes
 
@@ -354,14 +354,14 @@ def _modified(answer: Answer) -> datetime:
 
 
 def open_web(place: Place, client: GuardedClient | None = None) -> WebSource:
-    """The pages at a URL, or at those that it names.
+    """Open the pages at a URL, or those that it names.
 
     Args:
-        place: of the source.
-        client: another one than the options say.
+        place: place of the source.
+        client: client to use in place of one built from the options.
 
     Raises:
-        SettingsError: unusable options, or an address that is none or must not be asked.
+        SettingsError: invalid options, or an address that is invalid or forbidden.
     """
     from parquetry.net.client import GuardedClient, readable_url
     from parquetry.net.ssrf import parse_allowed

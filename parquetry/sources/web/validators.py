@@ -1,4 +1,4 @@
-"""Change tokens of pages: what tells that one is not what it was, and how to ask whether it still is."""
+"""Change tokens of pages: detecting changes, and conditional requests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from parquetry.extract.media_types import CSV, HTML, MARKDOWN, PLAIN, XML, is_te
 
 _ETAG, _MODIFIED, _LISTED, _REFUSED, _CONTENT = "etag:", "modified:", "lastmod:", "refused:", "content:"
 _SETTLED = timedelta(days=2)
-"""after that, a day is over wherever on Earth it was written down"""
+"""age at which a day has ended in every time zone"""
 _XHTML = "application/xhtml+xml"
 _TEXTS = frozenset({HTML, _XHTML, PLAIN, MARKDOWN, CSV})
 
 
 def token_of(headers: httpx.Headers) -> str | None:
-    """The change token that a server gives; None if it gives none."""
+    """Return the change token from a server's cache validators; None if it sends none."""
     etag, modified = str(headers.get("etag", "")).strip(), str(headers.get("last-modified", "")).strip()
     if etag:
         return _ETAG + etag
@@ -33,10 +33,10 @@ def token_of_content(content_hash: str) -> str:
 
 
 def token_of_listing(modified: datetime, *, whole_day: bool) -> str:
-    """The change token that a sitemap or feed gives.
+    """Return the change token that a sitemap or feed gives.
 
-    A page that changed on a day may change again on that day: until the day is surely over, its token is another one
-    than afterwards, so that it is read once more.
+    A page that changed on a day may change again on that day: until that day is over in every time zone, its token
+    differs from the later one, so that the page is read once more.
     """
     open_day = whole_day and datetime.now(UTC) - modified < _SETTLED
     return f"{_LISTED}{modified.isoformat()}{'?' if open_day else ''}"
@@ -47,12 +47,12 @@ def token_of_refusal(reason: str) -> str:
 
 
 def is_listed(token: str) -> bool:
-    """Whether a listing gave this token, and not the page itself."""
+    """Return True if the token comes from a listing and not from the page itself."""
     return token.startswith(_LISTED)
 
 
 def conditions(token: str | None) -> dict[str, str]:
-    """Headers that ask for a page only if it is not what it was (RFC 9110, 13.1)."""
+    """Return the headers of a conditional request (RFC 9110, 13.1)."""
     if token and token.startswith(_ETAG):
         return {"If-None-Match": token.removeprefix(_ETAG)}
     if token and token.startswith(_MODIFIED):
@@ -61,22 +61,22 @@ def conditions(token: str | None) -> dict[str, str]:
 
 
 def as_declared(content: bytes, content_type: str | None, filename: str) -> bytes:
-    """A text as the server declares it, where the text itself does not tell.
+    """Apply the declared content type and encoding to a text that does not carry them itself.
 
     Args:
-        content: as it was sent.
-        content_type: header of the answer.
-        filename: as extraction will see it.
+        content: as sent.
+        content_type: header of the response.
+        filename: name that extraction will see.
 
     Returns:
-        The text in UTF-8 with its mark if the server says that it is in another encoding; with a doctype before it if
-        the server says that it is a page and it does not look like one. All other content as it is.
+        The text in UTF-8 with a byte order mark if the server declares another encoding; with a doctype in front if the
+        server declares a page and the text does not look like one. All other content unchanged.
     """
     message = TolerantMessage()
     message["Content-Type"] = content_type or ""
     declared = message.get_content_type()
     found = detect(content, filename)
-    # What is announced as text need be none.
+    # Content declared as text may be something else.
     if content_type is None or declared not in _TEXTS or not is_text(found):
         return content
     content = _as_utf8(content, message.get_content_charset())

@@ -1,4 +1,4 @@
-"""Records in a stranger's XML, read in the process of the run: a piece at a time, and never more than a bound of it."""
+"""Records in untrusted XML, parsed inside the run's process: incrementally and within limits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from parquetry.errors import BrokenDocument
 
 MAX_NESTING = 100
-"""elements in each other"""
+"""nesting depth of elements"""
 MAX_EVENTS = 4_000_000
-"""tags and pieces of text. A sitemap may name 50,000 pages."""
+"""tags and text pieces. A sitemap may name 50,000 pages."""
 MAX_TAG_BYTES = 1024 * 1024
-"""of one tag, comment or declaration, or of what stands before the first tag"""
+"""bytes of one tag, comment or declaration, or of everything before the first tag"""
 _MAX_FIELDS = 100
 _MAX_FIELD_CHARACTERS = 16 * 1024
 _BLOCK = 64 * 1024
@@ -21,7 +21,7 @@ _BLOCK = 64 * 1024
 
 @dataclass
 class Field:
-    """An element within a record."""
+    """Element within a record."""
 
     name: str
     attributes: Mapping[str, str]
@@ -34,28 +34,28 @@ class Field:
 
 @dataclass
 class Record:
-    """One of many elements of the same kind."""
+    """Repeated element with its fields, such as `url` in a sitemap."""
 
     name: str
     fields: list[Field] = field(default_factory=list)
-    """children that were asked for, in their order; a hundred at most"""
+    """requested children, in document order; 100 at most"""
 
     def text(self, name: str) -> str:
-        """Text of the first field of a name; empty if there is none."""
+        """Return the text of the first field with this name; empty if there is none."""
         return next((field.text for field in self.fields if field.name == name), "")
 
 
 def records(content: bytes, names: Collection[str], wanted: Collection[str], refusal: str) -> Iterator[Record]:
-    """The elements of these names, wherever they stand, but not those in each other.
+    """Yield the elements with these names at any depth, except those nested in one another.
 
     Args:
         content: XML.
-        names: of elements, without their namespaces.
-        wanted: names of their children that matter.
-        refusal: how the message of an error begins.
+        names: names of the elements, without namespaces.
+        wanted: names of the children to keep.
+        refusal: beginning of error messages.
 
     Raises:
-        BrokenDocument: `damaged`, `too-deep` or `too-many-parts`; the records before are good.
+        BrokenDocument: `damaged`, `too-deep` or `too-many-parts`; records yielded before are valid.
     """
     target = _Target(names, wanted)
     try:
@@ -67,7 +67,7 @@ def records(content: bytes, names: Collection[str], wanted: Collection[str], ref
 
 
 def root_of(content: bytes) -> str:
-    """Name of the first element, without its namespace; empty if this is no XML."""
+    """Return the name of the first element, without its namespace; empty if the content is not XML."""
     target = _Target((), ())
     try:
         for _ in _parsed(content[:MAX_TAG_BYTES], target, ""):
@@ -100,7 +100,7 @@ def _parsed(content: bytes, target: _Target, refusal: str) -> Iterator[None]:
 
 
 class _Target:
-    """What a parser tells, of which the fields of records are kept."""
+    """Parser target that keeps the fields of records."""
 
     def __init__(self, names: Collection[str], wanted: Collection[str]) -> None:
         self.events = 0
@@ -113,7 +113,7 @@ class _Target:
         self._characters = 0
 
     def taken(self) -> list[Record]:
-        """The records that have ended since this was asked last."""
+        """Return the records completed since the last call."""
         done, self._done = self._done, []
         return done
 

@@ -1,1 +1,1 @@
-"""Videos and playlists of YouTube: captions with timecodes."""
+"""YouTube videos and playlists: captions with timecodes."""

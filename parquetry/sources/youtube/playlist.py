@@ -1,4 +1,4 @@
-"""The videos of a YouTube playlist, from the pages that a browser is given."""
+"""Videos of a YouTube playlist, read from the pages served to browsers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PAGE = "https://www.youtube.com/playlist"
 _MORE = "https://www.youtube.com/youtubei/v1/browse"
 _FULL_PAGE = 100
-"""videos on every page but the last"""
+"""videos on every page except the last"""
 _INITIAL_DATA = re.compile(r"ytInitialData\"?\]?\s*=\s*(?=\{)")
 _KEY = re.compile(r'"INNERTUBE_API_KEY":\s*"([\w-]+)"')
 _VERSION = re.compile(r'"INNERTUBE_CLIENT_VERSION":\s*"([\w.]+)"')
@@ -31,18 +31,18 @@ class _Page:
 
     videos: Sequence[str]
     token: str | None
-    """to ask for the next page; None on the last one"""
+    """continuation token of the next page; None on the last page"""
 
 
 def videos_of_playlist(playlist: str, session: requests.Session) -> Iterator[str]:
-    """List a playlist, page by page, each video once.
+    """Yield each video of a playlist once, page by page.
 
     Args:
-        playlist: its id.
-        session: speaks HTTP.
+        playlist: id of the playlist.
+        session: HTTP session.
 
     Raises:
-        TransientError: a page is not there, or is not understood: what follows is unknown.
+        TransientError: a page is missing or cannot be parsed, so that the rest is unknown.
         requests.RequestException: YouTube cannot be reached, or answers with an error.
     """
     html = _html(playlist, session)
@@ -97,10 +97,10 @@ def _next_page(session: requests.Session, key: str, version: str, token: str) ->
 
 
 def _page(data: Any) -> _Page:
-    """The longest list of videos in an answer, wherever it stands: YouTube moves it about."""
+    """Find the longest list of videos anywhere in a response, because YouTube changes its place."""
     found: list[Any] = max(_lists(data), key=lambda entries: sum(map(bool, map(_video, entries))), default=[])
     videos = [video for entry in found if (video := _video(entry))]
-    # The way on stands at the end of the list, or beside it.
+    # The continuation token is at the end of the list, or beside it.
     token = next(_tokens(found), None) or next(_tokens(data), None)
     return _Page(videos, token)
 
@@ -134,7 +134,7 @@ def _children(node: Any) -> Sequence[Any]:
 
 
 def _video(entry: Any) -> str | None:
-    """The id of the video that an entry of a list stands for; None if it is something else."""
+    """Return the id of the video that a list entry stands for; None for other entries."""
     if not isinstance(entry, dict):
         return None
     older, newer = entry.get("playlistVideoRenderer"), entry.get("lockupViewModel")

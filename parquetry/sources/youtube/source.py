@@ -1,4 +1,4 @@
-"""Videos of YouTube: their captions, as text with timecodes."""
+"""YouTube videos: their captions, as text with timecodes."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ from parquetry.sources.youtube.playlist import videos_of_playlist
 from parquetry.timecodes import timecode
 
 SECTION_SECONDS = 30
-"""Of speech under one timecode: some 75 words."""
+"""Seconds of speech under one timecode: about 75 words."""
 _READ_AHEAD = 200
-"""transcripts that a listing keeps for the fetch that follows; some 30 KB each"""
+"""transcripts cached by a listing for the fetch that follows; about 30 KB each"""
 _TIMEOUT_SECONDS = 30
 _VIDEO = re.compile(r"[\w-]{11}", re.ASCII)
 _PLAYLIST = re.compile(r"[\w-]{10,80}", re.ASCII)
 _BEFORE_VIDEO = {"embed", "v", "shorts", "live", "e"}
-"""first part of a path whose second part is a video"""
+"""first path segments followed by a video id"""
 _UNDERSTOOD = "a video (watch?v=, youtu.be/, /embed/, /v/, /shorts/, /live/) or a playlist (playlist?list=)"
 _BLOCKED = "blocked"
 _BLOCKED_SECONDS = 3600.0
-"""to leave YouTube alone; it does not say how long, and every request makes it longer"""
+"""back-off when YouTube blocks requests; it does not say how long, and every request prolongs the block"""
 
 
 class YouTubeOptions(Section):
-    """What `[source.options]` of a video or playlist may say."""
+    """`[source.options]` of a video or playlist."""
 
     languages: tuple[str, ...] = Field(
         (),
@@ -69,13 +69,13 @@ class YouTubeOptions(Section):
 
 
 class YouTubeSource:
-    """One video, or the videos of a playlist. Requests follow one another, because YouTube blocks who asks faster.
+    """One video, or the videos of a playlist. Requests are sequential, because YouTube blocks clients that send faster.
 
     Args:
-        place: names the source, for messages.
+        place: access of the videos, and the name of the source for messages.
         videos: lists the ids of the videos.
-        languages: of captions, the best first; empty for the language that is spoken.
-        session: speaks HTTP.
+        languages: languages of captions, the best first; empty for the spoken language.
+        session: HTTP session.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class YouTubeSource:
         self._lock = threading.Lock()
 
     def scan(self, prefix: str = "") -> Iterator[Item | Unlisted]:
-        """List the videos; reads the captions of each, because nothing less tells whether they changed."""
+        """List the videos; read the captions of each, because nothing cheaper shows whether they changed."""
         videos = self._videos(self._session)
         while (video := self._next(videos)) is not None:
             if not within(_path(video), prefix):
                 continue
             try:
-                # A listing that is tried again does not ask again for what it has.
+                # A retried listing does not request again what it already has.
                 content = self._read_ahead.get(video) or self._transcript(video)
             except DocumentError as error:
-                # Its fetch says why; another reason, or captions, is a change.
+                # Its fetch reports the reason; another reason, or captions, is a change.
                 yield self._item(video, error.reason, 0)
             except TransientError as error:
                 if error.reason == _BLOCKED:
@@ -134,7 +134,7 @@ class YouTubeSource:
                 self._read_ahead.popitem(last=False)
 
     def _item(self, video: str, etag: str, size: int) -> Item:
-        # YouTube does not tell when captions changed: it is the moment when the change is seen.
+        # YouTube does not report when captions changed: use the time at which the change is seen.
         return Item(_path(video), _uri(video), size, etag, datetime.now(UTC), self._access)
 
     def _transcript(self, video: str) -> bytes:
@@ -144,17 +144,17 @@ class YouTubeSource:
 
 
 def open_youtube(place: Place) -> YouTubeSource:
-    """The video or the playlist at a URL.
+    """Open the video or playlist at a URL.
 
     Raises:
-        SettingsError: the URL is neither, or the options are unusable.
+        SettingsError: the URL is neither, or the options are invalid.
     """
     options = options_of(place, YouTubeOptions)
     return YouTubeSource(place, _videos_at(place), options.languages, new_session())
 
 
 def new_session() -> requests.Session:
-    """An HTTP client that reaches YouTube and nothing else, and waits for no answer without end."""
+    """Return an HTTP session that reaches only YouTube and has a timeout on every request."""
     session = requests.Session()
     session.mount("http://", _Refusing())
     session.mount("https://", _Refusing())
@@ -194,20 +194,20 @@ def _videos_at(place: Place) -> Callable[[requests.Session], Iterator[str]]:
 
 
 def chosen(tracks: TranscriptList, languages: Sequence[str]) -> Transcript:
-    """The captions to take: in the best language that there is, those made by hand before automatic ones.
+    """Choose captions in the best available language, manual ones before automatic ones.
 
     Args:
         tracks: all captions of a video.
-        languages: the best first, each matching its regional forms too; empty for the language that is spoken.
+        languages: the best first, each matching its regional forms, too; empty for the spoken language.
 
     Raises:
-        BrokenDocument: `no-captions`, in none of the languages.
+        BrokenDocument: `no-captions`: none of the languages is available.
     """
     available = list(tracks)
     if not available:
         raise BrokenDocument("no-captions", "the video has no captions")
     if not languages:
-        # Automatic captions are in the language that is spoken; those made by hand may be translations.
+        # Automatic captions are in the spoken language; manual ones may be translations.
         spoken = [track.language_code for track in available if track.is_generated]
         languages = [*spoken, *(track.language_code for track in available)]
     for language in languages:
@@ -225,15 +225,15 @@ def _matches(code: str, wanted: str) -> bool:
 
 
 def markdown(about: dict[str, str], transcript: FetchedTranscript, uri: str) -> bytes:
-    """A transcript as Markdown: front matter, and a heading with its timecode for every half minute.
+    """Format a transcript as Markdown: front matter, and a heading with its timecode every half minute.
 
     Args:
-        about: title and author, as far as they are known.
+        about: title and author, as far as known.
         transcript: the captions.
-        uri: of the video.
+        uri: URL of the video.
 
     Raises:
-        BrokenDocument: `no-captions`, nothing is said in them.
+        BrokenDocument: `no-captions`, the captions contain no words.
     """
     front = {
         **about,
@@ -257,16 +257,16 @@ def markdown(about: dict[str, str], transcript: FetchedTranscript, uri: str) -> 
 
 
 def _paragraph(words: Sequence[str]) -> str:
-    """One line that starts no heading, code or HTML, which would hide the headings after it."""
+    """Join words to one line that starts no heading, code or HTML, which would hide the headings after it."""
     text = " ".join(words)
     return "\\" + text if text[0] in "#`~<" else text
 
 
 def _about(video: str, session: requests.Session) -> dict[str, str]:
-    """Title and author, by the oEmbed interface."""
+    """Read title and author from the oEmbed endpoint."""
     answer = session.get("https://www.youtube.com/oembed", params={"url": _uri(video), "format": "json"})
     if answer.status_code in (400, 401, 403, 404):
-        # Its owner does not let it be embedded; the captions are there all the same.
+        # The owner does not allow embedding; the captions are available all the same.
         return {}
     answer.raise_for_status()
     told = answer.json()
@@ -283,7 +283,7 @@ def _uri(video: str) -> str:
 
 @contextmanager
 def _as_transient(what: str) -> Iterator[None]:
-    """Say what YouTube's answers mean for a document."""
+    """Translate errors of YouTube's responses into the project's errors."""
     try:
         yield
     except CouldNotRetrieveTranscript as error:
