@@ -1,4 +1,4 @@
-"""How much text a document may give, and in how many parts: in proportion to the bytes that were read of it."""
+"""Limits on a document's text and number of parts, in proportion to the bytes read from the document."""
 
 from __future__ import annotations
 
@@ -8,49 +8,50 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 CHARACTERS_PER_BYTE = 32
-"""of a file, and of what was unpacked of it; the most that honest documents give is in `docs/limits.md`"""
+"""characters of text allowed per byte of a file and of what was unpacked from it; `docs/limits.md` lists the highest
+ratios of genuine documents"""
 CHARACTERS_FREE = 100_000
-"""that any document may give"""
+"""characters allowed for any document"""
 CHARACTERS_PER_PART = 64
-"""that the pages, sheets, slides and chapters of a document hold on average at least; each is a chunk of its own"""
+"""minimum average characters per page, sheet, slide or chapter, each of which is a chunk of its own"""
 PARTS_FREE = 10_000
-"""that any document may have"""
+"""parts allowed for any document"""
 
 
 @dataclass(slots=True)
 class Allowance:
-    """The characters that one document may give."""
+    """Limits on the text of one document."""
 
     size: int
-    """bytes of the document"""
+    """size of the document in bytes"""
     most: int | None = None
-    """characters that a plan has promised to be the most, if it has"""
+    """upper limit in characters promised by a plan; None if there is none"""
     most_parts: int | None = None
-    """the same of parts"""
+    """upper limit on parts promised by a plan; None if there is none"""
     unpacked: int = 0
-    """bytes that were unpacked of it"""
+    """bytes unpacked from the document"""
 
     @property
     def characters(self) -> int:
-        """The most that may be kept."""
+        """Return the maximum number of characters to keep."""
         free = CHARACTERS_FREE + CHARACTERS_PER_BYTE * (self.size + self.unpacked)
         return free if self.most is None else min(free, self.most)
 
     def parts(self, characters: int) -> int:
-        """The most parts that so many characters may stand in."""
+        """Return the maximum number of parts for a text of `characters` characters."""
         free = PARTS_FREE + characters // CHARACTERS_PER_PART
         return free if self.most_parts is None else min(free, self.most_parts)
 
     @property
     def why(self) -> str:
-        """The reason why no more is kept."""
+        """Return the reason for the limit on characters, for a warning."""
         if self.most is not None:
             return "more than the size of a file of this name allows"
         return f"more than {CHARACTERS_PER_BYTE} for each byte that was read"
 
     @property
     def why_joined(self) -> str:
-        """The reason why there are no more parts."""
+        """Return the reason for the limit on parts, for a warning."""
         if self.most_parts is not None:
             return "more than the name of the file lets expect"
         return f"more than {PARTS_FREE} and one for each {CHARACTERS_PER_PART} characters"
@@ -60,18 +61,18 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
 def current() -> Allowance | None:
-    """What the document that is being read may give; None if nobody bounds it."""
+    """Return the limits of the document being read; None if there are none."""
     return _current.get()
 
 
 @contextmanager
 def reading(size: int, most: int | None = None, most_parts: int | None = None) -> Iterator[None]:
-    """Bound the text of a document while it is read; what is unpacked of an attachment counts for what it is in.
+    """Limit the text of a document while it is read; bytes unpacked from an attachment count for its container.
 
     Args:
-        size: bytes of the document.
-        most: characters that it may give at most, if they are fewer than its size allows.
-        most_parts: the same of parts.
+        size: size of the document in bytes.
+        most: upper limit in characters, if lower than the limit from the document's size.
+        most_parts: upper limit on parts, if a plan sets one.
     """
     outer, allowance = _current.get(), Allowance(size, most, most_parts)
     token = _current.set(allowance)
@@ -84,7 +85,7 @@ def reading(size: int, most: int | None = None, most_parts: int | None = None) -
 
 
 def count_unpacked(size: int) -> None:
-    """Count bytes that were unpacked of the document that is being read."""
+    """Count bytes unpacked from the document being read."""
     allowance = _current.get()
     if allowance is not None:
         allowance.unpacked += size

@@ -1,4 +1,4 @@
-"""What every extractor is."""
+"""The interface of all extractors."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from parquetry.settings.sections import ExtractionSettings
 
 
 class Extractor(Protocol):
-    """Turns the bytes of one format family into normalised text. Runs in a worker process that may be killed."""
+    """Converts documents of one format family to normalised text. Runs in a worker process that may be killed."""
 
     name: str
-    """of the extractor; with the version it is part of every document's fingerprint"""
+    """name of the extractor; with the version, part of every document's fingerprint"""
     version: int
-    """raised whenever the same bytes may give another text: documents are then extracted again"""
+    """version of the extractor, raised whenever the same bytes may give different text: documents are extracted
+    again"""
     media_types: frozenset[str]
-    """what it reads"""
+    """media types that the extractor reads"""
     settings_used: frozenset[str]
-    """names of the fields of `ExtractionSettings` that change what it returns: a change of one of them extracts again
-    what this extractor read, and nothing else"""
+    """names of the `ExtractionSettings` fields that affect the result; changing one re-extracts the documents of this
+    extractor and no others"""
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
         """Extract one document.
 
         Raises:
-            SkippedDocument: there is no text in it.
-            BrokenDocument: it is damaged, locked or over a limit.
+            SkippedDocument: the document has no text.
+            BrokenDocument: the document is damaged, locked or over a limit.
         """
         ...

@@ -1,4 +1,4 @@
-"""YAML of strangers: what merge keys copy is counted, and depth is bounded."""
+"""YAML from untrusted sources, with limits on nesting and on the keys copied by merge keys."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 100
-"""collections in each other"""
+"""levels of nested collections"""
 MAX_MERGED = 10
-"""keys that merge keys (`<<`) may copy, for each character of a text"""
+"""keys that merge keys (`<<`) may copy per character of the text"""
 
 
 def load(text: str) -> object:
-    """The value of a text in YAML, with plain values only. What aliases name is there once, however many they are.
+    """Load a YAML text with plain values only. Aliased values exist once, however many aliases refer to them.
 
     Raises:
-        ValueError: it is not YAML, nested deeper than `MAX_DEPTH`, or grows when its merge keys are followed.
+        ValueError: the text is not YAML, is nested deeper than `MAX_DEPTH`, or its merge keys copy too much.
     """
     loader = _Loader(text)
     try:
         return loader.get_single_data()
-    # Values that are not what their tag or their form says show as any of these.
+    # Values that do not match their tag or form raise any of these.
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
         raise ValueError(" ".join(str(error).split())[:200]) from error
     finally:
@@ -44,7 +44,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def flatten_mapping(self, node: Any) -> None:
-        """Merge what `<<` names into a mapping: what is named first, so that its size is known before it is copied."""
+        """Merge mappings named by `<<`; inner ones first, so that their size is known before they are copied."""
         if node in self._merging:
             raise ValueError("a merge key names what it stands in")
         self._merging.add(node)

@@ -1,4 +1,4 @@
-"""Builds a normalised text piece by piece, so that every position is exact from the start."""
+"""Builds a normalised text piece by piece, with exact positions throughout."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from parquetry.model import Extraction, Heading, Part, PartKind, Scalar, TextFor
 from parquetry.plural import counted
 
 TABLE_BLOCK_CHARACTERS = 900
-"""A longer table is stored as several, each with the header row, so that any chunk of it has its column names. Below
-the size of every chunking preset, so that such a chunk holds at least one whole block."""
+"""Size in characters above which a table is split into blocks, each with the header row, so that every chunk has the
+column names. Below the size of every chunking preset, so that a chunk holds at least one whole block."""
 MAX_TITLE_CHARACTERS = 5000
-"""of a heading, a part or a document; a longer one is cut, as it stands beside every chunk"""
+"""characters of the title of a heading, a part or a document; longer titles are cut, because every chunk carries
+them"""
 MOST_NAMES = 16
-"""characters of column names that a block of a table repeats for each character of its rows, at most"""
+"""maximum characters of column names in a table block per character of its rows"""
 MAX_FILLING = 8
-"""cells of a table for each one that is there, at most; what spans or fills more is left as it is"""
+"""maximum cells of a padded table per existing cell; a table or a span that needs more is left as it is"""
 FREE_FILLING = 10_000
-"""cells that any table may be filled up to"""
+"""cells up to which any table may be padded"""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\ufeff\ufffe\uffff]")
 _REPLACED = re.compile(r"[\ud800-\udfff\ufb00-\ufb06]")
@@ -36,14 +37,15 @@ _LIGATURES = {
 
 
 def normalise(text: str, *, keep_layout: bool = False) -> str:
-    """The form in which all text is stored.
+    """Normalise text to the form in which all text is stored.
 
-    Unicode NFC; typographic ligatures spelled out; every line break a line feed; no control character but tab and line
-    feed; lone surrogates replaced; no space at line ends; at most one blank line in a row.
+    Unicode NFC; typographic ligatures are spelled out; every line break becomes a line feed; control characters other
+    than tab and line feed are removed; lone surrogates are replaced; lines have no trailing spaces; at most one blank
+    line in a row.
 
     Args:
-        text: anything.
-        keep_layout: leave spaces at line ends and blank lines alone (for code).
+        text: any text.
+        keep_layout: keep trailing spaces and runs of blank lines (for code).
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
     text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
@@ -57,7 +59,7 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
 
 
 def _in_canonical_order(run: re.Match[str]) -> str:
-    """Combining marks in the order that normalisation gives them, which takes it quadratic time to find."""
+    """Sort combining marks into canonical order, which `unicodedata.normalize` does in quadratic time."""
     characters = "".join(unicodedata.normalize("NFD", character) for character in run[0])
     return "".join(
         character
@@ -67,24 +69,24 @@ def _in_canonical_order(run: re.Match[str]) -> str:
 
 
 def has_many_marks(text: str) -> bool:
-    """Whether so many combining marks follow each other that libraries which normalise text take too long."""
+    """Return True if a run of combining marks is so long that libraries which normalise text take too long."""
     runs = () if text.isascii() else (run[0] for run in _MANY_MARKS.finditer(text))
     return any(sum(map(bool, map(unicodedata.combining, run))) > _MOST_MARKS for run in runs if len(run) > _MOST_MARKS)
 
 
 def one_line(text: str) -> str:
-    """Normalised text with single spaces for all white space."""
+    """Normalise text and collapse each run of white space to a single space."""
     return " ".join(normalise(text).split())
 
 
 def fenced(code: str, language: str) -> str:
-    """Code between fences that are longer than anything like them within."""
+    """Enclose code in fences longer than any similar run within the code."""
     fence = "`" * max(3, 1 + longest_run(code, "`"))
     return f"{fence}{language}\n{code}\n{fence}"
 
 
 def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Rows of equal length, unless hardly any cell of such a table would be there."""
+    """Pad rows to equal length, unless nearly all cells of the padded table would be empty."""
     width = max(map(len, rows), default=0)
     if width * len(rows) > FREE_FILLING + MAX_FILLING * sum(map(len, rows)):
         return list(rows)
@@ -92,7 +94,7 @@ def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
 
 
 def table_row(cells: Iterable[str]) -> str:
-    """One row of a Markdown table; line breaks and pipes in cells are escaped."""
+    """Format one row of a Markdown table, with line breaks and pipes in cells escaped."""
     shown = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(shown) + " |"
 
@@ -100,8 +102,8 @@ def table_row(cells: Iterable[str]) -> str:
 class TextBuilder:
     """Collects the text, parts and headings of one document.
 
-    Pieces are normalised as they are added, and separated by a blank line. Open a part before adding to it; what is
-    added outside any part belongs to one part of kind `document`.
+    Pieces are normalised as they are added and separated by a blank line. Open a part before adding to it; text added
+    outside any part belongs to one part of kind `document`.
     """
 
     def __init__(self, default_format: TextFormat = "markdown", language: str | None = None) -> None:
@@ -120,16 +122,16 @@ class TextBuilder:
         self._allowance = allowance.current()
         self._cut = 0
         self._joins = False
-        """whether what is added next should stand in a part of its own, and may not"""
+        """True if the next piece belongs in a new part but the limit on parts is reached"""
         self._joined = 0
 
     @property
     def length(self) -> int:
-        """Code points added so far."""
+        """Return the number of code points added so far."""
         return self._length
 
     def part(self, kind: PartKind, number: int, name: str | None = None, format: TextFormat = "markdown") -> None:
-        """Start a page, sheet, slide or chapter; it lasts until the next one starts, or on if there are too many."""
+        """Start a page, sheet, slide or chapter, up to the next one; over the limit, the open part continues."""
         open_parts = len(self._parts) + (0 <= self._open[0] < self._length)
         self._joins = self._allowance is not None and 0 < open_parts >= self._allowance.parts(self._length)
         if self._joins:
@@ -144,21 +146,21 @@ class TextBuilder:
             self.mark_heading(start, level, title)
 
     def text(self, text: str, *, keep_layout: bool = False) -> int | None:
-        """Add a block of text; returns the offset where it starts, or None if nothing of it is kept."""
+        """Add a block of text; return its start offset, or None if none of the text is kept."""
         text = normalise(text, keep_layout=keep_layout)
         text = text.strip("\n") if keep_layout else text.strip()
         return self._add(text) if text.strip() else None
 
     def mark_heading(self, start: int, level: int, title: str) -> None:
-        """Record a heading that stands in text added before; calls come in the order of the text."""
+        """Record a heading in text already added; call in text order."""
         self._headings.append(Heading(start, level, title[:MAX_TITLE_CHARACTERS].rstrip()))
 
     def table(self, rows: Sequence[Sequence[str]], *, header: bool = True) -> None:
         """Add a Markdown table, in blocks that each repeat the header row.
 
         Args:
-            rows: cells as text; short rows are filled up, unless hardly any cell is there.
-            header: whether the first row holds the column names; otherwise the columns stay unnamed.
+            rows: cells as text; short rows are padded, unless nearly all cells would be empty.
+            header: True if the first row holds the column names; otherwise the columns stay unnamed.
         """
         rows = filled_up([[normalise(cell) for cell in row] for row in rows if any(cell.strip() for cell in row)])
         if not rows:
@@ -188,7 +190,7 @@ class TextBuilder:
         extractor: str,
         warnings: Sequence[str] = (),
     ) -> Extraction:
-        """The finished extraction."""
+        """Return the finished extraction."""
         self._close_part()
         title = one_line(title)[:MAX_TITLE_CHARACTERS].rstrip() if title else None
         if self._cut and self._allowance is not None:

@@ -1,4 +1,4 @@
-"""CSV and its relatives, in any dialect."""
+"""CSV and related formats in any dialect."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
 SAMPLE_CHARACTERS = 64 * 1024
-"""The dialect is told from this much of the start."""
+"""characters from the start of the text from which the dialect is detected"""
 _DELIMITERS = ",;\t|"
 _MAX_FIELD_LINES = 200
-"""A quoted field of more lines is a quotation mark that was never closed."""
+"""lines of a quoted field above which its quotation mark is taken as never closed"""
 _DECLARED = re.compile(r"\Asep=(.)\n", re.IGNORECASE)
 _VALUE = re.compile(
     r"^[-+(]?[$€£¥]?\s*\d[\d.,:/\s%)eE+-]*$|^\d{4}-\d{2}-\d{2}|^(?:true|false|null|nan|none)$", re.IGNORECASE
@@ -32,13 +32,13 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the fields of a file are told apart."""
+    """Format of a delimited file: its delimiter and quoting."""
 
     delimiter: str
     quoted: bool
-    """whether quotation marks enclose fields"""
+    """True if quotation marks enclose fields"""
     escaped: bool
-    """whether a quotation mark within a field is written `\\"`, not doubled"""
+    """True if a quotation mark within a field is written `\\"` instead of doubled"""
 
 
 class DelimitedExtractor:
@@ -73,11 +73,11 @@ class DelimitedExtractor:
 
 
 def read_rows(text: str, prefer: str = ",") -> tuple[Rows, list[str]]:
-    """The cells of a delimited text, without rows that are empty.
+    """Return the cells of a delimited text, without empty rows.
 
     Args:
-        text: decoded.
-        prefer: the delimiter to take if several do, or none.
+        text: decoded text.
+        prefer: delimiter to use if several fit, or none.
 
     Returns:
         The rows, and warnings.
@@ -96,7 +96,7 @@ def read_rows(text: str, prefer: str = ",") -> tuple[Rows, list[str]]:
 
 
 def find_dialect(text: str, delimiter: str | None = None, prefer: str = ",") -> Dialect:
-    """The dialect in which the rows of a text agree best on how many fields they have."""
+    """Return the dialect in which the rows of a text agree best on their number of fields."""
     sample = text[:SAMPLE_CHARACTERS]
     if len(text) > SAMPLE_CHARACTERS:
         sample = sample[: sample.rfind("\n") + 1] or sample
@@ -114,7 +114,7 @@ def find_dialect(text: str, delimiter: str | None = None, prefer: str = ",") -> 
 
 
 def _consistency(rows: Rows) -> float:
-    """How well rows agree on their number of fields; 0 for a single column."""
+    """Score how well rows agree on their number of fields; 0 for a single column."""
     rows = [row for row in rows if any(cell.strip() for cell in row)]
     if not rows:
         return 0
@@ -122,12 +122,12 @@ def _consistency(rows: Rows) -> float:
     if width < 2:
         return 0
     share = agreeing / len(rows)
-    # A comma in most of the cells of a file with semicolons gives many columns that do not agree.
+    # In a semicolon-separated file, commas in most of the cells give many columns that do not agree.
     return share**2 * (1 + min(width, 20) / 40)
 
 
 def _parse(text: str, dialect: Dialect) -> Rows:
-    # The limit guards programs that keep fields; here the size of the file already does.
+    # The limit protects programs that keep fields in memory; here the size of the file already bounds them.
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     reader = csv.reader(
         io.StringIO(text, newline="\n"),
@@ -156,7 +156,7 @@ def _write(rows: Rows) -> TextBuilder:
 
 
 def add_records(builder: TextBuilder, names: Sequence[str], rows: Rows) -> None:
-    """Append rows as lines of `name: value`, for tables too wide to be cut between rows."""
+    """Append rows as lines of `name: value`, for tables too wide to split between rows."""
     for row in rows:
         lines = []
         for place, cell in enumerate(row):
@@ -172,7 +172,7 @@ def _add_preamble(builder: TextBuilder, preamble: Rows) -> None:
 
 
 def _split_preamble(rows: Rows) -> tuple[Rows, Rows]:
-    """Title lines above the table: a single cell, where the rows below have several."""
+    """Split off the title lines above the table: rows with a single cell where the rows below have several."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows]
     width = Counter(filled).most_common(1)[0][0]
     count = 0
@@ -182,7 +182,7 @@ def _split_preamble(rows: Rows) -> tuple[Rows, Rows]:
 
 
 def _without_empty_columns(rows: Rows) -> Rows:
-    """The rows without columns that are empty in all of them; only the first is filled up to the widest."""
+    """Remove columns that are empty in all rows; pad only the first row to full width."""
     kept = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
     left = [[row[place] for place in kept[: bisect_left(kept, len(row))]] for row in rows]
     left[0] += [""] * (len(kept) - len(left[0]))
@@ -190,7 +190,7 @@ def _without_empty_columns(rows: Rows) -> Rows:
 
 
 def has_header(rows: Rows) -> bool:
-    """Whether the first row names the columns: no values in it, no name twice, and rows below."""
+    """Return True if the first row names the columns: it has no values and no duplicates, and rows follow."""
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]

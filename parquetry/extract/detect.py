@@ -1,7 +1,7 @@
-"""What kind of document some bytes are: by content first, by the file name second.
+"""Detects the type of a document from its content first and from its file name second.
 
-The name decides only between kinds of text that content cannot tell apart, and for damaged documents, so that those
-fail as what they were meant to be instead of being skipped as unknown.
+The name decides only between kinds of text that are indistinguishable by content, and for damaged documents, so that
+they fail as the type they were meant to be instead of being skipped as unknown.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _OLE_STREAMS = {
     "Book": kinds.XLS,
     "VisioDocument": "application/vnd.visio",
 }
-"""stream -> type, the ones that hold others as embedded objects first"""
+"""stream -> type; types that embed others as objects come first"""
 _OOXML_MAIN = (
     (re.compile(rb"wordprocessingml\.(document|template)\.main\+xml|ms-word\.\w+\.macroEnabled\w*\.main"), kinds.DOCX),
     (re.compile(rb"presentationml\.\w+\.main\+xml|ms-powerpoint\.\w+\.macroEnabled\.main"), kinds.PPTX),
@@ -85,14 +85,14 @@ _CPP = re.compile(r"^[ \t]*(?:(?:class|namespace|template|using)\b|(?:public|pri
 
 
 def detect(content: bytes, filename: str) -> str:
-    """Media type of a document.
+    """Return the media type of a document.
 
     Args:
-        content: all of it; only bounded parts are looked at.
-        filename: for the extension.
+        content: the whole document; only bounded parts are inspected.
+        filename: file name, used for its extension.
 
     Returns:
-        The type, `application/octet-stream` for bytes that nothing is known about.
+        The type; `application/octet-stream` if the bytes are not recognised.
     """
     named = by_filename(filename)
     found = _by_signature(content, named)
@@ -109,16 +109,16 @@ def detect(content: bytes, filename: str) -> str:
     if named == "text/x-c" and filename.lower().endswith(".h") and _CPP.search(head):
         return "text/x-c++"
     if named in {kinds.XLS, kinds.XLSX} and "\t" in head.partition("\n")[0]:
-        return kinds.TSV  # what many programs export as "Excel"
+        return kinds.TSV  # many programs export this as "Excel"
     return named
 
 
 def image_type(content: bytes, filename: str) -> str | None:
-    """Media type of an image, by its first bytes alone; None of all else.
+    """Return the media type of an image, by its first bytes alone; None for anything else.
 
     Args:
-        content: all of it.
-        filename: for the extension.
+        content: the whole document.
+        filename: file name, used for its extension.
     """
     packed = content.startswith((b"PK\x03\x04", b"PK\x05\x06", _OLE))
     found = None if packed else _by_signature(content, by_filename(filename))
@@ -126,7 +126,7 @@ def image_type(content: bytes, filename: str) -> str | None:
 
 
 def _binary(named: str | None) -> str:
-    """What unrecognised binary content is: damaged if its name promises a format, else unknown."""
+    """Return a type for unrecognised binary content: the type that its name promises (damaged), else unknown."""
     if named == "text/x-typescript":
         return "video/mp2t"
     if named and (not is_text(named) or named in kinds.STRICTLY_PARSED):
@@ -151,7 +151,7 @@ def _by_signature(content: bytes, named: str | None) -> str | None:
 
 
 def _by_structure(content: bytes) -> str | None:
-    """Formats with short signatures, which need a second look."""
+    """Detect formats with short signatures, which need a second check."""
     if content.startswith(b"RIFF") and content[8:12] in _RIFF:
         return _RIFF[content[8:12]]
     if content[4:8] == b"ftyp" and content[0] == 0:
@@ -179,7 +179,7 @@ def _is_pdf(content: bytes, named: str | None) -> bool:
 
 
 def _zip_kind(content: bytes, named: str | None) -> str:
-    """Look at the directory of a zip archive and at one or two small parts; nothing else is unpacked."""
+    """Inspect the directory of a zip archive and one or two small parts; unpack nothing else."""
     fallback = named if named and not is_text(named) and named.startswith("application/") else kinds.ZIP
     if content[30:38] == b"mimetype" and content.startswith(b"PK\x03\x04"):
         size = struct.unpack_from("<I", content, 18)[0] if len(content) >= 38 else 0
@@ -201,7 +201,7 @@ def _zip_kind(content: bytes, named: str | None) -> str:
 
 
 def _open_document(declared: bytes) -> str | None:
-    """The type in the `mimetype` part of an OpenDocument file or e-book."""
+    """Return the type in the `mimetype` part of an OpenDocument file or e-book."""
     for media_type in (kinds.ODT, kinds.ODS, kinds.ODP, kinds.EPUB):
         if declared.startswith(media_type.encode()):
             return media_type
@@ -233,7 +233,7 @@ def _archive_kind(archive: zipfile.ZipFile) -> str | None:
 
 
 def _ole_kind(content: bytes, named: str | None) -> str:
-    """Tell the OLE2 family apart by the names of streams; an encrypted office file is what its name says."""
+    """Distinguish the OLE2 formats by stream names; an encrypted office file gets the type of its name."""
     present = [
         media_type
         for stream, media_type in _OLE_STREAMS.items()

@@ -1,4 +1,4 @@
-"""What kind of text some bytes are. All patterns here take time linear in the head that they look at."""
+"""Detects the kind of a text. All patterns here take linear time in the part of the text that they inspect."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _HEAD_BYTES = 16 * 1024
 _SAMPLE_BYTES = 4 * 1024
 _JSON_BYTES = 4 << 20
 _CONTROL_SHARE = 0.005
-"""more control characters than this make a file binary; random bytes have 0.1"""
+"""share of control characters above which a file is binary; random bytes have 0.1"""
 _MISCELLANY = (("<?", "?>"), ("<!--", "-->"))
-"""what may come before the root of a page or of XML: beginnings and ends"""
+"""opening and closing marks of what may precede the root of a page or of XML"""
 _SOLID = re.compile(r"\S")
 _HTML_START = re.compile(r"<!doctype\s+html\b|<html[\s>]|<head[\s>]|<body[\s>]", re.I)
 _XML_START = re.compile(r"<\?xml\s")
@@ -28,7 +28,7 @@ _CONTROL_BYTES = bytes(set(range(32)) - {9, 10, 12, 13, 27} | {127})
 
 
 def text_head(content: bytes) -> str | None:
-    """The first characters of a text in any usual encoding; None if the content is binary."""
+    """Return the first characters of a text in any common encoding; None if the content is binary."""
     head = content[:_HEAD_BYTES]
     for mark, encoding in (
         (b"\xef\xbb\xbf", "utf-8"),
@@ -53,8 +53,8 @@ def text_head(content: bytes) -> str | None:
     try:
         return head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # Cut inside a character at the end of the window is still UTF-8; anything else is a legacy encoding, in
-        # which ASCII, all that is looked for, stands for itself.
+        # A character cut at the end of the window is still UTF-8; anything else is a legacy encoding, in which ASCII,
+        # all that is searched for, is unchanged.
         return head.decode("utf-8" if error.start >= len(head) - 3 else "latin-1", "ignore")
 
 
@@ -76,7 +76,7 @@ def _mostly_printable(text: str) -> bool:
 
 
 def by_text(content: bytes, head: str, named: str | None) -> str | None:
-    """The kinds of text that show themselves; None where the name has to decide."""
+    """Return a kind of text that its content identifies; None if the file name has to decide."""
     if named and is_source_code(named):
         return None
     head = head.lstrip("\ufeff")
@@ -102,7 +102,7 @@ def by_text(content: bytes, head: str, named: str | None) -> str | None:
 
 
 def _root(head: str) -> int:
-    """Where a page or XML begins, after white space, processing instructions and comments."""
+    """Return the offset at which a page or XML begins, after white space, processing instructions and comments."""
     at = 0
     while solid := _SOLID.search(head, at):
         at = solid.start()
@@ -115,7 +115,7 @@ def _root(head: str) -> int:
 
 
 def _interpreter(head: str) -> str | None:
-    """The program that a script names in its first line, in lower case, without its version."""
+    """Return the program named in a script's first line, in lower case, without its version."""
     words = iter(head[2:].partition("\n")[0].split())
     name = next(words, "").rpartition("/")[2]
     if name == "env":
@@ -125,7 +125,7 @@ def _interpreter(head: str) -> str | None:
 
 
 def _is_email(head: str) -> bool:
-    """Whether a text opens with the header of an e-mail: nothing but header lines, and enough of the usual ones."""
+    """Return True if a text opens with an e-mail header: only header lines, and enough of the usual ones."""
     lines = head.replace("\r\n", "\n").split("\n")
     names: set[str] = set()
     for line in lines[:200]:

@@ -1,4 +1,4 @@
-"""Bytes to text, whatever encoding they are in."""
+"""Decodes bytes in any encoding to text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from parquetry.errors import BrokenDocument
 from parquetry.plural import counted
 
 SAMPLE_BYTES = 96 * 1024
-"""An encoding is guessed from this much of the start and as much of the middle; everything is then decoded with it."""
+"""bytes from the start, and again from the middle, from which an encoding is guessed; everything is then decoded with
+it"""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -28,7 +29,7 @@ _LABELS = {
     "iso-8859-9": "cp1254", "tis-620": "cp874", "iso-8859-11": "cp874", "unicode": "utf-16", "x-mac-roman": "mac_roman",
     "iso-8859-8-i": "iso-8859-8", "utf8": "utf-8",
 }  # fmt: skip
-"""What labels mean in practice, as browsers read them (WHATWG Encoding Standard)."""
+"""label -> the encoding that it means in practice, as browsers read it (WHATWG Encoding Standard)"""
 
 _CANDIDATES = (
     "cp932", "gb18030", "euc_jp", "cp949", "big5", "koi8_r", "koi8_u", "cp1251", "cp1250", "cp1252", "cp1253", "cp1254",
@@ -39,7 +40,7 @@ _MULTI_BYTE = ("cp932", "euc_jp", "gb18030", "cp949", "big5")
 _ESCAPED = re.compile(rb"\x1b(\$[@B]|\(J|\$\(D)")
 _CONTROL_BYTES = bytes({*range(9), *range(14, 27), *range(28, 32), 127})
 _MAX_CONTROL_SHARE = 0.03
-"""Random bytes have a share of 0.1, text next to none."""
+"""share of control characters above which content is not text; random bytes have 0.1, text next to none"""
 
 _WESTERN_ALPHABETS = tuple(
     frozenset(letters + letters.upper())
@@ -47,27 +48,28 @@ _WESTERN_ALPHABETS = tuple(
         "éèêëàâçîïôùûüœæÿ", "äöüßéàëïèêóí", "áéíóúñüçàèòïâãêôõªº", "àèéìíòóùú", "åäöæøéüõšž", "áéíóúýþðæö"
     )
 )  # fmt: skip
-"""French; German and Dutch; Spanish, Catalan and Portuguese; Italian; Nordic and Baltic Finnic; Icelandic."""
+"""accented letters of French; German and Dutch; Spanish, Catalan and Portuguese; Italian; Nordic and Baltic Finnic;
+Icelandic"""
 _WESTERN_SIGNS = frozenset("‘’“”–—…•€™©®°§«»¿¡·£´±µ²³½¼¾ºª×\u00a0\u00ad†‰‹›„‚¢¥¶¹")
 _IN_WORD_SIGN = re.compile(r"(?<=[A-Za-z])[^\w\s'’´·\u00ad\x00-\x7f](?=[a-z])")
 _ODD_CASE = re.compile(r"(?<=[a-zà-öø-ÿ])[À-ÖØ-Þ]")
 
 
 def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
-    """Decode text whose encoding is unknown.
+    """Decode text of unknown encoding.
 
     In this order: byte order mark, strict UTF-8, UTF-16 and UTF-32 by their zero bytes, the hint, detection. Bytes
-    that the chosen encoding does not know become U+FFFD; `replaced` reports them.
+    invalid in the chosen encoding become U+FFFD; `replaced` reports them.
 
     Args:
         content: the bytes of a text.
-        hint: what the format or the transport says the encoding is (a charset label); believed only if it fits.
+        hint: charset label from the format or the transport; used only if the bytes fit.
 
     Returns:
         The text, without byte order mark, and the Python name of the encoding.
 
     Raises:
-        BrokenDocument: `damaged`, these bytes are not text in any encoding.
+        BrokenDocument: `damaged`, the bytes are not text in any encoding.
     """
     for mark, name in _BOMS:
         if content.startswith(mark):
@@ -91,16 +93,16 @@ def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
 
 
 def replaced(content: bytes, text: str, encoding: str) -> tuple[str, ...]:
-    """A warning if decoding had to replace bytes, for an extraction's warnings.
+    """Return a warning for an extraction if decoding had to replace bytes.
 
     Args:
-        content: what was decoded.
-        text: what came of it.
-        encoding: as `decode` named it.
+        content: the bytes.
+        text: the decoded text.
+        encoding: the encoding returned by `decode`.
     """
     count = text.count("\ufffd")
     if count and (encoding == "gb18030" or encoding.startswith("utf")):
-        # The sign may stand in the content itself.
+        # The content itself may contain the replacement character.
         count -= content.count("\ufffd".encode(encoding))
     return (f"{counted(count, 'character')} could not be decoded as {encoding}, and replaced",) if count > 0 else ()
 
@@ -127,14 +129,14 @@ def _sample(content: bytes) -> bytes:
     if len(content) <= 2 * SAMPLE_BYTES:
         return content
     middle = len(content) // 2
-    # Cut at line ends, so that no character of several bytes is cut.
+    # Cut at line ends, so that no multi-byte character is split.
     head = content[:SAMPLE_BYTES]
     tail = content[middle : middle + SAMPLE_BYTES]
     return head[: head.rfind(b"\n") + 1 or None] + tail[tail.find(b"\n") + 1 :][: tail.rfind(b"\n") + 1 or None]
 
 
 def _wide(content: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark, told by where the zero bytes are and confirmed by what they decode to."""
+    """Detect UTF-16 or UTF-32 without a mark by the positions of zero bytes, confirmed by the decoded text."""
     sample = content[:4096]
     if len(sample) < 4 or 0 not in sample:
         return None
@@ -160,15 +162,15 @@ def _wide(content: bytes) -> str | None:
 _OUT_OF_PLACE = re.compile(
     r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ua000-\uabff\u1200-\u1dff\u2c00-\u2fff]"
 )
-"""Controls, private use, and scripts that hardly anything is written in."""
+"""control characters, private use, and scripts that hardly any text uses"""
 
 
 _SEPARATORS = re.compile(r"[ \n,.、。，\u3000]")
-"""Of two byte orders that both give characters in use, the one that gives these is right."""
+"""separators; of two byte orders that both give common characters, the right one gives these"""
 
 
 def _readable(sample: bytes, encoding: str) -> str | None:
-    """The encoding, if the sample reads as text in it."""
+    """Return the encoding if the sample reads as text in it."""
     text = sample[: len(sample) // 4 * 4].decode(encoding, "replace").removesuffix("\ufffd")
     return encoding if len(_OUT_OF_PLACE.findall(text)) <= len(text) * 0.02 else None
 
@@ -181,7 +183,7 @@ def _refuse_binary(content: bytes) -> None:
 
 
 def _mostly_utf8(sample: bytes) -> bool:
-    """Whether a few bytes are all that is wrong with this UTF-8: cut off, or one passage pasted in another encoding."""
+    """Return True for UTF-8 with only a few bad bytes: cut off, or with a passage pasted in another encoding."""
     text = sample.decode("utf-8", "replace")
     bad = text.count("\ufffd")
     good = sum(1 for character in text if character > "\x7f") - bad
@@ -203,7 +205,7 @@ def _detect(sample: bytes, declared: str | None) -> str:
 
 
 def _reads_as_western(sample: bytes, encoding: str) -> bool:
-    """Whether the bytes read as Western European: accented letters of one language, signs where signs stand."""
+    """Return True if the bytes read as Western European: one language's accented letters, signs in plausible places."""
     text = _strict(sample, encoding)
     if text is None:
         return False
@@ -218,7 +220,7 @@ def _reads_as_western(sample: bytes, encoding: str) -> bool:
 
 
 def _by_alphabet(sample: bytes) -> str | None:
-    """Hebrew and Turkish, which detection takes for Russian and Icelandic."""
+    """Detect Hebrew and Turkish, which the detector takes for Russian and Icelandic."""
     high = [byte for byte in sample if byte > 127]
     if len(high) >= 8 and all(0xE0 <= byte <= 0xFA for byte in high):
         return "cp1255"
@@ -231,7 +233,7 @@ def _by_alphabet(sample: bytes) -> str | None:
 
 
 def _multi_byte(sample: bytes) -> str | None:
-    """The East Asian encoding in which nearly all of the text is in common use, if there is one."""
+    """Return the East Asian encoding in which nearly all characters are common ones; None if none fits."""
     scores: list[tuple[float, str]] = []
     for encoding in _MULTI_BYTE:
         text = sample.decode(encoding, "replace")
@@ -243,7 +245,7 @@ def _multi_byte(sample: bytes) -> str | None:
 
 
 def _common_share(wide: Sequence[str], encoding: str) -> float:
-    """How much of a text is what texts in this encoding mostly consist of; kana and Hangul weigh most."""
+    """Return the share of characters typical of texts in this encoding; kana and Hangul weigh most."""
     points = 0.0
     for character in wide:
         if encoding in ("cp932", "euc_jp"):
@@ -260,7 +262,7 @@ def _common_share(wide: Sequence[str], encoding: str) -> float:
 
 
 _FREQUENT_LEAD = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "shift_jis": (0x88, 0x97), "euc_kr": (0xB0, 0xC8)}
-"""Lead bytes of the level of characters in common use."""
+"""range of lead bytes for each encoding's level of commonly used characters"""
 
 
 def _frequent(character: str, encoding: str) -> bool:

@@ -1,4 +1,4 @@
-"""E-books: every chapter in reading order, with the names of the table of contents."""
+"""E-books: chapters in reading order, named by the table of contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _RIGHTS = ("META-INF/rights.xml", "META-INF/sinf.xml")
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/x-dtbook+xml"})
 _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-"""These scramble fonts only; everything else that is encrypted in a book is its text."""
+"""encryption that only scrambles fonts; anything else encrypted in a book is its text"""
 _KEYS = {
     "creator": "author",
     "date": "date",
@@ -51,7 +51,7 @@ _HEADING = Marks(
 _PAGE_BREAK = re.compile(
     rb"<(span|div|a|p|hr)\b[^<>]{0,300}\b(?:epub:type|role)=[\"'](?:doc-)?pagebreak[\"'][^<>]{0,300}(?:(?<=/)>|>[^<]{0,20}</\1\s*>)"
 )
-"""where a page of the printed book begins, often with its number"""
+"""start of a page of the printed book, often with its number"""
 _NAMED_ENTITY = re.compile(rb"&(?!#|amp;|lt;|gt;|quot;|apos;)\w+;")
 
 
@@ -60,7 +60,7 @@ class _Page:
     """A file of the book."""
 
     name: str
-    """its member of the archive"""
+    """name of the file's archive member"""
     media_type: str
     is_navigation: bool
 
@@ -74,7 +74,7 @@ class EpubExtractor:
     settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one book: one part per file of the reading order that has text.
+        """Extract one book: one part per file with text, in reading order.
 
         Raises:
             BrokenDocument: `damaged`, `encrypted` (with rights management) or `too-large`.
@@ -97,7 +97,7 @@ class EpubExtractor:
                 warnings.append(f"{page.name} is in the reading order but missing from the archive")
                 continue
             content = _PAGE_BREAK.sub(b"", package.read(page.name))
-            # Covers and title pages made of a picture have no words and are no chapters.
+            # Covers and title pages that consist of a picture have no words and are not chapters.
             if not _words(content):
                 continue
             before = builder.length
@@ -145,7 +145,7 @@ def _opf_name(package: Package) -> str:
 
 
 def _xml(package: Package, name: str) -> Any:
-    """Books use the named entities of HTML, which XML does not know."""
+    """Parse a file of the book, which may use HTML's named entities, unknown to XML."""
     content = _NAMED_ENTITY.sub(lambda match: unescape(match[0].decode()).encode("utf-8"), package.read(name))
     return parse_xml(content, name, allow_doctype=True)
 
@@ -171,13 +171,13 @@ def _metadata(opf: Any) -> tuple[str | None, dict[str, Scalar]]:
         return None, {}
     title, metadata = read_properties(found, _KEYS)
     if "date" in metadata:
-        # The first is the publication, later ones are conversions of the file.
+        # The first date is that of publication; later ones are conversions of the file.
         metadata["date"] = str(metadata["date"]).split(",")[0]
     return title, metadata
 
 
 def _chapter_names(package: Package, pages: dict[str, _Page]) -> dict[str, str]:
-    """File of a chapter -> its name in the table of contents; the first entry counts where there are several."""
+    """Map each chapter's file to its name in the table of contents; the first of several entries counts."""
     names: dict[str, str] = {}
     contents = [page.name for page in pages.values() if page.is_navigation]
     contents += [page.name for page in pages.values() if page.media_type == "application/x-dtbncx+xml"]
@@ -187,7 +187,7 @@ def _chapter_names(package: Package, pages: dict[str, _Page]) -> dict[str, str]:
         try:
             root = _xml(package, name)
         except BrokenDocument:
-            # The table of contents only names the chapters; they can be read without it.
+            # The table of contents only names the chapters; they are readable without it.
             continue
         for target, title in _entries(root):
             names.setdefault(_resolve(name, target), title)
@@ -200,7 +200,7 @@ def _entries(root: Any) -> list[tuple[str, str]]:
         for point in root.iter("{*}navPoint")
         if point.find("{*}content") is not None and point.find("{*}navLabel") is not None
     ]
-    # Lists of pages and of landmarks point to the same files under other names.
+    # Lists of pages and of landmarks refer to the same files by other names.
     for navigation in root.iter("{*}nav"):
         if "toc" in (navigation.get("{http://www.idpf.org/2007/ops}type") or "toc").split():
             entries += [(link.get("href") or "", "".join(link.itertext())) for link in navigation.iter("{*}a")]

@@ -1,4 +1,4 @@
-"""RSS and Atom feeds: each item below its title."""
+"""RSS and Atom feeds, with each item below its title."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from parquetry.extract.builder import TextBuilder
 
 _BODIES = ("encoded", "content", "description", "summary")
-"""Where an item has its text, the fullest first."""
+"""elements that hold an item's text, the fullest first"""
 _ABOUT = {
     "creator": "Author",
     "author": "Author",
@@ -55,7 +55,7 @@ def add_feed(builder: TextBuilder, root: Element) -> str | None:
 
 
 def _items(root: Element) -> list[Element]:
-    # RSS 1.0 has its items beside the channel, RSS 2.0 within.
+    # RSS 1.0 has its items beside the channel, RSS 2.0 inside it.
     channels = [child for child in root if _name(child) == "channel"]
     return [child for parent in (*channels, root) for child in parent if _is_item(child)]
 
@@ -65,7 +65,7 @@ def _is_item(element: Element) -> bool:
 
 
 def _add_body(builder: TextBuilder, body: Element | None) -> None:
-    """Bodies are HTML, as escaped text or as elements."""
+    """Append a body: HTML, as escaped text or as elements."""
     if body is None:
         return
     if len(body):

@@ -1,4 +1,4 @@
-"""YAML and TOML at the head of a text, read without letting a stranger's file grow while it is read."""
+"""YAML and TOML front matter, parsed with bounded growth because the file is untrusted."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from parquetry.model import Scalar
 from parquetry.settings import bounded_toml
 
 MAX_GROWTH = 10
-"""times the characters of front matter that its values may have, which aliases repeat"""
+"""maximum length of the values relative to the characters of the front matter; aliases repeat text"""
 FREE_CHARACTERS = 10_000
-"""that any front matter may give"""
+"""characters that the values of any front matter may have"""
 
 _BEGINNING = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _ENDS = {
@@ -20,17 +20,17 @@ _ENDS = {
     "+++": re.compile(r"\n(?:\+\+\+|\.\.\.)[ \t]*(?:\n|\Z)"),
 }
 _MAX_FRONT_MATTER = 64 * 1024
-"""Characters. What is longer is not front matter, and YAML takes quadratic time over hostile input."""
+"""characters; longer text is not front matter, and YAML takes quadratic time on hostile input"""
 _MAX_BITS = 4096
-"""of a whole number; longer ones could not be written down in every later step"""
+"""bits of an integer; larger ones could not be written as text by every later step"""
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, Scalar], str | None]:
-    """Take YAML (`---`) or TOML (`+++`) front matter off a text.
+    """Split YAML (`---`) or TOML (`+++`) front matter off a text.
 
     Returns:
-        The text without it, its values (lists as comma-separated text), and a warning if it could not be read; it then
-        stays in the text.
+        The text without it, its values (lists as comma-separated text), and a warning if it could not be read, in which
+        case it stays in the text.
     """
     beginning = _BEGINNING.match(text)
     end = _ENDS[beginning[1]].search(text, beginning.end()) if beginning is not None else None
@@ -42,7 +42,7 @@ def split_front_matter(text: str) -> tuple[str, dict[str, Scalar], str | None]:
     except ValueError as error:
         return text, {}, f"front matter could not be read: {error}"
     if not isinstance(values, dict):
-        # A rule, a paragraph and a rule.
+        # A thematic break, a paragraph and another break, not front matter.
         return text, {}, None
     front = _scalars(values)
     if sum(len(str(value)) for value in front.values()) > FREE_CHARACTERS + MAX_GROWTH * len(written):

@@ -9,9 +9,9 @@ from itertools import pairwise
 from parquetry.extract.builder import TextBuilder
 
 MAX_HEADER_ROWS = 4
-"""Column names in more rows than this are taken for data."""
+"""number of header rows above which column names are taken for data"""
 MAX_NAME_CHARACTERS = 120
-"""Longer cells are sentences, not names of columns."""
+"""characters above which a cell is a sentence, not a column name"""
 
 _NUMBER = re.compile(r"[-+(]?\s?[$€£¥]?\s?\d[\d.,'\s]*(e[-+]?\d+)?\)?\s?[%$€£¥]?|[-–—]", re.IGNORECASE)
 _YEAR = re.compile(r"(19|20)\d\d")
@@ -20,28 +20,28 @@ Row = list[str]
 
 
 def add_grid(builder: TextBuilder, grid: dict[int, Row], *, caption_known: str = "") -> None:
-    """Add what stands in a grid of cells: its tables, and the captions and notes around them as text.
+    """Add the content of a grid of cells: its tables, and the captions and notes around them as text.
 
-    An empty row ends a table; rows that fill a single cell of several are captions above it or notes below it.
+    An empty row ends a table; rows with a single filled cell of several are captions above it or notes below it.
 
     Args:
-        builder: what to add to.
-        grid: 0-based number of a row -> its cells as text, all rows equally long; empty rows are left out.
-        caption_known: a caption that was already said, as a heading.
+        builder: receives the text and tables.
+        grid: 0-based row number -> the row's cells as text; all rows have equal length, empty rows are omitted.
+        caption_known: a caption already added, for example as a heading.
     """
     for block in _blocks(grid):
         _add_block(builder, block, caption_known)
 
 
 def is_caption(row: Row) -> bool:
-    """Whether a row fills exactly one cell."""
+    """Return True if a row has exactly one filled cell."""
     return sum(map(bool, row)) == 1
 
 
 def looks_like_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of a table names its columns.
+    """Return True if the first row of a table names its columns.
 
-    Names are mostly there, mostly differ, are short, and are not numbers (but years may head columns).
+    Names are mostly present, mostly distinct, short, and not numbers (years may be column names).
 
     Args:
         rows: at least one row of cells as text.
@@ -55,7 +55,7 @@ def looks_like_names(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _blocks(grid: dict[int, Row]) -> list[list[Row]]:
-    """The rows divided where an empty row stands between them, except between column names and their numbers."""
+    """Split the rows at empty rows, except between column names and their numbers."""
     numbers = sorted(grid)
     blocks = [[grid[numbers[0]]]]
     for before, number in pairwise(numbers):
@@ -67,7 +67,7 @@ def _blocks(grid: dict[int, Row]) -> list[list[Row]]:
 
 
 def _are_names_of(rows: list[Row], row: Row) -> bool:
-    """Whether rows without any number stand over a row of numbers as its column names."""
+    """Return True if rows without any number are the column names of a row of numbers."""
     names = [above for above in rows if not is_caption(above)]
     if not 0 < len(names) <= MAX_HEADER_ROWS or not _is_data(row):
         return False
@@ -107,7 +107,7 @@ def _add_table(builder: TextBuilder, rows: list[Row]) -> None:
 
 
 def _header_depth(table: list[Row]) -> int:
-    """Number of rows at the top that name the columns."""
+    """Return the number of top rows that name the columns."""
     first_data = next((number for number, row in enumerate(table[: MAX_HEADER_ROWS + 1]) if _is_data(row)), 0)
     first = table[0]
     grouped = "" in first[1:] or len(set(first)) < len(first)
@@ -117,12 +117,12 @@ def _header_depth(table: list[Row]) -> int:
 
 
 def _joined_names(rows: list[Row]) -> Row:
-    """One name per column from several rows of names: `2023 / Sales`."""
+    """Combine several rows of names to one name per column: `2023 / Sales`."""
     return [" / ".join(dict.fromkeys(filter(None, cells))) for cells in zip(*rows, strict=True)]
 
 
 def _is_data(row: Row) -> bool:
-    """Whether a row holds numbers beside its first cell."""
+    """Return True if at least a third of the filled cells after the first are numbers."""
     filled = [cell for cell in row[1:] if cell]
     return sum(map(_is_number, filled)) * 3 >= len(filled) > 0
 

@@ -1,4 +1,4 @@
-"""Pictures: the text that can be read in them, and what a model says they show."""
+"""Pictures: the text read by OCR, and a model's description."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.settings.sections import ExtractionSettings
 
 MAX_PIXELS = 100_000_000
-"""a larger picture is refused before it is unpacked: 300 MB of memory as it is"""
+"""pixels above which a picture is refused before it is unpacked; at the limit it takes 300 MB of memory"""
 MAX_SIDE = 250_000
-"""pixels; text is looked for in stretches of a long picture, each of which takes as long as a page"""
+"""pixels; long pictures are read in sections, each of which takes as long as a page"""
 
 _FORMATS = {PNG: "PNG", JPEG: "JPEG", WEBP: "WEBP", GIF: "GIF"}
 _DESCRIPTION, _MAKE, _MODEL, _ARTIST = 0x010E, 0x010F, 0x0110, 0x013B
 _EXIF_PART, _TAKEN = 0x8769, 0x9003
 _VALUE_CHARACTERS = 500
 _BRIGHT = 150
-"""of 255: lighter writing than this on a transparent ground is put on black"""
+"""brightness, 0 to 255, of writing on a transparent background above which the background becomes black"""
 _EXIF_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 _NAME = "image"
 _VERSION = 1
 _PILLOW_ERRORS = (
     OSError, SyntaxError, ValueError, EOFError, struct.error, IndexError, KeyError, TypeError, OverflowError,
 )  # fmt: skip
-"""what Pillow raises on damaged input"""
+"""exceptions that Pillow raises on damaged input"""
 
 
 class ImageExtractor:
-    """Text in PNG, JPEG, WebP and GIF pictures; of a moving one, in its first frame."""
+    """Reads text in PNG, JPEG, WebP and GIF pictures; in an animated one, from its first frame."""
 
     name = _NAME
     version = _VERSION
@@ -46,10 +46,10 @@ class ImageExtractor:
     settings_used: frozenset[str] = frozenset({"ocr", "include_image_descriptions"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one picture; its description, if one is wanted, is added by `with_description`.
+        """Extract one picture; `with_description` adds its description if one is wanted.
 
         Raises:
-            SkippedDocument: `no-text`: nothing can be read in it, or OCR is off or not installed.
+            SkippedDocument: `no-text`: the picture has no readable text, or OCR is off or not installed.
             BrokenDocument: `damaged`, or `too-many-pixels`.
         """
         picture, title, metadata = _open(document.content, media_type)
@@ -69,12 +69,12 @@ class ImageExtractor:
 
 
 def with_description(extraction: Extraction | None, description: str, media_type: str) -> Extraction:
-    """The picture's text with its description as the first paragraph.
+    """Return the picture's text with its description as the first paragraph.
 
     Args:
-        extraction: what `ImageExtractor` returned; None if it found no text.
-        description: what a model says that the picture shows.
-        media_type: of the picture.
+        extraction: result of `ImageExtractor`; None if it found no text.
+        description: a model's description of the picture.
+        media_type: media type of the picture.
     """
     builder = TextBuilder("text")
     builder.text(description)
@@ -90,13 +90,13 @@ def with_description(extraction: Extraction | None, description: str, media_type
 
 
 def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, Scalar]]:
-    """The picture upright on a plain ground, its title, and what it tells about itself."""
+    """Return the picture upright on a plain background, its title, and its metadata."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     with warnings.catch_warnings():
-        # Damaged EXIF data is no reason to refuse a picture or to write on stderr; a bomb is one.
+        # Damaged EXIF data is no reason to refuse a picture or to write to stderr; a decompression bomb is refused.
         warnings.simplefilter("ignore")
-        # Pillow warns of more, and refuses twice as many: of every frame, before it has memory for it.
+        # Pillow warns above this limit and refuses twice as many pixels, for every frame before allocating its memory.
         Image.MAX_IMAGE_PIXELS = MAX_PIXELS // 2
         try:
             picture = Image.open(BytesIO(content), formats=[_FORMATS[media_type]])
@@ -117,7 +117,7 @@ def _open(content: bytes, media_type: str) -> tuple[Any, str | None, dict[str, S
 
 
 def _about(picture: Any) -> tuple[str | None, dict[str, Scalar]]:
-    """Title and metadata; places are left out, since a picture's GPS position tells where somebody lives."""
+    """Return the title and the metadata, without places: a GPS position may reveal a home."""
     try:
         exif = picture.getexif()
         taken = exif.get_ifd(_EXIF_PART).get(_TAKEN)
@@ -139,7 +139,7 @@ def _about(picture: Any) -> tuple[str | None, dict[str, Scalar]]:
 
 
 def _clean(value: object) -> str:
-    """A value of a picture's metadata as one line; empty for anything but text."""
+    """Return a metadata value as one line; empty for anything but text."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str):
@@ -148,7 +148,7 @@ def _clean(value: object) -> str:
 
 
 def _on_plain_ground(picture: Any) -> Any:
-    """In RGB; what is transparent becomes white, or black under light writing."""
+    """Convert to RGB; transparent areas become white, or black under light writing."""
     from PIL import Image, ImageStat
 
     if "A" not in picture.getbands() and "transparency" not in picture.info:

@@ -1,4 +1,4 @@
-"""Lines of a PDF page, with where they stand, made into paragraphs and headings. Pure: no PDF library in here."""
+"""Groups the positioned lines of PDF pages into paragraphs and headings. Pure: does not use a PDF library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median_low
 
 HYPHEN_MARK = "\ufffe"
-"""what stands in the text where a word was divided at the end of a line"""
+"""mark in the text where a word was divided at the end of a line"""
 
 _DIVIDED = re.compile(r"(-?)(?<!\w)(\w*+)\ufffe(\w*+)(-?)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
@@ -19,38 +19,38 @@ _NUMBERING = re.compile(r"(?:chapter|section|part|appendix|kapitel|chapitre|[ivx
 _SENTENCE_END = (".", "!", "?", ":", ";", "。", "！", "？", "”", '"', ")")
 
 _PARAGRAPH_GAP = 1.35
-"""times the usual line pitch"""
+"""multiple of the usual line pitch from which a gap separates paragraphs"""
 _SIZE_STEP = 0.12
-"""relative difference of two heights from which they are two sizes of type"""
+"""relative difference above which two heights are different type sizes"""
 _HEADING_SIZE = 1.15
-"""times the size of body text"""
+"""multiple of the body text size from which a line may be a heading"""
 _NUMBERED_SIZE = 1.05
 """the same for a line that starts with a section number"""
 _NUMBERED = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[A-Z]|[IVX]{1,5})\.? +[^\W\d_]")
 _HEADING_CHARACTERS = 200
 _HEADING_SHARE = 0.2
-"""more lines than this in larger type are a design, not headings"""
+"""share of all lines above which larger type is a design, not headings"""
 _HEADING_LEVELS = 4
 _LINES_TO_COMPARE = 5
 _TITLE_SIZE = 1.3
-"""times the size of body text"""
+"""multiple of the body text size from which a line may be the title"""
 _TITLE_LINES = 4
 _COMPARED = 1_000_000
-"""lines of a page that are looked at for all the bookmarks that lead to it"""
+"""lines of a page compared in total for all its bookmarks"""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text, in points from the lower left of the upright page."""
+    """One line of text; coordinates in points from the lower left of the upright page."""
 
     text: str
-    """ends with `HYPHEN_MARK` if its last word goes on in the next line"""
+    """text of the line, with `HYPHEN_MARK` at the end if the last word continues in the next line"""
     left: float
     right: float
     bottom: float
     top: float
     size: float
-    """of its type"""
+    """size of the type, in points"""
 
     @property
     def height(self) -> float:
@@ -62,21 +62,21 @@ class Bookmark:
     """One entry of a document's outline."""
 
     level: int
-    """1 for the outermost"""
+    """1 for the outermost level"""
     title: str
     top: float | None
-    """height on the page that it leads to, in points, if it says so"""
+    """height of its target on the page, in points; None if not given"""
 
 
 def join_raised(lines: Sequence[Line]) -> list[Line]:
-    """Put back into their line the pieces that were split off because they stand higher, lower or smaller.
+    """Rejoin pieces split off a line because they are higher, lower or smaller.
 
-    Footnote marks and exponents come from the engine as lines of their own, and cut the line around them in two.
+    The engine returns footnote marks and exponents as lines of their own and cuts the surrounding line in two.
     """
     joined: list[Line] = []
     pieces: list[list[str]] = []
     for line in lines:
-        # The last line has only its last piece for a text, until all of them are known.
+        # Until all its pieces are known, the last line has only its last piece as text.
         last = joined[-1] if joined else None
         if last is None or not _same_line(last, line):
             joined.append(line)
@@ -95,13 +95,13 @@ def _same_line(last: Line, line: Line) -> bool:
     if shared <= 0 or last.text.endswith(HYPHEN_MARK):
         return False
     height = max(last.height, line.height)
-    # Pieces at the very same height may have a sign between them that has no text; raised ones follow closely.
+    # Pieces at exactly the same height may have a sign without text between them; raised pieces follow closely.
     reach = 2 * height if shared > 0.9 * height else height
     return shared > 0.4 * min(last.height, line.height) > 0 and -0.5 * height < line.left - last.right < reach
 
 
 def paragraphs(lines: Sequence[Line]) -> str:
-    """The lines as text: a line feed between the lines of a paragraph, a blank line between paragraphs."""
+    """Return the lines as text, with a line feed between lines and a blank line between paragraphs."""
     if not lines:
         return ""
     pitch = usual_pitch(lines)
@@ -115,7 +115,7 @@ def paragraphs(lines: Sequence[Line]) -> str:
 
 
 def starts_of_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines that start a line of `paragraphs(lines)`: all but those that finish a divided word."""
+    """Return the lines that start a line of `paragraphs(lines)`: all but those that finish a divided word."""
     return [line for i, line in enumerate(lines) if i == 0 or not lines[i - 1].text.endswith(HYPHEN_MARK)]
 
 
@@ -133,7 +133,7 @@ def _breaks(last: Line, line: Line, following: Line | None, pitch: float) -> boo
     if abs(last.size - line.size) > _SIZE_STEP * max(last.size, line.size):
         return True
     if step <= 0 or line.left > last.right or line.right < last.left:
-        # Another column or cell: the sentence may well go on there.
+        # Another column or cell, in which the sentence may continue.
         first = line.text[:1]
         return last.text.rstrip().endswith(_SENTENCE_END) or first.isupper() or not first.isalpha()
     if step > _PARAGRAPH_GAP * max(pitch, 0.9 * last.height):
@@ -149,7 +149,7 @@ def _breaks(last: Line, line: Line, following: Line | None, pitch: float) -> boo
 
 
 def words_of(pages: Iterable[str]) -> frozenset[str]:
-    """Every whole word of a document, in lower case, to decide about the divided ones."""
+    """Return every whole word of a document in lower case, as the dictionary for divided words."""
     words: set[str] = set()
     for page in pages:
         words.update(_WORD.findall(_DIVIDED.sub(" ", page.lower())))
@@ -159,8 +159,8 @@ def words_of(pages: Iterable[str]) -> frozenset[str]:
 def join_divided(text: str, words: frozenset[str]) -> str:
     """Join words divided at line ends, keeping the hyphens that belong to the word.
 
-    The document itself is the dictionary: a word that it has in one form elsewhere is written so here. Otherwise a
-    hyphen stays before a capital or a digit, within a longer compound, and between two long words of their own.
+    The document itself is the dictionary: a word that occurs elsewhere in one form gets that form. Otherwise a hyphen
+    stays before a capital or a digit, inside a longer compound, and between two long words that occur on their own.
     """
 
     def join(match: re.Match[str]) -> str:
@@ -181,15 +181,16 @@ def _keeps_hyphen(left: str, right: str, words: frozenset[str]) -> bool:
 
 
 def place_bookmarks(text: str, lines: Sequence[Line], bookmarks: Sequence[Bookmark]) -> list[tuple[int, Bookmark]]:
-    """Where on its page each bookmark's heading stands.
+    """Locate the heading of each bookmark on its page.
 
     Args:
         text: the page's normalised text.
-        lines: `starts_of_lines` of the page; unless each is one non-blank line of `text`, they are not used.
-        bookmarks: those that lead to this page, in the order of the outline.
+        lines: `starts_of_lines` of the page; used only if each is one non-blank line of `text`.
+        bookmarks: bookmarks that lead to this page, in outline order.
 
     Returns:
-        0-based offset of a line in `text`, and the bookmark, by offset. What cannot be found stands at the start.
+        0-based offset of a line in `text`, and the bookmark, sorted by offset. A bookmark without a matching
+        line is placed by its height, else at the start.
     """
     if not bookmarks:
         return []
@@ -226,7 +227,7 @@ def _line_starts(text: str) -> tuple[list[int], list[str]]:
 
 
 def _lines_by_last_character(plain: Sequence[str]) -> dict[str, list[int]]:
-    """The lines that end with a character, by themselves or together with the next: a heading is one of few."""
+    """Index lines by their last character, alone or joined with the next line, to compare few with a heading."""
     found: dict[str, list[int]] = {}
     for i, line in enumerate(plain):
         if line:
@@ -247,17 +248,17 @@ def _is_heading_line(plain: Sequence[str], i: int, wanted: str) -> bool:
 
 
 def _line_at(lines: Sequence[Line], top: float | None) -> int | None:
-    """The first line that does not stand wholly above a height."""
+    """Return the index of the first line that is not wholly above a height."""
     if top is None:
         return None
     return next((i for i, line in enumerate(lines) if line.bottom < top and line.top < top + 2 * line.height), None)
 
 
 def large_lines(pages: Sequence[Sequence[Line]]) -> list[list[tuple[int, int, str]]]:
-    """The headings of a document without an outline, by the size of their type.
+    """Find the headings of a document without an outline by their type size.
 
     Returns:
-        For each page (0-based line on it, level, title), in order; nothing where sizes say nothing.
+        For each page, tuples of (0-based line on the page, level, title), in order; empty if sizes are inconclusive.
     """
     body = body_size(pages)
     nothing: list[list[tuple[int, int, str]]] = [[] for _ in pages]
@@ -284,11 +285,11 @@ def _least_size(text: str) -> float:
 
 
 def first_title(page: Sequence[Line], body: float) -> str | None:
-    """The title on the first page: its largest type, if that is a few lines and clearly larger than the text.
+    """Return the title on the first page: its largest type, if only a few lines and clearly larger than the text.
 
     Args:
         page: lines of the first page.
-        body: size of the type of most of the document's text.
+        body: type size of most of the document's text, in points.
     """
     runs = [(page[first].size, _run_text(page[first:end])) for first, end in _runs(page) if end - first <= _TITLE_LINES]
     runs = [run for run in runs if _reads_like_heading(run[1]) and not _NUMBERED.match(run[1])]
@@ -297,7 +298,7 @@ def first_title(page: Sequence[Line], body: float) -> str | None:
 
 
 def _runs(page: Sequence[Line]) -> list[tuple[int, int]]:
-    """First line, and one past the last, of each stretch of following lines in one size of type."""
+    """Return the index of the first line, and one past the last, of each run of consecutive lines in one type size."""
     runs: list[tuple[int, int]] = []
     for i, line in enumerate(page):
         last = page[i - 1] if i else None
@@ -313,7 +314,7 @@ def _run_text(lines: Sequence[Line]) -> str:
 
 
 def body_size(pages: Sequence[Sequence[Line]]) -> float:
-    """The size of type in which most characters are set; 0 without any."""
+    """Return the type size of most characters, in points; 0 without any."""
     characters: Counter[float] = Counter()
     for page in pages:
         for line in page:

@@ -1,4 +1,4 @@
-"""Markdown: the text as it is, with its headings and front matter."""
+"""Markdown: the text unchanged, with its headings and front matter."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _COMMENT = Marks(re.compile(r"<!--()"), {"": re.compile("-->")})
 _TAG = re.compile(r"</?\w[^<>]*>")
 _MARKUP = re.compile(r"[\\`*_\[\]<>&!]")
 _MAX_QUOTES = 3
-"""quotations within each other that are told apart: a parser looks at what follows one once more for each around it"""
+"""depth of nested quotations that are distinguished; a parser rereads the content of one for each enclosing one"""
 _CONTAINERS = re.compile(r"^(?:[ \t]*+(?:>|[-+*](?=[ \t])|\d{1,9}+[.)](?=[ \t])))++", re.MULTILINE)
-"""what opens quotations and lists at the beginning of a line"""
+"""marks that open quotations and lists at the start of a line"""
 _MAX_DEFINITION = 1000
-"""lines"""
+"""lines of a link definition"""
 
 
 class MarkdownExtractor:
@@ -66,20 +66,20 @@ class MarkdownExtractor:
 
 
 def add_markdown(builder: TextBuilder, text: str) -> str | None:
-    """Append Markdown as it is, and mark its headings.
+    """Append Markdown unchanged and mark its headings.
 
     Args:
         builder: receives text and headings.
         text: Markdown.
 
     Returns:
-        The first heading of the outermost level 1, if there is one.
+        The first heading of level 1, the outermost, if there is one.
     """
     text = normalise(text).strip("\n")
     start = builder.text(text)
     if start is None:
         return None
-    # The builder has taken off the spaces of the first line, which may be what makes it code.
+    # The builder strips leading spaces of the first line, which may mark it as code.
     start -= len(text) - len(text.lstrip())
     first: str | None = None
     for heading in headings_of(text):
@@ -90,7 +90,7 @@ def add_markdown(builder: TextBuilder, text: str) -> str | None:
 
 
 def headings_of(text: str) -> Iterator[Heading]:
-    """The headings of Markdown, in order; none of those within quotations and lists."""
+    """Yield the headings of Markdown in order, without those inside quotations and lists."""
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
     headings = _Headings()
     _parser().block.parse(_CONTAINERS.sub(_without_deep_quotes, text), _parser(), {}, headings)
@@ -101,7 +101,7 @@ def headings_of(text: str) -> Iterator[Heading]:
 
 
 class _Headings(list["Token"]):
-    """Takes what a parser finds, and keeps the headings: all tokens of a text are 300 times as large as it is."""
+    """Receives the parser's tokens and keeps only headings: all tokens take 300 times the memory of the text."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, int, str]] = []
@@ -110,7 +110,7 @@ class _Headings(list["Token"]):
 
     def append(self, token: Token) -> None:
         if self._heading or (token.type == "heading_open" and token.level == 0):
-            # Headings within quotations and lists are quoted, and head nothing.
+            # Headings in quotations and lists are quoted and do not head sections.
             self._heading.append(token)
         if token.type == "heading_close" and self._heading:
             opening, inline, _ = self._heading
@@ -119,7 +119,7 @@ class _Headings(list["Token"]):
 
 
 def _without_deep_quotes(opening: re.Match[str]) -> str:
-    """What opens quotations on a line, without those that are too deep to be told apart; no heading stands in any."""
+    """Remove quotation marks beyond the maximum depth from a line's opening; quotations contain no counted headings."""
     pieces = opening[0].split(">", _MAX_QUOTES)
     *quotes, last = pieces[-1].split(">")
     pieces[-1] = "".join([*(quote.rstrip(" \t") for quote in quotes), last])
@@ -136,7 +136,7 @@ def _parser() -> MarkdownIt:
 
 
 def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read the definition of a link, of a bounded number of lines: with each one the parser copies those before."""
+    """Read a link definition of limited length: for each of its lines the parser copies all lines before it."""
     from markdown_it.rules_block import reference
 
     last = state.lineMax
@@ -148,7 +148,7 @@ def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _plain(content: str) -> str:
-    """The text of a heading without its markup."""
+    """Return the text of a heading without markup."""
     content = content[: 2 * MAX_TITLE_CHARACTERS]
     if not _MARKUP.search(content):
         return " ".join(content.split())

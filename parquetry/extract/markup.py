@@ -1,4 +1,4 @@
-"""XML: feeds, records and documents, without ever expanding an entity."""
+"""XML: feeds, records and documents; entities are never expanded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_DEPTH = 200
-"""Levels below the root whose elements are told apart; documents have tens."""
+"""levels below the root at which elements are still distinguished; real documents have tens"""
 _NO_DEFAULTS = f"attributes that only its type declares, with more than {MOST_DEFAULTS} characters, were left out"
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^>]*\?>")
 _DECLARED = re.compile(rb"""\A[^<]{0,8}<\?xml\b[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
@@ -68,16 +68,16 @@ class MarkupExtractor:
 
 
 def _parsed(text: str) -> tuple[Element, list[str]]:
-    """The root element of an XML text, and warnings.
+    """Return the root element of an XML text, and warnings.
 
     Raises:
-        BrokenDocument: `unsafe-xml` if it declares entities or refers to other files; `damaged` if it is not XML.
+        BrokenDocument: `unsafe-xml` if the text declares entities or refers to other files; `damaged` if it is not XML.
     """
     from defusedxml.common import DefusedXmlException
 
     bounded = BoundedXml()
     try:
-        # The text is decoded already: what it says about its encoding no longer holds.
+        # The text is already decoded, so its encoding declaration no longer holds.
         bounded.parser.feed(_DECLARATION.sub("", text, count=1).strip())
         root: Element = bounded.parser.close()
     except DefusedXmlException as error:
@@ -90,13 +90,13 @@ def _parsed(text: str) -> tuple[Element, list[str]]:
 
 
 def name(element: Element) -> str:
-    """The name of an element without its namespace."""
+    """Return the name of an element without its namespace."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def text_of(element: Element) -> str:
-    """All text within an element, on one line."""
+    """Return all text within an element, on one line."""
     return " ".join("".join(element.itertext()).split())
 
 
@@ -115,7 +115,7 @@ class _Writer:
         self._lines: list[str] = []
 
     def write(self, root: Element) -> list[str]:
-        """Write everything; returns warnings."""
+        """Write all elements; return warnings."""
         too_deep = 0
         # Each entry is an element and its depth; None ends a block.
         left: list[tuple[Element | None, int]] = [(root, 0)]
@@ -169,14 +169,14 @@ class _Writer:
             self._lines.append(f"{name(element)} ({described})" if described else name(element))
 
     def _end_block(self) -> None:
-        # A name with nothing below it tells nothing.
+        # A name with nothing below it carries no information.
         if len(self._lines) > 1 or any(":" in line or "(" in line for line in self._lines):
             self._builder.text("\n".join(self._lines))
         self._lines.clear()
 
 
 def _is_running_text(element: Element) -> bool:
-    """Whether text stands between the elements within, as in a paragraph, or there are none."""
+    """Return True if the element has text between its children, as a paragraph does, or has no children."""
     if len(element) == 0:
         return True
     return bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
@@ -193,7 +193,7 @@ def _attributes(element: Element) -> str:
 
 
 def _as_table(element: Element) -> list[list[str]] | None:
-    """Records below an element as rows with a header: several of one name, with texts only and shared field names."""
+    """Return records below an element as rows with a header, if they share name and fields and hold only texts."""
     records = [child for child in element if isinstance(child.tag, str)]
     if len(records) < 2 or len({child.tag for child in records}) > 1 or (element.text or "").strip():
         return None

@@ -1,4 +1,4 @@
-"""The media types that detection answers with, and the extensions and file names that stand for them."""
+"""The media types returned by detection, and the extensions and file names that map to them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OCTETS = "application/octet-stream"
 
 
 def _table(lines: str) -> dict[str, str]:
-    """`type: key key key` on each line, as key -> type."""
+    """Parse lines of `type: key key key` to a mapping of key to type."""
     table = {}
     for line in lines.strip().splitlines():
         media_type, _, keys = line.strip().partition(": ")
@@ -147,37 +147,36 @@ BY_INTERPRETER = _table(f"""
 """program on a `#!` line, without its version -> media type"""
 
 STRICTLY_PARSED = frozenset({JSON, JSON_LINES, NOTEBOOK, XML})
-"""kinds of text whose readers refuse what is not theirs"""
+"""text types whose parsers reject anything else"""
 
 OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
-"""formats that are a zip archive of parts"""
+"""formats that are zip archives of parts"""
 
 
 def is_text(media_type: str) -> bool:
-    """Whether documents of this type are text that a person could read as it is."""
+    """Return True if documents of this type are text that a person can read directly."""
     return media_type.startswith("text/") or media_type in {*STRICTLY_PARSED, EMAIL}
 
 
 def is_source_code(media_type: str) -> bool:
-    """Whether documents of this type are programs or their configuration."""
+    """Return True if documents of this type are programs or configuration files."""
     return media_type.startswith("text/x-") and media_type != RST
 
 
 UTF8_PER_CHARACTER = 4
-"""bytes of a character in UTF-8, at most"""
+"""maximum bytes of a character in UTF-8"""
 UTF8_PER_BYTE = 3
-"""bytes of text in UTF-8 that a byte of a document that keeps its size makes at most: one of an encoding of single
-bytes, or by NFC"""
+"""maximum bytes of UTF-8 text per byte of a document that keeps its size, from a single-byte encoding or from NFC"""
 
 
 def keeps_its_size(filename: str) -> bool:
-    """Whether the text of documents of this name is what stands in the file, and nothing is unpacked or added."""
+    """Return True if documents of this name contain their text directly, with nothing unpacked or added."""
     media_type = by_filename(filename)
     return media_type in (MARKDOWN, PLAIN) or (media_type is not None and is_source_code(media_type))
 
 
 def by_filename(filename: str) -> str | None:
-    """The media type that a file name speaks of; None if it speaks of none that is known."""
+    """Return the media type of a file name; None if it is unknown."""
     name = filename.rsplit("/", 1)[-1].strip().lower()
     if name in BY_NAME:
         return BY_NAME[name]

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: prose, code and what the code printed."""
+"""Jupyter notebooks: prose, code and its printed output."""
 
 from __future__ import annotations
 

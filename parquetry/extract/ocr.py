@@ -1,4 +1,4 @@
-"""Reads the text in pictures with RapidOCR, whose models come inside its wheel: nothing is downloaded."""
+"""Reads text in pictures with RapidOCR, whose models are part of its wheel: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from parquetry.errors import MissingExtra
 from parquetry.extract.layout import HYPHEN_MARK, Line
 
 _THREADS = 2
-"""extraction runs one process per core, but only one of them reads a picture at a time"""
+"""threads of the engine; extraction runs one process per core, but only one of them reads a picture at a time"""
 _LEAST_CONFIDENCE = 0.6
 _LEAST_CONFIDENCE_ALONE = 0.9
-"""of a single character: shapes of every kind are taken for one"""
+"""minimum confidence for a single character, since shapes of every kind are taken for one"""
 _DOUBT = 0.8
-"""half of the lines are read with less confidence: the picture is tried upside down, too"""
+"""confidence; if half of the lines are below it, the picture is tried upside down, too"""
 _LONGEST_SIDE = 2600
 """pixels; a page at 200 dpi is not scaled down"""
 _DETECTION_SIDE = 1600
-"""pixels; where lines are can be seen at a lower resolution than what they say"""
+"""pixels, for detection; lines can be located at a lower resolution than they can be read"""
 _LEAST_SIDE = 8
-"""pixels; nothing can be written in less"""
+"""pixels; smaller pictures cannot contain text"""
 _TILE_OVERLAP = 240
-"""pixels; each line stands whole in one tile"""
+"""pixels, so that each line is whole in one tile"""
 _CUTS = 80
 _MOST_LOOKED_AT = 20_000_000
-"""lines, each time that one is: two seconds. What is then left is read row by row."""
+"""line inspections allowed when sorting a picture, about two seconds; the remaining lines are read row by row"""
 _ROW_REACH = 0.45
-"""times the line height"""
+"""multiple of the line height"""
 _COLUMN_GAP = 0.6
-"""times the line height"""
+"""multiple of the line height"""
 _RUNNING_WIDTH = 8
-"""times the line height: half of the lines of a column of text are wider"""
+"""multiple of the line height; half of the lines of a text column are wider"""
 
 
 @dataclass(frozen=True, slots=True)
 class OcrLine:
-    """One line of text in a picture, in pixels from the upper left."""
+    """One line of text in a picture; coordinates in pixels from the upper left."""
 
     text: str
     confidence: float
-    """0 to 1"""
+    """confidence of the engine, 0 to 1"""
     left: float
     top: float
     right: float
@@ -58,7 +58,7 @@ class OcrLine:
 
 @cache
 def available() -> bool:
-    """Whether the `ocr` extra is installed."""
+    """Return True if the `ocr` extra is installed."""
     return all(importlib.util.find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
 
 
@@ -66,13 +66,13 @@ _turns: Path | None = None
 
 
 def take_turns(lock: Path) -> None:
-    """Read one picture at a time among all processes that were given the same file.
+    """Let the processes that share this lock file read pictures one at a time.
 
-    A page at 200 dpi takes more than 600 MB while it is read, and the engine's threads use several cores anyway. The
-    lock of a process that is killed ends with it.
+    Reading a page at 200 dpi takes more than 600 MB, and the engine's threads use several cores anyway. A process
+    that is killed releases its lock.
 
     Args:
-        lock: an existing file of this machine.
+        lock: an existing file on the local machine.
     """
     global _turns
     _turns = lock
@@ -80,9 +80,9 @@ def take_turns(lock: Path) -> None:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    """Wait until no other process reads a picture; before and after, give free memory back to the system.
+    """Wait until no other process reads a picture; before and after, return free memory to the system.
 
-    The allocator would keep what hundreds of layers took, for a next picture that may never come.
+    The allocator would otherwise keep the memory of hundreds of layers for a next picture that may never come.
     """
     if _turns is None or sys.platform == "win32":
         yield
@@ -105,7 +105,7 @@ def _trim() -> None:
 
 
 def read(image: Any) -> list[OcrLine]:
-    """The lines of text in a picture, in reading order.
+    """Return the lines of text in a picture, in reading order.
 
     Args:
         image: a Pillow image in RGB.
@@ -156,7 +156,7 @@ def _recognise(image: Any, offset: int) -> list[OcrLine]:
 
 @cache
 def _engine() -> Any:
-    """One engine per process: loading the models takes longer than reading a page."""
+    """Return the engine, created once per process: loading its models takes longer than reading a page."""
     if not available():
         raise MissingExtra("ocr", "reading text in images")
     from rapidocr import RapidOCR
@@ -165,11 +165,11 @@ def _engine() -> Any:
         params={
             "Global.log_level": "critical",
             "Global.max_side_len": _LONGEST_SIDE,
-            # By default small pictures are enlarged for detection: five times slower, and nothing more is found.
+            # By default small pictures are enlarged for detection: five times slower, without finding more.
             "Det.limit_type": "max",
             "Det.limit_side_len": _DETECTION_SIDE,
-            "Global.use_cls": False,  # it turns some long lines upside down that are not
-            "Rec.rec_batch_num": 1,  # batches are padded to their longest line: a quarter slower on a CPU
+            "Global.use_cls": False,  # it turns some upright long lines upside down
+            "Rec.rec_batch_num": 1,  # batches are padded to the longest line: a quarter slower on a CPU
             "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
             "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,
         }
@@ -177,10 +177,11 @@ def _engine() -> Any:
 
 
 def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
-    """Sort lines as they are read: blocks side by side one after the other, each from top to bottom.
+    """Sort lines in reading order: blocks side by side one after the other, each from top to bottom.
 
-    A recursive XY-cut: columns first where a gap runs through, else the highest stripe of the picture that has some,
-    after what is above it and before what is below. Text in vertical lines is read from right to left.
+    A recursive XY-cut: split into columns where a gap runs through; otherwise find the tallest stripe of the picture
+    with columns, and read what is above it, the stripe, and what is below. Vertical lines of text are read from right
+    to left.
 
     Source:
         G. Nagy, S. Seth: Hierarchical representation of optically scanned documents, ICPR 1984.
@@ -190,7 +191,7 @@ def in_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be spent."""
+    """The remaining number of line inspections."""
 
     left: int
 
@@ -217,7 +218,7 @@ def _ordered(lines: Sequence[OcrLine], budget: _Budget) -> list[OcrLine]:
 def _largest_stripe(
     lines: Sequence[OcrLine], height: float, budget: _Budget
 ) -> tuple[list[OcrLine], list[OcrLine], list[OcrLine]] | None:
-    """The lines above, in and below the highest part of the picture that has columns; None if no part has any."""
+    """Return the lines above, inside and below the tallest stripe that has columns; None if no stripe has any."""
     cuts = [float("-inf"), *_row_gaps(lines)[:_CUTS], float("inf")]
     spans = sorted(combinations(range(len(cuts)), 2), key=lambda span: span[0] - span[1])
     for first, last in spans:
@@ -232,7 +233,7 @@ def _largest_stripe(
 
 
 def _column_gap(lines: Sequence[OcrLine], height: float) -> float | None:
-    """Where a vertical gap divides the lines into two blocks of several rows each."""
+    """Return the left edge of a vertical gap between two blocks of several rows each; None if there is none."""
     edge = float("-inf")
     best: tuple[float, float] | None = None
     for line in sorted(lines, key=lambda line: line.left):
@@ -249,13 +250,13 @@ def _column_gap(lines: Sequence[OcrLine], height: float) -> float | None:
 
 
 def _runs_on(block: Sequence[OcrLine], height: float) -> bool:
-    """Whether a block is running text, to be read as a whole; the cells of a table are read row by row."""
+    """Return True for a block of running text, read as a whole; the cells of a table are read row by row."""
     widths = sorted(line.right - line.left for line in block)
     return len(block) > 2 and widths[len(block) // 2] > _RUNNING_WIDTH * height
 
 
 def _row_gaps(lines: Sequence[OcrLine]) -> list[float]:
-    """Heights at which no line stands, from the top; boxes of neighbouring lines overlap by a little."""
+    """Return the heights without any line, from the top; boxes of neighbouring lines overlap slightly."""
     gaps = []
     edge: float | None = None
     for line in sorted(lines, key=_middle):
@@ -271,7 +272,7 @@ def _middle(line: OcrLine) -> float:
 
 
 def _row_by_row(lines: Sequence[OcrLine]) -> list[OcrLine]:
-    """One line for each row: what stands at the same height is read together, as the cells of a table are."""
+    """Join the lines of each row: text at the same height is read together, as the cells of a table are."""
     rows: list[list[OcrLine]] = []
     for line in sorted(lines, key=_middle):
         if rows and _middle(line) - _middle(rows[-1][0]) < _ROW_REACH * (rows[-1][0].bottom - rows[-1][0].top):
@@ -293,7 +294,7 @@ def _joined(row: Sequence[OcrLine]) -> OcrLine:
 
 
 def as_text_lines(lines: Sequence[OcrLine]) -> list[Line]:
-    """The lines in the form that page layout works on; words divided at line ends are marked."""
+    """Convert the lines to the form used for page layout, marking words divided at line ends."""
     marked = []
     for i, line in enumerate(lines):
         text = line.text

@@ -1,4 +1,4 @@
-"""Opens the zip archives that office files and e-books are, without trusting what they say about themselves."""
+"""Opens the zip archives of office files and e-books without trusting their own declarations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from parquetry.errors import BrokenDocument
 from parquetry.extract.allowance import count_unpacked
 
 MAX_MEMBERS = 20_000
-"""More files than any office document or book holds; listing them alone would cost seconds."""
+"""files; more than any office document or book has, and listing more would take seconds"""
 MAX_RATIO = 300
-"""Unpacked bytes per packed byte. Spreadsheets of repeated values reach 100; a bomb of zeros reaches 1,032."""
+"""unpacked bytes per packed byte. Spreadsheets of repeated values reach 100; a bomb of zeros reaches 1,032."""
 RATIO_FREE_BYTES = 32 * 1024 * 1024
-"""Below this a high ratio harms nobody."""
+"""unpacked bytes below which a high ratio is harmless"""
 
 _BLOCK = 1 << 18
 _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -33,7 +33,7 @@ class Package:
 
     Args:
         content: the archive.
-        max_unpacked_bytes: cap on the sum of all bytes that are really unpacked, not of what the archive declares.
+        max_unpacked_bytes: cap on the sum of all bytes actually unpacked, not of the sizes that the archive declares.
 
     Raises:
         BrokenDocument: not a zip archive, encrypted, or with too many members.
@@ -59,29 +59,29 @@ class Package:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members, with `/` between the parts, in the order of the archive."""
+        """Return the names of the members, with `/` between segments, in archive order."""
         return tuple(self._members)
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._folded
 
     def read(self, name: str) -> bytes:
-        """Unpack one member; names are matched without regard to case, as OOXML asks.
+        """Unpack one member; names are case-insensitive, as OOXML requires.
 
         Raises:
-            BrokenDocument: the member is missing or damaged, or the cap is passed.
+            BrokenDocument: the member is missing or damaged, or the cap is exceeded.
         """
         return b"".join(self.blocks(name))
 
     def xml(self, name: str, *, allow_doctype: bool = False) -> Any:
-        """Unpack and parse one member; no entity is ever expanded and nothing else is ever loaded.
+        """Unpack and parse one member; entities are never expanded and nothing else is loaded.
 
         Args:
-            name: the member.
-            allow_doctype: accept a document type that declares no entities (EPUB has them; OOXML and ODF have not).
+            name: name of the member.
+            allow_doctype: accept a document type that declares no entities (used by EPUB, not by OOXML and ODF).
 
         Returns:
-            The root, an lxml element without comments and processing instructions.
+            The root, an lxml element, without comments and processing instructions.
 
         Raises:
             BrokenDocument: missing, damaged, not XML, or with a document type.
@@ -89,10 +89,10 @@ class Package:
         return parse_xml(self.read(name), name, allow_doctype=allow_doctype)
 
     def check(self) -> None:
-        """Unpack everything once without keeping it, for libraries that open the archive by themselves.
+        """Unpack everything once without keeping it, for libraries that open the archive themselves.
 
         Raises:
-            BrokenDocument: a member is damaged, the cap is passed, or an XML part has a document type.
+            BrokenDocument: a member is damaged, the cap is exceeded, or an XML part has a document type.
         """
         for name in self._members:
             tail = b""
@@ -103,11 +103,11 @@ class Package:
                     tail = block[-_LONGEST_DOCTYPE:]
 
     def repack(self, replaced: Mapping[str, bytes]) -> bytes:
-        """The archive with some members replaced, stored without compression."""
+        """Return the archive with some members replaced, stored without compression."""
         return pack({name: replaced[name] if name in replaced else self.read(name) for name in self._members})
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Unpack one member piece by piece; see `read`. What is unpacked twice counts once."""
+        """Unpack one member in blocks; see `read`. Data unpacked twice counts once."""
         key = self._folded.get(name.lower())
         if key is None:
             raise BrokenDocument("damaged", f"the part {name} is missing")
@@ -135,7 +135,7 @@ class Package:
 
 
 def refuse_encrypted_container(content: bytes) -> None:
-    """Tell a password-protected office file, which is an OLE2 container and no zip, from a damaged one.
+    """Refuse an OLE2 container, distinguishing password-protected office files from damaged ones.
 
     Raises:
         BrokenDocument: `encrypted`, or `damaged` for an OLE2 container without an encrypted package.
@@ -148,12 +148,12 @@ def refuse_encrypted_container(content: bytes) -> None:
 
 
 def is_encrypted_container(content: bytes) -> bool:
-    """Whether this is the OLE2 container in which office programs keep a password-protected file."""
+    """Return True if this is the OLE2 container in which office programs store a password-protected file."""
     return content.startswith(_OLE2) and _ENCRYPTED_STREAM in content
 
 
 def parse_xml(content: bytes, name: str, *, allow_doctype: bool = False) -> Any:
-    """Parse XML with nothing expanded and nothing loaded; see `Package.xml`.
+    """Parse XML without expanding entities or loading anything; see `Package.xml`.
 
     Raises:
         BrokenDocument: not XML, or with a document type.
@@ -171,21 +171,21 @@ def parse_xml(content: bytes, name: str, *, allow_doctype: bool = False) -> Any:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise not_well_formed(f"the part {name}", error) from error
-    # The byte search above knows the usual encodings; libxml2 knows more.
+    # The byte search above covers the usual encodings; libxml2 knows more.
     if root.getroottree().docinfo.internalDTD is not None and not allow_doctype:
         raise BrokenDocument("unsafe-xml", f"the part {name} has a document type declaration")
     return root
 
 
 def not_well_formed(what: str, error: Exception) -> BrokenDocument:
-    """The refusal of XML that lxml cannot parse; it goes 256 elements deep."""
+    """Return the error for XML that lxml cannot parse; its maximum depth is 256 elements."""
     if "Excessive depth" in str(error):
         return BrokenDocument("too-deep", f"the elements of {what} are nested too deeply to be read")
     return BrokenDocument("damaged", f"{what} is not well-formed XML: {error}")
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
-    """A zip archive of the given members, uncompressed and in order."""
+    """Return a zip archive of the given members, uncompressed and in order."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():

@@ -1,4 +1,4 @@
-"""Page numbers as they are printed: `12`, `- iv -`, `F-3`, `Page 3 of 12`, alone or beside other words."""
+"""Recognises printed page numbers: `12`, `- iv -`, `F-3`, `Page 3 of 12`, alone or beside other words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LONGEST = 40
-"""characters; longer text is no page number"""
+"""characters; longer text is not a page number"""
 _LONGEST_IN_WORDS = 4
-"""`Page 3 of 12`"""
+"""words, as in `Page 3 of 12`"""
 _PAGE_WORDS = frozenset({"page", "pages", "pg", "p", "seite", "s", "pagina", "página", "pág", "sida", "side", "sivu"})
 _OF_WORDS = frozenset({"of", "von", "de", "di", "sur", "van", "av", "af"})
 _FRAME = " \t-–—|·•*_~[]:."
@@ -23,21 +23,21 @@ _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 @dataclass(frozen=True, slots=True)
 class PageNumber:
-    """A number that a page may have, and the text that stands beside it."""
+    """A possible page number and the text beside it."""
 
     value: int
     style: str
-    """what numbers of one sequence share besides the text: digits or Roman, the prefix, the word"""
+    """key shared by the numbers of one sequence, apart from the text: digits or Roman, the prefix, the word"""
     is_explicit: bool
-    """it says `page`, or how many there are"""
+    """True if the text says `page` or gives the total"""
     beside: str = ""
-    """on the same line; empty if the number stands alone"""
+    """text on the same line; empty if the number stands alone"""
     is_first: bool = False
-    """it stands before the text beside it"""
+    """True if the number precedes the text beside it"""
 
 
 def page_number(text: str) -> PageNumber | None:
-    """The page number that a text is, if it says nothing else."""
+    """Parse a text that is nothing but a page number; return None for other text."""
     bare = text.strip(_FRAME) if len(text) <= _LONGEST else ""
     found = _NUMBER.fullmatch(bare)
     if found is None:
@@ -53,7 +53,7 @@ def page_number(text: str) -> PageNumber | None:
 
 
 def numbers_beside_text(text: str) -> Iterator[PageNumber]:
-    """The page numbers that may stand at the end or the start of a line of text, the longest form of each."""
+    """Yield the possible page numbers at the end and the start of a line of text, the longest form of each."""
     words = text.split()
     most = min(_LONGEST_IN_WORDS, len(words) - 1)
     if most < 1:
@@ -77,7 +77,7 @@ def _may_be_number(word: str) -> bool:
 
 
 def without_page_number(text: str) -> str:
-    """A header or footer on one line without its `Page 3 of 7`; empty if it says nothing else.
+    """Remove a page number such as `Page 3 of 7` from a header or footer line; empty if nothing else is left.
 
     A number that a program fills in later may be missing: `Page of` counts as well.
     """

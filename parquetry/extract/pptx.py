@@ -1,4 +1,4 @@
-"""PowerPoint presentations: every slide with its title, shapes in reading order, tables, charts and notes."""
+"""PowerPoint presentations: each slide with its title, shapes in reading order, tables, charts and notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PptxExtractor:
     settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one presentation: one part per slide, hidden ones included.
+        """Extract one presentation: one part per slide, including hidden ones.
 
         Raises:
             BrokenDocument: `damaged`, `encrypted`, `too-large` or `unsafe-xml`.
@@ -60,7 +60,7 @@ class PptxExtractor:
 
 
 def _slides(package: Package, content: bytes, warnings: list[str]) -> list[tuple[int, Any]]:
-    """1-based numbers and slides in the order of the show."""
+    """Return 1-based numbers and slides in presentation order."""
     from lxml import etree
 
     types = package.read(_CONTENT_TYPES)
@@ -77,7 +77,7 @@ def _slides(package: Package, content: bytes, warnings: list[str]) -> list[tuple
 
 
 def _malformed() -> tuple[type[Exception], ...]:
-    """What python-pptx raises where something is not what the format asks for: it indexes and looks up as it comes."""
+    """Return the exceptions that python-pptx raises on malformed input, which it accesses without checks."""
     from pptx.exc import PythonPptxError
 
     return PythonPptxError, KeyError, ValueError, AttributeError, IndexError, TypeError
@@ -87,7 +87,7 @@ def _listed(content: bytes, warnings: list[str]) -> Iterator[tuple[int, Any]]:
     from pptx import Presentation
 
     presentation: Any = Presentation(io.BytesIO(content))
-    # presentation.slides fails as a whole if one slide's part is missing.
+    # presentation.slides fails entirely if the part of one slide is missing.
     listed = presentation._element.sldIdLst
     seen: set[str] = set()
     again = 0
@@ -107,7 +107,7 @@ def _listed(content: bytes, warnings: list[str]) -> Iterator[tuple[int, Any]]:
 
 
 def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str], drawn: set[str]) -> str | None:
-    """Add what a slide shows; returns its title."""
+    """Add the visible content of a slide; return its title."""
     try:
         writer = SlideWriter(builder, slide, drawn)
         builder.part("slide", number, writer.title)
@@ -122,7 +122,7 @@ def _add_slide(builder: TextBuilder, slide: Any, number: int, warnings: list[str
 
 
 def _add_remarks(builder: TextBuilder, slide: Any, number: int, warnings: list[str]) -> None:
-    """Speaker notes and reviewers' comments, which hang on a slide but are not shown on it."""
+    """Add speaker notes and reviewers' comments, which are attached to a slide but not shown on it."""
     notes: list[str] = []
     comments: list[str] = []
     for relation in slide.part.rels.values():

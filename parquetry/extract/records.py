@@ -1,4 +1,4 @@
-"""JSON, JSON Lines and notebooks, as text that reads well and is found by its keys."""
+"""JSON and JSON Lines as readable text that can be searched by keys."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from parquetry.settings.sections import ExtractionSettings
 
 _MAX_TABLE_COLUMNS = 40
 _LINE_CHARACTERS = 200
-"""A longer text stands in a paragraph of its own, below its key."""
+"""characters; longer text becomes a paragraph of its own, below its key"""
 _MAX_NAMED_LINES = 20
 _PATH_CHARACTERS = 400
-"""of a value in nested data; the beginning of a longer path is left out"""
+"""characters of a path in nested data; the start of a longer path is omitted"""
 _SHORT_PATH_CHARACTERS = 40
-"""the same, once paths have taken more than their share of what the document may give"""
+"""the same, once paths have used more than their share of the document's characters"""
 _PATH_SHARE = 0.5
 
 Pairs = tuple[tuple[str, Any], ...]
-"""An object: its keys in order, repeated ones included"""
+"""an object: its keys in order, including repeated ones"""
 
 
 class TooDeepError(ValueError):
-    """Nested deeper than the parser goes."""
+    """The value is nested deeper than the parser allows."""
 
 
 class Literal(str):
-    """A number, true, false or null, as it was written: of any length."""
+    """A number, true, false or null, as written; of any length."""
 
     __slots__ = ()
 
@@ -79,11 +79,11 @@ class RecordsExtractor:
 
 
 def parse_json(text: str) -> Any:
-    """Any JSON value: objects as tuples of pairs, numbers as they were written.
+    """Parse any JSON value: objects as tuples of pairs, numbers as written.
 
     Raises:
-        TooDeepError: nested too deeply; this is a `ValueError`.
-        ValueError: it is not JSON.
+        TooDeepError: the value is nested too deeply; a subclass of `ValueError`.
+        ValueError: the text is not JSON.
     """
     try:
         return json.loads(
@@ -113,7 +113,7 @@ def _read(text: str) -> Any:
 
 
 def _all_lines(text: str) -> list[Any] | None:
-    """The records, if this is JSON Lines under a name that says JSON."""
+    """Return the records if this is JSON Lines in a file named as JSON."""
     try:
         return [parse_json(line) for line in text.splitlines() if line.strip()]
     except ValueError:
@@ -152,14 +152,14 @@ def _title(value: Any) -> str | None:
 
 
 def add_value(builder: TextBuilder, value: Any) -> int:
-    """Append a parsed value: arrays of flat objects as tables, all else as lines of `path: value`.
+    """Append a parsed value: arrays of flat objects as tables, everything else as lines of `path: value`.
 
     Args:
         builder: receives the text.
-        value: as `parse_json` gives it.
+        value: a value returned by `parse_json`.
 
     Returns:
-        Number of paths of which only the end is written.
+        The number of paths shortened to their end.
     """
     lines: list[str] = []
     paths = _Paths()
@@ -168,8 +168,8 @@ def add_value(builder: TextBuilder, value: Any) -> int:
         builder.text("\n".join(lines))
         lines.clear()
 
-    # Each entry is a path, the key below it, and the value; None as the path ends a block. A stack of our own has no
-    # limit of depth.
+    # Each entry is a path, the key below it, and the value; None as the path ends a block. An explicit stack has no
+    # depth limit.
     left: list[tuple[str | None, str | int, Any]] = [("", "", value)]
     while left:
         above, key, current = left.pop()
@@ -197,7 +197,7 @@ def add_value(builder: TextBuilder, value: Any) -> int:
 
 
 class _Paths:
-    """Writes down where values stand, without repeating more than a share of what the document may give."""
+    """Builds paths of values, which may repeat no more than a share of the document's allowed characters."""
 
     def __init__(self) -> None:
         allowed = allowance.current()
@@ -205,7 +205,7 @@ class _Paths:
         self._left = math.inf if allowed is None else _PATH_SHARE * allowed.characters
 
     def joined(self, above: str, key: str | int) -> str:
-        """The path of a value: that of what it stands in, and its key or its 0-based place in an array."""
+        """Return the path of a value: that of its container plus its key or its 0-based index in an array."""
         if isinstance(key, int):
             path = f"{above}[{key}]"
         elif above or key:
@@ -222,7 +222,7 @@ class _Paths:
 
 
 def as_table(items: Sequence[Any]) -> list[list[str]] | None:
-    """Flat objects that share their keys, as rows below a header; None if these are no such."""
+    """Return flat objects with shared keys as rows below a header; None for other values."""
     if len(items) < 2:
         return None
     names: dict[str, int] = {}
@@ -269,7 +269,7 @@ def _add_scalar(builder: TextBuilder, lines: list[str], path: str, value: Any) -
     if not path:
         lines.append(shown)
     elif len(shown) > _LINE_CHARACTERS or "\n" in shown.strip():
-        # A text of its own, with its own paragraphs.
+        # The text is separate, with paragraphs of its own.
         builder.text("\n".join(lines))
         lines.clear()
         builder.text(f"{path}:\n{shown.strip()}")

@@ -1,4 +1,4 @@
-"""Every extractor, and the one way to run the right one."""
+"""All extractors, and the function that runs the right one."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ _WAY_OUT = {
 
 
 def extractor_for(media_type: str) -> Extractor | None:
-    """The extractor that reads a media type; None if there is none."""
+    """Return the extractor that reads a media type; None if there is none."""
     return _BY_MEDIA_TYPE.get(media_type)
 
 
 def extract(document: RawDocument, settings: ExtractionSettings) -> Extraction:
-    """The text of a document of any kind, as far as its size allows (`parquetry.extract.allowance`).
+    """Extract the text of a document of any type, within its limits (`parquetry.extract.allowance`).
 
     Raises:
         SkippedDocument: `empty`, `unsupported-type` or `no-text`.
-        BrokenDocument: it is damaged, locked or over a limit.
+        BrokenDocument: the document is damaged, locked or over a limit.
     """
     media_type = detect(document.content, document.filename)
     try:
@@ -114,7 +114,7 @@ def _extracted(document: RawDocument, media_type: str, settings: ExtractionSetti
 def _read(
     extractor: Extractor, document: RawDocument, media_type: str, settings: ExtractionSettings, most: int | None = None
 ) -> Extraction:
-    # A plan counts one part for what is text by its name.
+    # A plan counts one part for files that are text by name.
     with reading(len(document.content), most, 1 if kinds.keeps_its_size(document.filename) else None):
         try:
             return extractor.extract(document, media_type, settings)
@@ -125,9 +125,9 @@ def _read(
 def _read_within(
     most: int, extractor: Extractor, document: RawDocument, media_type: str, settings: ExtractionSettings
 ) -> Extraction:
-    """A document whose name promises a plan that it holds no more bytes of text, and whose content is something else.
+    """Extract a document whose name promises a plan at most `most` bytes of text, but whose content is of another type.
 
-    A text is read as it stands, which keeps the promise; of all else the beginning is kept.
+    Text is read unchanged as plain text, which stays within the limit; of other types, only the beginning is kept.
     """
     if not kinds.is_text(media_type):
         return _read(extractor, document, media_type, settings, most // kinds.UTF8_PER_CHARACTER)
@@ -137,11 +137,11 @@ def _read_within(
 
 
 def fingerprint(media_type: str, settings: ExtractionSettings) -> str:
-    """Hash of everything that shapes the extraction of a media type, besides the bytes.
+    """Return a hash of everything besides the bytes that affects the extraction of a media type.
 
     Args:
-        media_type: as `detect` names it; also of types that nothing reads, so that a later extractor is noticed.
-        settings: only the fields that the extractor uses count; secrets enter as hashes.
+        media_type: type returned by `detect`; unsupported types are allowed, so that a later extractor is noticed.
+        settings: settings of the extraction; only the fields that the extractor uses count, secrets as hashes.
     """
     extractor = extractor_for(media_type)
     if extractor is None:

@@ -1,4 +1,4 @@
-"""reStructuredText: the text as it is, with its headings."""
+"""reStructuredText: the text unchanged, with its headings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from docutils import nodes
 
 _MAX_PARSED = 2 * 1024 * 1024
-"""Characters. docutils takes seconds for a megabyte; a longer text is kept without its headings."""
+"""characters; docutils takes seconds per megabyte, and a longer text is kept without its headings"""
 _BLOCK = re.compile(r"^[ ]*+(?:[-+*•‣⁃|:>]|\.\.[ \n]|__ |\(?(?:[a-zA-Z]|[0-9ivxlcdmIVXLCDM]++|#)[.)] )", re.MULTILINE)
 _MAX_WORK = 1_000_000_000
-"""Lines that begin lists, fields or directives, times all lines: docutils copies the rest of the lines for each block.
-10 ns each; a change log of a megabyte has half of it."""
+"""lines that begin lists, fields or directives, times all lines: docutils copies the remaining lines for each block.
+10 ns each; a change log of 1 MB has half of this."""
 _BLOCK_WORK = 30_000
-"""what a block takes besides, in lines"""
+"""additional work per block, in lines"""
 _MAX_LINE = 2000
-"""Characters of a line that are parsed."""
+"""characters of a line that are parsed"""
 _MAX_INLINE = 2000
-"""Characters of a paragraph or a title within which marks are read."""
+"""characters of a paragraph or title up to which inline markup is read"""
 
 
 class RstExtractor:
-    """Reads reStructuredText; directives that include other files or raw output read nothing."""
+    """Reads reStructuredText; directives for included files and raw output are disabled."""
 
     name = "rst"
     version = 1
@@ -74,7 +74,7 @@ class RstExtractor:
 
 
 class _Inlines:
-    """Inline markup, read where it matters: in titles and fields, which are short; docutils takes quadratic time."""
+    """Parses inline markup only in short text such as titles and fields, because docutils takes quadratic time."""
 
     def __init__(self) -> None:
         from docutils.parsers.rst.states import Inliner
@@ -94,7 +94,7 @@ class _Inlines:
 
 
 def parse_rst(text: str) -> nodes.document:
-    """The parsed text; nothing but the text is read."""
+    """Parse a text without reading any other file."""
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser
     from docutils.utils import new_document
@@ -113,7 +113,7 @@ def parse_rst(text: str) -> nodes.document:
 
 
 def _without_grids(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, those of grid tables empty: there are no sections in them, and docutils takes quadratic time."""
+    """Blank the lines of grid tables, which have no sections and take docutils quadratic time."""
     within = False
     above = ""
     for line in lines:
@@ -125,7 +125,7 @@ def _without_grids(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str | None:
-    """Mark every section title; returns the first one."""
+    """Mark every section title; return the first one."""
     from docutils import nodes
 
     lines = text.split("\n")
@@ -141,7 +141,7 @@ def _mark_headings(builder: TextBuilder, text: str, tree: nodes.document) -> str
         if not isinstance(section, nodes.section):
             continue
         name = " ".join(title.astext().split())
-        # docutils keeps what a title says, and only sometimes where.
+        # docutils keeps the text of a title, but its position only sometimes.
         places = underlined[(title.rawsource or name).strip()]
         following = bisect_left(places, below)
         if following == len(places):
@@ -171,7 +171,7 @@ def _depth(section: nodes.section) -> int:
 
 
 def _bibliography(tree: nodes.document) -> dict[str, Scalar]:
-    """The fields at the top of the document: `:author:`, `:date:`."""
+    """Return the fields at the top of the document, such as `:author:` and `:date:`."""
     from docutils import nodes
 
     fields = next((child for child in tree.findall(nodes.field_list) if _is_at_top(child)), None)

@@ -1,6 +1,6 @@
-"""Finds what stands between two marks in one pass, also where the closing ones are missing.
+"""Finds text between pairs of marks in one pass, even if closing marks are missing.
 
-A pattern like `<!--.*?-->` looks through the rest of a text for each opening mark that nothing closes.
+A pattern like `<!--.*?-->` searches the rest of a text for each opening mark that is never closed.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import AnyStr, Generic
 
 @dataclass(frozen=True, slots=True)
 class Enclosed(Generic[AnyStr]):
-    """What two marks enclose."""
+    """The text between two marks."""
 
     start: int
     """0-based offset of the opening mark"""
     end: int
-    """one past the closing mark"""
+    """0-based offset one past the closing mark"""
     kind: AnyStr
     content: AnyStr
 
 
 class Marks(Generic[AnyStr]):
-    """Pairs of marks that enclose something.
+    """Pairs of marks that enclose text.
 
     Args:
-        opening: finds an opening mark, by looking at a bounded number of characters; its group says how it is closed.
-        closings: what the group says, in lower case -> what closes it. What says nothing, or is not closed as it says,
-            is closed by what stands under the empty text, if there is such an entry.
+        opening: pattern of an opening mark, which inspects a bounded number of characters; its group is the kind.
+        closings: kind in lower case -> pattern of the closing mark. The entry for the empty text, if present, closes
+            marks without a kind and marks that their own kind does not close.
     """
 
     def __init__(self, opening: re.Pattern[AnyStr], closings: Mapping[AnyStr, re.Pattern[AnyStr]]) -> None:
@@ -37,7 +37,7 @@ class Marks(Generic[AnyStr]):
         self._closings: Mapping[AnyStr, re.Pattern[AnyStr]] = closings
 
     def find(self, text: AnyStr) -> Iterator[Enclosed[AnyStr]]:
-        """What is enclosed, from left to right; marks within count for nothing."""
+        """Yield enclosed texts from left to right; marks inside them are ignored."""
         closings = dict(self._closings)
         place = 0
         while closings and (found := self._opening.search(text, place)) is not None:
@@ -50,11 +50,11 @@ class Marks(Generic[AnyStr]):
                     content = text[found.end() : closing.start()]
                     yield Enclosed(found.start(), place := closing.end(), kind, content)
                     break
-                # What nothing closes here nothing closes further on.
+                # A mark that is not closed here is not closed further on either.
                 del closings[kind]
 
     def replace(self, text: AnyStr, replacement: Callable[[AnyStr], AnyStr]) -> AnyStr:
-        """The text with everything that is enclosed replaced, marks and all, by what its content gives."""
+        """Replace every enclosed text, including its marks, by the result of `replacement` for its content."""
         pieces: list[AnyStr] = []
         place = 0
         for found in self.find(text):
@@ -66,5 +66,5 @@ class Marks(Generic[AnyStr]):
 
 
 def longest_run(text: str, character: str) -> int:
-    """How often a character stands in a row at most."""
+    """Return the length of the longest run of a character."""
     return max(map(len, re.findall(f"{re.escape(character)}+", text)), default=0)

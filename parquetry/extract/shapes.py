@@ -1,4 +1,4 @@
-"""What stands on one slide, in the order in which people read it."""
+"""Extracts the content of one slide in reading order."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _DGM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _REPEATED = frozenset({"dt", "ftr", "sldNum", "hdr"})
-"""placeholders that say the same on every slide"""
+"""placeholders with the same text on every slide"""
 MAX_LEVEL = 8
-"""of a list, 0 for the outermost; PowerPoint has no deeper ones"""
+"""level of a list, 0 for the outermost; PowerPoint's maximum"""
 MAX_CATEGORY_LEVELS = 20
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"body", "obj", None})
@@ -33,16 +33,16 @@ _UNTELLING_ALT = re.compile(
 _GENERATED_ALT = re.compile(
     "Description automatically generated|AI-generated content may be incorrect|Automatisch generierte"
 )
-"""begins what a program says of the text that it wrote"""
+"""start of a program's note that it generated the text"""
 
 
 class SlideWriter:
     """Writes one slide into a builder, its title first.
 
     Args:
-        builder: receives the text; its part is already open.
+        builder: receives the text; the slide's part is already open.
         slide: a python-pptx slide.
-        drawn: names of the parts of charts and diagrams that were written before, which say nothing new.
+        drawn: names of the chart and diagram parts already written, which are not repeated.
     """
 
     def __init__(self, builder: TextBuilder, slide: Any, drawn: set[str]) -> None:
@@ -92,13 +92,13 @@ class SlideWriter:
 
         rows: list[list[str]] = []
         spreading = Spreading()
-        # Each row that `table.rows` gives costs a walk over all rows.
+        # Each row of `table.rows` costs a pass over all rows.
         grid = [[_Cell(cell, table) for cell in row.tc_lst] for row in table._tbl.tr_lst]
         for row in grid:
             cells: list[str] = []
             for cell in row:
                 text = " ".join(cell.text_frame.text.split())
-                # A merged cell's value belongs to every column and row it covers.
+                # A merged cell's value applies to every column and row that it covers.
                 covered = cell.is_spanned and cell._tc.hMerge and cells and spreading.allows(cells[-1])
                 cells.append(cells[-1] if covered else text)
             rows.append(cells)
@@ -118,7 +118,7 @@ class SlideWriter:
             self._builder.table(rows)
 
     def _write_diagram(self, element: Any) -> None:
-        """SmartArt keeps its words in a part of its own, which python-pptx does not read."""
+        """Write a SmartArt diagram, whose text is in a separate part that python-pptx does not read."""
         relation = element.find(f".//{_DGM}relIds")
         root = None if relation is None else self._related(relation, f"{_R}dm")
         if root is not None:
@@ -126,7 +126,7 @@ class SlideWriter:
             self._builder.text("\n".join(f"- {text}" for text in texts if text))
 
     def _related(self, element: Any, attribute: str) -> Any:
-        """The root of the part that an attribute, of the element or below it, points to; None if it was written."""
+        """Return the root of the part referenced by an attribute in the element; None if it was already written."""
         name = next((found.get(attribute) for found in element.iter() if found.get(attribute)), None)
         try:
             part = self._slide.part.related_part(name)
@@ -140,10 +140,10 @@ class SlideWriter:
 
 
 def reading_order(shapes: Iterable[Any]) -> list[Any]:
-    """Shapes from top to bottom, those beside each other from left to right.
+    """Sort shapes from top to bottom, and those beside each other from left to right.
 
-    Shapes stand beside each other when the middle of one lies within the height of the first of its row. Shapes
-    without a place of their own keep their turn in the file.
+    A shape is beside another if its middle is within the height of the first shape of the row. Shapes without a
+    position of their own keep their order in the file.
     """
     placed: list[tuple[int, int, int, Any]] = []
     last = (0, 0, 0)
@@ -163,21 +163,21 @@ def reading_order(shapes: Iterable[Any]) -> list[Any]:
 
 
 def _place(shape: Any) -> tuple[int, int, int] | None:
-    """Top, left and height in EMU."""
+    """Return top, left and height in EMU; None without a position."""
     try:
         top, left, height = shape.top, shape.left, shape.height
     except (KeyError, AttributeError):
-        # A placeholder whose layout is missing has nothing to inherit from.
+        # A placeholder with a missing layout has nothing to inherit from.
         return None
     return None if top is None or left is None else (int(top), int(left), int(height or 0))
 
 
 def paragraph_lines(element: Any, *, is_list: bool) -> list[str]:
-    """The paragraphs of a shape as Markdown lines, list items with their marker and depth.
+    """Return the paragraphs of a shape as Markdown lines, with markers and indentation for list items.
 
     Args:
-        element: anything that holds `a:p`.
-        is_list: whether paragraphs that say nothing about bullets have one.
+        element: element that contains `a:p`.
+        is_list: True if paragraphs without bullet properties have a bullet.
     """
     found = [(paragraph, _paragraph_text(paragraph)) for paragraph in element.iter(f"{_A}p")]
     found = [(paragraph, text) for paragraph, text in found if text]
@@ -203,7 +203,7 @@ def _paragraph_text(paragraph: Any) -> str:
 
 
 def chart_table(root: Any) -> tuple[str, list[list[str]]]:
-    """A chart's title, and its categories and series as rows with the series' names on top."""
+    """Return a chart's title, and its categories and series as rows below the names of the series."""
     title = root.xpath("string(/*/*[local-name()='chart']/*[local-name()='title']/*[local-name()='tx'])")
     names: list[str] = []
     columns: list[dict[int, str]] = []
@@ -220,7 +220,7 @@ def chart_table(root: Any) -> tuple[str, list[list[str]]]:
 
 
 def _points(series: Any, names: tuple[str, ...]) -> dict[int, str]:
-    """0-based position -> value; nested categories, stored innermost first, are joined from outside in."""
+    """Map 0-based positions to values; nested categories, stored innermost first, are joined from the outermost."""
     points: dict[int, str] = {}
     for name in names:
         levels = series.xpath(f"./*[local-name()='{name}']//*[*[local-name()='pt']]")
@@ -246,25 +246,25 @@ def _plain_number(text: str) -> str:
 
 
 def alternative_text(element: Any) -> str | None:
-    """What an author wrote about a shape for those who cannot see it."""
+    """Return the author's alternative text of a shape."""
     properties = element.xpath("./*/*[local-name()='cNvPr']")
     return telling(properties[0].get("descr")) if properties else None
 
 
 def telling(alternative: str | None) -> str | None:
-    """An alternative text on one line, unless it says nothing (`image1.png`)."""
+    """Return an alternative text on one line, or None if it is uninformative (`image1.png`)."""
     text = " ".join(_GENERATED_ALT.split(alternative or "", maxsplit=1)[0].split())
     return None if _UNTELLING_ALT.fullmatch(text) else text
 
 
 def _placeholder(shape: Any) -> str | None:
-    """A placeholder's type as in the file, `text` for shapes that are none; None is the general placeholder."""
+    """Return a placeholder's type as stored, None for the general one; `text` for shapes that are not placeholders."""
     found = shape._element.xpath("./*/p:nvPr/p:ph") if hasattr(shape, "_element") else []
     return found[0].get("type") if found else "text"
 
 
 def _reveal_alternatives(root: Any) -> None:
-    """Put shapes that come in two versions, for newer and older programs, where a reader of plain shapes sees them."""
+    """Replace shapes with versions for newer and older programs by one version, readable as plain shapes."""
     for wrapper in list(root.iter(f"{_MC}AlternateContent")):
         fallback, choice = wrapper.find(f"{_MC}Fallback"), wrapper.find(f"{_MC}Choice")
         # Fallbacks of formulas and drawings are pictures of the same text.

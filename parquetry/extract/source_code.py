@@ -1,4 +1,4 @@
-"""Source code and configuration files: the text as it is, with its definitions as headings."""
+"""Source code and configuration files: the text unchanged, with its definitions as headings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LANGUAGES = {
     "text/x-ini": "ini",
     "text/x-source": None,
 }
-"""Media type -> name of the grammar or of the language."""
+"""media type -> name of the grammar or of the language"""
 
 _FUNCTIONS = frozenset({
     "function_definition", "function_declaration", "generator_function_declaration", "method_definition",
@@ -55,13 +55,13 @@ _TRANSPARENT = frozenset({
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_item"})
 _MAX_LEVEL = 4
 _MAX_DEPTH = 100
-"""Blocks and conditions within each other in which definitions are looked for."""
+"""levels of nested blocks and conditions in which definitions are searched"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
     row: int
-    """0-based line it starts on, its comments and decorators included"""
+    """0-based line on which it starts, including its comments and decorators"""
     level: int
     title: str
 
@@ -105,7 +105,7 @@ class SourceCodeExtractor:
 
 
 def _definitions(text: str, language: str | None) -> list[_Definition] | None:
-    """What a file defines, in order, at most one per line; None if it cannot be parsed."""
+    """Return the definitions of a file in order, at most one per line; None if it cannot be parsed."""
     if language not in GRAMMARS or len(text) > MAX_CHARACTERS:
         return []
     source = text.encode()
@@ -157,7 +157,7 @@ def _unwrapped(node: Node) -> Node:
 
 
 def _title(node: Node, source: bytes) -> str | None:
-    """What a definition is called: `Name`, `name()`, `impl Trait for Name`; None if it is not one."""
+    """Return the title of a definition: `Name`, `name()`, `impl Trait for Name`; None for other nodes."""
     if node.type in ("lexical_declaration", "variable_declaration"):
         value = next((child for child in node.named_children if child.type == "variable_declarator"), None)
         function = value.child_by_field_name("value") if value is not None else None
@@ -180,7 +180,7 @@ def _title(node: Node, source: bytes) -> str | None:
 def _named(node: Node, source: bytes, suffix: str) -> str | None:
     name = node.child_by_field_name("name")
     if name is None:
-        # C and C++ hide the name within declarators: `int *(*f)(void)`.
+        # C and C++ nest the name in declarators: `int *(*f)(void)`.
         name = node.child_by_field_name("declarator")
         while name is not None and (inner := name.child_by_field_name("declarator")) is not None:
             name = inner

@@ -1,4 +1,4 @@
-"""Copies of a value to all cells that it covers, as many as the document may give text at all."""
+"""Limits copies of a value to all cells that it covers, by the characters allowed for the document."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from parquetry.extract import allowance
 
 
 class Spreading:
-    """Counts the characters of copies; made while a document is read, whose size bounds them."""
+    """Counts the copied characters; created while a document is read, whose size sets the limit."""
 
     def __init__(self) -> None:
         allowed = allowance.current()
         self._left: float = math.inf if allowed is None else allowed.characters
         self.refused = 0
-        """values that were not copied any more"""
+        """number of refused copies"""
 
     def allows(self, value: str, copies: int = 1) -> bool:
-        """Whether a value may be copied so often; what is allowed is counted."""
+        """Return True if a value may be copied that many times; allowed copies are counted."""
         return self.allows_characters(copies * (1 + len(value)))
 
     def allows_characters(self, count: int) -> bool:
-        """The same for so many characters."""
+        """The same for a number of characters."""
         if count > self._left:
             self.refused += 1
             return False

@@ -14,11 +14,11 @@ _ROW = 12.0
 """points from one row of a printed page to the next"""
 _FREE_PAGES = 10_000
 _LEAST_ON_PAGE = 100
-"""characters; form feeds that follow each other more closely, more often than so, divide no printed pages"""
+"""average characters per page, above `_FREE_PAGES` pages, below which form feeds do not separate printed pages"""
 
 
 class PlainTextExtractor:
-    """Reads plain text: notes, logs, READMEs, org files, and what was laid out in pages for a printer."""
+    """Reads plain text: notes, logs, READMEs, org files, and text laid out in pages for a printer."""
 
     name = "text"
     version = 2
@@ -45,12 +45,12 @@ class PlainTextExtractor:
 
 
 def _without_running_heads(text: str) -> str:
-    """The text without what its pages, which end with form feeds, repeat at their edges."""
+    """Remove the lines that pages, separated by form feeds, repeat at their edges."""
     breaks = text.count("\f")
     if not breaks or breaks > _FREE_PAGES + len(text) // _LEAST_ON_PAGE:
         return text
     pages = [page.split("\n") for page in text.replace("\r\n", "\n").rstrip("\f\n ").split("\f")]
-    # Every row is one unit high, so that an empty one is a gap.
+    # Every row has the same height, so that an empty one is a gap.
     kept = without_running_heads(
         [
             [

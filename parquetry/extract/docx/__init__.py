@@ -1,1 +1,1 @@
-"""Word documents: OOXML simplified, then read through mammoth."""
+"""Word documents: OOXML, simplified and converted by mammoth."""

@@ -1,4 +1,4 @@
-"""Word's formulas as one line of text, in the notation that people type."""
+"""Word formulas as one line of text, in the notation that people type."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 _GROUPED = frozenset("+-−±*/=<>≤≥ ,;∑∫")
-"""in a part of a formula these make it need brackets"""
+"""characters that require brackets around the part of a formula that contains them"""
 
 
 def linear_formula(element: Any) -> str:
-    """A formula as text: `x = (-b ± √(b^2 - 4ac))/(2a)`.
+    """Convert a formula to text: `x = (-b ± √(b^2 - 4ac))/(2a)`.
 
     Args:
-        element: an lxml element in the Office Math namespace; formulas in it may be nested.
+        element: an lxml element in the Office Math namespace; nested formulas are allowed.
     """
     return " ".join(_spoken(element).split())
 

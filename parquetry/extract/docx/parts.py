@@ -1,4 +1,4 @@
-"""The parts of a Word document, and the texts in it that stand outside the flow."""
+"""The parts of a Word document, and its texts outside the main flow."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _HTML_CHUNK = re.compile(r"\.(x?html?|xht)$", re.IGNORECASE)
 
 
 class WordParts:
-    """Finds the parts of a Word document by their relations to its main part.
+    """Finds the parts of a Word document by the relations of its main part.
 
     Args:
         package: the document.
 
     Raises:
-        BrokenDocument: there is no main part, or it is damaged.
+        BrokenDocument: the main part is missing or damaged.
     """
 
     def __init__(self, package: Package) -> None:
@@ -29,14 +29,14 @@ class WordParts:
         self._main = self._main_part()
         self._targets = self._relations()
         self.root = package.xml(self._main)
-        """of the main part"""
+        """root element of the main part"""
 
     def part(self, kind: str, relation: str | None = None) -> Any:
-        """The root of a part.
+        """Return the root of a part.
 
         Args:
-            kind: last word of the relation's type: `styles`, `footnotes`, `chart`.
-            relation: its id, where there may be several of a kind.
+            kind: last segment of the relation's type: `styles`, `footnotes`, `chart`.
+            relation: id of the relation, for kinds with several parts.
 
         Returns:
             An lxml element, or None if there is no such part.
@@ -47,12 +47,12 @@ class WordParts:
         return None
 
     def notes(self, kind: str) -> dict[str, str]:
-        """Texts of the notes of a kind (`footnotes`, `endnotes`) by their id."""
+        """Return the texts of the notes of a kind (`footnotes`, `endnotes`) by note id."""
         root = self.part(kind)
         return {} if root is None else {attribute(note, "id") or "": words(note) for note in root}
 
     def comments(self) -> list[str]:
-        """Reviewers' comments, each after its author."""
+        """Return the reviewers' comments, each after its author."""
         root = self.part("comments")
         comments = []
         for comment in root.iter("{*}comment") if root is not None else ():
@@ -62,7 +62,7 @@ class WordParts:
         return comments
 
     def running_heads(self) -> list[str]:
-        """The different texts of page headers and footers, without those that only number the pages."""
+        """Return the distinct texts of page headers and footers, without those that only number pages."""
         texts: dict[str, None] = {}
         for kind in ("header", "footer"):
             for name in dict.fromkeys(name for _, name in self._targets.get(kind, ())):
@@ -77,7 +77,7 @@ class WordParts:
         return list(texts)
 
     def html_chunks(self) -> tuple[list[bytes], int]:
-        """Pages of HTML that other programs put into the document, and the number of chunks in other formats."""
+        """Return the HTML pages embedded by other programs, and the number of chunks in other formats."""
         names = list(dict.fromkeys(name for _, name in self._targets.get("aFChunk", ())))
         pages = [self._package.read(name) for name in names if _HTML_CHUNK.search(name) and name in self._package]
         return pages, len(names) - len(pages)
@@ -94,7 +94,7 @@ class WordParts:
         return "word/document.xml"
 
     def _relations(self) -> dict[str, list[tuple[str, str]]]:
-        """Kind of a part -> id and name of each such part that the main part points to."""
+        """Map each kind of part to the id and name of every such part that the main part references."""
         folder, name = posixpath.split(self._main)
         relations = f"{folder}/_rels/{name}.rels"
         found: dict[str, list[tuple[str, str]]] = {}
@@ -107,6 +107,6 @@ class WordParts:
 
 
 def words(element: Any) -> str:
-    """The words of an element on one line, deleted ones left out."""
+    """Return the text of an element on one line, without deleted words."""
     nodes = element.iter("{*}t", "{*}tab", "{*}br", "{*}p")
     return " ".join("".join((node.text or "") if node.tag.endswith("}t") else " " for node in nodes).split())

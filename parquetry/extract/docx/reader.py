@@ -1,4 +1,4 @@
-"""Word documents: headings, lists, tables and notes through mammoth's HTML."""
+"""Word documents: headings, lists, tables and notes, from mammoth's HTML."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STYLE_MAP = "\n".join(f"p.{HEADING_STYLE}{level} => h{level}:fresh" for level i
 class DocxExtractor:
     """Reads Word documents and templates.
 
-    Tables of contents are left out: they repeat every heading and would be found in its place. Footnotes, comments and
-    the different texts of page headers and footers follow the text once; headers often hold the only mention of a
+    Tables of contents are left out: they repeat every heading and would be found instead of it. Footnotes, comments and
+    the distinct texts of page headers and footers follow the text once; headers often hold the only mention of a
     document's number or version.
     """
 
@@ -32,7 +32,7 @@ class DocxExtractor:
     settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one document; it has no pages before it is printed, so it is one part.
+        """Extract one document as a single part: it has no pages until it is printed.
 
         Raises:
             BrokenDocument: `damaged`, `encrypted`, `too-large`, `too-deep` or `unsafe-xml`.
@@ -72,7 +72,7 @@ def _as_html(content: bytes) -> str:
         )
     except RecursionError as error:
         raise BrokenDocument("too-deep", "its tables or text boxes are nested too deeply to be read") from error
-    # mammoth follows references by plain indexing: a dangling one shows as any of these.
+    # mammoth resolves references by plain indexing: a dangling one raises any of these.
     except (KeyError, IndexError, ValueError, AttributeError, TypeError, OSError, ExpatError) as error:
         raise BrokenDocument("damaged", f"the Word document cannot be read: {error!r}") from error
     return str(converted.value)

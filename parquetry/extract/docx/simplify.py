@@ -1,8 +1,9 @@
-"""Rewrites a Word document as the small plain one that mammoth turns into HTML fast, losing no words.
+"""Rewrites a Word document as a small plain one that mammoth converts to HTML quickly, without losing words.
 
-What mammoth would drop is put where it reads it: formulas, text boxes without an older twin, alternative texts, charts,
-headings that are so only by their outline level, the numbers that Word prints before headings and clauses. What it need
-not see (formatting, links, pictures, hidden text, tables of contents) is taken away.
+Content that mammoth would drop is moved to where mammoth reads it: formulas, text boxes without a legacy copy,
+alternative texts, charts, headings defined only by their outline level, the numbers that Word prints before headings
+and clauses. Everything else that mammoth does not need (formatting, links, pictures, hidden text, tables of contents)
+is removed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from parquetry.extract.package import pack
 from parquetry.extract.shapes import chart_table, telling
 
 HEADING_STYLE = "ParquetryHeading"
-"""Style id that every heading gets, followed by its level."""
+"""prefix of the style id of every heading, followed by its level"""
 
 _CONTENT_TYPES = (
     b'<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -54,14 +55,15 @@ class Simplifier:
         self._w = self._root.tag.rpartition("}")[0] + "}"
         self._drawn: set[tuple[str, str | None]] = set()
         self.notes: list[str] = []
-        """footnotes and endnotes in the order in which the text refers to them, by the numbers put in there"""
+        """footnotes and endnotes in the order of their first reference, which is the order of their numbers in the
+        text"""
         self.title: str | None = None
-        """what stands in the style of titles"""
+        """text in the title style"""
         self.first_heading: str | None = None
-        """the first heading of the first level"""
+        """text of the first level-1 heading"""
 
     def simplify(self) -> bytes:
-        """A Word document with the same words and structure."""
+        """Return a Word document with the same words and structure."""
         from lxml import etree
 
         self._draw_checkboxes()
@@ -114,7 +116,7 @@ class Simplifier:
             _replace(tab, self._element("tab"))
 
     def _list_styles(self) -> Any:
-        """Of all styles mammoth only needs those that lists point to."""
+        """Return the styles reduced to list styles, the only ones that mammoth needs."""
         root = self._parts.part("styles")
         for style in list(root) if root is not None else ():
             if attribute(style, "type") != "numbering":
@@ -130,7 +132,7 @@ class Simplifier:
         return root
 
     def _settle_alternatives(self) -> None:
-        """Of two versions of a drawing keep the one with more words, the older one in doubt."""
+        """Keep the version of a drawing with more words, the older one if they tie."""
         for wrapper in list(self._root.iter("{*}AlternateContent")):
             versions = [version for name in ("Fallback", "Choice") for version in wrapper.findall(f"{{*}}{name}")]
             kept = max(versions, key=lambda version: len(words(version)), default=None)
@@ -145,12 +147,12 @@ class Simplifier:
             _replace(wrapper, *(() if kept is None else kept), *alternative)
 
     def _flatten_drawings(self) -> None:
-        """Drawings become their alternative text, the words of their text boxes and the numbers of their charts."""
+        """Replace drawings by their alternative text, the words of their text boxes and the numbers of their charts."""
         for drawing in list(self._root.iter(f"{self._w}drawing")):
             described = (text for found in drawing.iter("{*}docPr") if (text := telling(found.get("descr"))))
             new = [self._element("t", f" ![{text}] ") for text in list(described)[:1]]
             for box in [box for box in drawing.iter(f"{self._w}txbxContent") if not _inside(box, box.tag)]:
-                # mammoth reads text boxes where older versions of Word have them.
+                # mammoth reads text boxes only in the element that older versions of Word use.
                 picture = self._element("pict")
                 picture.append(box)
                 new.append(picture)
@@ -172,7 +174,7 @@ class Simplifier:
                 yield "; ".join(text for point in root.iter("{*}pt") if (text := words(point)))
 
     def _drawn_part(self, kind: str, relation: str | None) -> Any:
-        """The root of a part at its first drawing; a part that is drawn again says nothing new."""
+        """Return the root of a part at its first drawing; None for a part drawn again, which adds nothing."""
         if (kind, relation) in self._drawn:
             return None
         self._drawn.add((kind, relation))
@@ -193,7 +195,7 @@ class Simplifier:
             _replace(reference, self._element("t", f"[{numbers[kind, note]}]"))
 
     def _settle_runs(self) -> None:
-        """Hidden words go, whoever hid them; so does formatting."""
+        """Remove hidden text and all formatting."""
         for properties in list(self._root.iter(f"{self._w}rPr")):
             run = properties.getparent()
             if run.tag != f"{self._w}r":
@@ -205,7 +207,7 @@ class Simplifier:
                 run.remove(properties)
 
     def _join_runs(self) -> None:
-        """Word starts a new run at every edit; without formatting neighbours are one."""
+        """Join adjacent runs: Word starts a new run at every edit, and without formatting neighbours are equal."""
         run_tag, text_tag = f"{self._w}r", f"{self._w}t"
         growing: Any = None
         pieces: list[str] = []
@@ -250,7 +252,7 @@ class Simplifier:
             elif number and not is_clause:
                 properties.append(self._numbered(*number))
             self._replace_properties(paragraph, properties)
-            # An empty numbered paragraph counts on, but shows nothing that could be searched for.
+            # An empty numbered paragraph advances the count, but shows nothing to search for.
             if is_clause and words(paragraph):
                 paragraph.insert(1, self._run(f"{label} "))
 
@@ -263,7 +265,7 @@ class Simplifier:
     def _replace_properties(self, paragraph: Any, properties: Any) -> None:
         old = paragraph.find(f"{self._w}pPr")
         if old is not None:
-            # The mark of a deleted end of paragraph joins it to the next one.
+            # The mark of a deleted paragraph end joins the paragraph to the next one.
             mark = old.find(f"{self._w}rPr")
             if mark is not None and mark.find(f"{self._w}del") is not None:
                 properties.append(mark)

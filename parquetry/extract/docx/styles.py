@@ -1,4 +1,4 @@
-"""Which paragraphs of a Word document are headings and list items, and the numbers that Word prints before headings."""
+"""Detects headings and list items of a Word document, and generates the numbers that Word prints before headings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_BASED_ON = 20
-"""Longer chains of styles are circles."""
+"""length of a chain of styles above which it is circular"""
 TITLE_LEVEL = 1
 MAX_LABEL_CHARACTERS = 100
-"""of the pattern of a number before a heading"""
+"""characters of the pattern of a number before a heading"""
 MAX_LETTERED = 26 * 30
-"""Larger numbers are written in digits; Word itself ends there."""
+"""number above which digits are used instead of letters; the limit of Word itself"""
 MAX_ROMAN = 32_767
-"""the same"""
+"""number above which digits are used instead of Roman numerals; the limit of Word itself"""
 
 _HEADING_NAME = re.compile(r"heading (\d)", re.IGNORECASE)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -27,9 +27,9 @@ class _Style:
     name: str
     based_on: str | None
     outline: int | None
-    """0 for the outermost level, 9 for body text, None if inherited"""
+    """outline level: 0 for the outermost, 9 for body text, None if inherited"""
     number: tuple[str | None, int | None]
-    """list id and 0-based depth in it, as far as the style says them"""
+    """list id and 0-based depth in the list; None for what the style does not define"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class _Level:
     start: int
     format: str
     text: str
-    """`%1.%2`: numbers of this and the outer levels"""
+    """pattern such as `%1.%2`: the numbers of this level and the outer ones"""
 
 
 class Styles:
     """The paragraph styles of a document.
 
     Args:
-        root: of `styles.xml`, or None if there is none.
+        root: root of `styles.xml`; None if the part is missing.
     """
 
     def __init__(self, root: Any) -> None:
@@ -64,7 +64,7 @@ class Styles:
                 self._default = style_id
 
     def heading_level(self, paragraph: Any) -> int | None:
-        """1 for the outermost heading (a title is one); None for body text."""
+        """Return the level of a heading, 1 for the outermost (titles included); None for body text."""
         own = _integer(value_of(paragraph, "pPr/{*}outlineLvl"))
         if own is not None:
             return own + 1 if own < 9 else None
@@ -81,12 +81,12 @@ class Styles:
         return any(style.name.lower() == "title" for style in self._chain(paragraph))
 
     def is_contents(self, paragraph: Any) -> bool:
-        """Whether this is a line of a table of contents, figures or authorities, or of an index of these."""
+        """Return True for a line of a table of contents, figures or authorities, or the heading of one."""
         return any(re.fullmatch(r"toc( \d|heading)|table of (figures|authorities)", s.name.lower())
                    for s in self._chain(paragraph))  # fmt: skip
 
     def number_of(self, paragraph: Any) -> tuple[str, int] | None:
-        """List id and 0-based depth of a numbered or bulleted paragraph."""
+        """Return the list id and 0-based depth of a numbered or bulleted paragraph."""
         number, depth = _number_properties(paragraph)
         for style in self._chain(paragraph):
             number = style.number[0] if number is None else number
@@ -107,7 +107,7 @@ class Numbering:
     """Counts numbered paragraphs as Word does, in the order of the document.
 
     Args:
-        root: of `numbering.xml`, or None if there is none.
+        root: root of `numbering.xml`; None if the part is missing.
     """
 
     def __init__(self, root: Any) -> None:
@@ -126,11 +126,11 @@ class Numbering:
                 for level in _levels(change).values()
             }
             self._levels[number_id] = abstract.get(of, {}) | overridden
-            # Lists of one abstract definition count on from each other, unless they change a level.
+            # Lists of one abstract definition continue each other's count, unless they override a level.
             self._abstract[number_id] = number_id if overridden or of is None else f"abstract {of}"
 
     def label(self, number: str, depth: int) -> str:
-        """The number that stands before the next paragraph of a list, `2.1` or `(c)`; empty for bullets."""
+        """Return the number of the next paragraph of a list, such as `2.1` or `(c)`; empty for bullets."""
         levels = self._levels.get(number, {})
         if depth not in levels:
             return ""
@@ -150,12 +150,12 @@ class Numbering:
 
 
 def attribute(element: Any, name: str) -> str | None:
-    """The value of an attribute by its local name, whatever flavour of the format its namespace belongs to."""
+    """Return an attribute by its local name, for any variant of the format's namespace."""
     return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
 
 
 def value_of(element: Any, path: str) -> str | None:
-    """`w:val` of the first element at a path of local names below `element`."""
+    """Return `w:val` of the first element at a path of local names below `element`."""
     found = element.find(f"{{*}}{path}")
     return None if found is None else attribute(found, "val")
 

@@ -1,1 +1,1 @@
-"""HTML pages: content found, tables and blocks kept."""
+"""HTML pages: the main content, with tables and blocks kept."""

@@ -1,4 +1,4 @@
-"""A parsed page as Markdown blocks."""
+"""Writes a parsed page as Markdown blocks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PERMALINK = re.compile(r"[¶#]\s+")
 _PERMALINKS = ("¶", "#", "§", "🔗", "[edit]", "[edit source]")
 _LIST = re.compile(r"\s*(?:-|\d+\.) ")
 _MAX_MARKER_DEPTH = 12
-"""Lists deeper than this are not indented further."""
+"""depth of lists beyond which items are not indented further"""
 _MAX_FRAMES = 64
-"""Lists, their items and quotations within each other; deeper ones are lines of the one around them."""
+"""depth of nested lists, list items and quotations; deeper ones become lines of the enclosing one"""
 _MAX_TABLES = 8
-"""Tables within each other; one that holds more only places them."""
+"""depth of nested tables; a table that holds more is a layout table"""
 
 
 @dataclass(slots=True)
@@ -35,21 +35,21 @@ class _Frame:
 
     kind: Literal["list", "item", "quote"]
     node: int
-    """id of the element that opened it"""
+    """id of the element"""
     marker: str = ""
-    """what stands before the first line of an item; its other lines are indented by as much"""
+    """text before the first line of an item; the other lines are indented by its length"""
     numbered: int | None = None
-    """of an ordered list: the next number"""
+    """next number of an ordered list; None for other elements"""
     blocks: list[str] = field(default_factory=list)
 
 
 class BlockWriter:
-    """Writes what a reader sees of an element into a builder, block by block.
+    """Writes the visible content of an element into a builder, block by block.
 
     Args:
         builder: receives headings, paragraphs, lists, tables and code.
-        blocks: what stands within lists and tables of the page.
-        dropped: ids (`mem_id`) of elements to leave out.
+        blocks: nesting of blocks and tables in the page.
+        dropped: ids (`mem_id`) of the elements to leave out.
     """
 
     def __init__(self, builder: TextBuilder, blocks: Blocks, dropped: Collection[int] = ()) -> None:
@@ -97,7 +97,7 @@ class BlockWriter:
         if len(self._frames) >= _MAX_FRAMES:
             return
         if tag in _LISTS:
-            # A list of cards, each with a heading or a table, is a way to place blocks.
+            # A list of cards, each with a heading or a table, is page layout.
             if node.mem_id not in self._blocks.with_blocks:
                 numbered = _start_number(node) if tag == "ol" else None
                 self._frames.append(_Frame("list", node.mem_id, numbered=numbered))
@@ -151,7 +151,7 @@ class BlockWriter:
         self._emit(fenced(code, language[1] if language else ""), keep_layout=True)
 
     def _table(self, node: LexborNode) -> bool:
-        """Write a table; True if its cells are to be read as blocks instead."""
+        """Write a table; return True if its cells are to be read as blocks instead."""
         if self._blocks.tables_below(node) > _MAX_TABLES or is_layout_table(node):
             return True
         for caption in node.css("caption"):
@@ -179,7 +179,7 @@ class BlockWriter:
 
 
 def _without_permalinks(title: str) -> str:
-    """A heading without the sign that links to it, before it, and without those after it."""
+    """Remove permalink signs before and after a heading."""
     title = _PERMALINK.sub("", title, count=1) if title.startswith(("¶", "#")) else title
     end = len(title)
     while sign := next((sign for sign in _PERMALINKS if title[max(0, end - len(sign)) : end].lower() == sign), None):

@@ -1,4 +1,4 @@
-"""Which part of a page is its content."""
+"""Finds the main content of a page."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 LXML_DEPTH = 256
-"""lxml, and with it the content finder, drops elements nested deeper than this."""
+"""nesting depth below which lxml, and with it the content finder, drops elements"""
 MAX_WEIGHT = 300_000
-"""The content finder takes 30 µs for an element; pages with more elements, or places in tables, are not given to it."""
+"""elements and table cells above which a page is not passed to the content finder, which takes 30 µs per element"""
 MAX_SEARCHED = 20_000_000
-"""characters of a page that are given to the content finder at most"""
+"""characters above which a page is not passed to the content finder"""
 MIN_SHARE = 0.25
-"""A find of less than this share of what a page shows beside its navigation is not taken for the content."""
+"""minimum share of the text outside the navigation that the content finder has to find"""
 _MIN_CHARACTERS = 200
-"""A page that shows no more than this is all content; of a longer one at least this or half has to be found."""
+"""characters; a shorter page is all content, and in a longer one at least this many, or half, have to be found"""
 _COVERED = 0.9
-"""Share of the found text that the chosen element has to hold."""
+"""share of the found text that the chosen element has to hold"""
 _STRAY = 40
 _MAX_GROWTH = 1.5
-"""An element around the chosen one is taken instead if it is at most this much longer, or holds more that was found:
-what comes with it is an introduction, a byline, a closing note."""
+"""maximum growth from the chosen element to an enclosing one that replaces it; one with more of the found text replaces
+it at any size. The additional text is an introduction, a byline or a closing note."""
 
 _BOILERPLATE_TAGS = frozenset({"aside", "search"})
 _BOILERPLATE_ROLES = frozenset({"banner", "complementary", "search", "menu", "menubar", "dialog", "alertdialog"})
@@ -42,20 +42,21 @@ _BOILERPLATE_NAME = re.compile(
 )
 _MIN_LINKS = 4
 _LINK_SHARE = 0.8
-"""A block of that many links whose text is links to that share is navigation, unless it was found as content."""
+"""share of link text from which a block with at least `_MIN_LINKS` links is navigation, unless it was found as
+content"""
 _FIND_WINDOW = 60_000
 _WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a page to write."""
+    """The part of a page to write."""
 
     root: LexborNode | None
     dropped: frozenset[int] = frozenset()
     """ids of elements below `root` to leave out"""
     heading: str | None = None
-    """the page's main heading, where it stands outside of `root`"""
+    """main heading of the page, if it is outside `root`"""
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -65,33 +66,33 @@ class Selection:
 
 @dataclass(slots=True)
 class _Block:
-    """What stands in a block element; characters count what a reader sees."""
+    """Content of a block element; counts of characters cover visible text only."""
 
     node: LexborNode
     depth: int
     characters: int = 0
     linked: int = 0
-    """characters within links"""
+    """characters inside links"""
     links: int = 0
     found: int = 0
-    """characters that the content finder found, too"""
+    """characters that the content finder found as well"""
     headings: int = 0
-    """h1 within"""
+    """number of `h1` elements inside"""
     first: int = 0
-    """place of the first block within, in the order in which blocks end"""
+    """position of the first inner block, in the order in which blocks end"""
     place: int = 0
-    """own place in that order"""
+    """position of the block in that order"""
 
 
 def choose(page: LexborHTMLParser, html: str) -> Selection:
     """Select the main content of a page.
 
-    The content finder tells which text is content; written is the smallest element that holds nearly all of it, so that
-    tables, lists and code keep their form, without what is navigation by its tag, its name or its links.
+    The content finder identifies the text; the selection is the smallest element that holds nearly all of that text, so
+    that tables, lists and code keep their form, without navigation, recognised by its tag, its name or its links.
 
     Args:
-        page: parsed.
-        html: the text that it was parsed from.
+        page: the parsed page.
+        html: the text that the page was parsed from.
     """
     body = page.body
     if body is None:
@@ -125,7 +126,7 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
 
 
 def _root(blocks: list[_Block], dropped: list[_Block]) -> _Block:
-    """The smallest element that holds nearly all that was found, and what little stands beside it."""
+    """Return the smallest element with nearly all of the found text, extended by small neighbouring content."""
     place = next(place for place, block in enumerate(blocks) if block.found >= _COVERED * blocks[-1].found)
     root = blocks[place]
     for outer in blocks[place + 1 :]:
@@ -138,12 +139,12 @@ def _root(blocks: list[_Block], dropped: list[_Block]) -> _Block:
 
 
 def _find_content(html: str) -> str:
-    """The text that trafilatura takes for the content, as bare letters and digits."""
+    """Return the text that trafilatura takes for the content, reduced to letters and digits."""
     import logging
 
     import trafilatura
 
-    # It logs what it could not parse; what is lost is measured here instead.
+    # trafilatura logs what it could not parse; the loss is measured here instead.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     found = trafilatura.extract(
         html, include_comments=False, include_tables=True, include_formatting=False, favor_recall=True, fast=True
@@ -156,7 +157,7 @@ def _key(text: str) -> str:
 
 
 class _Survey:
-    """Counts, for each block element, what it shows and how much of that was found to be content."""
+    """Counts, for each block element, its visible text and how much of it was found to be content."""
 
     def __init__(self, found: str) -> None:
         self._found = found
@@ -194,7 +195,7 @@ class _Survey:
             self._close(self._open.pop(), self._open[-1] if self._open else self._loose)
 
     def finish(self, body: LexborNode) -> list[_Block]:
-        """All block elements, inner before outer, the body last."""
+        """Return all block elements, inner before outer, with the body last."""
         self._flush()
         self._loose.node = body
         self._loose.place = len(self._blocks)
@@ -216,7 +217,8 @@ class _Survey:
             return
         top = self._open[-1] if self._open else self._loose
         top.characters += len(key)
-        # Both texts are in document order, so a window after the last find is enough, and long pages stay fast.
+        # Both texts are in document order, so searching a window after the last match is enough, and long pages stay
+        # fast.
         place = self._found.find(key, self._cursor, self._cursor + _FIND_WINDOW + len(key))
         if place >= 0:
             top.found += len(key)
@@ -233,7 +235,7 @@ def _is_boilerplate(block: _Block, body: _Block) -> bool:
     role = (attributes.get("role") or "").lower()
     if tag in ("nav", "footer") or role in ("navigation", "contentinfo"):
         return True
-    # What follows may be named wrongly: the content finder knows better.
+    # The names checked below may be wrong: the content finder takes precedence.
     if block.found > block.characters / 2:
         return False
     if tag in _BOILERPLATE_TAGS or role in _BOILERPLATE_ROLES:
@@ -257,7 +259,7 @@ def _is_link_list(block: _Block) -> bool:
 
 
 def _outermost(blocks: Iterable[_Block]) -> list[_Block]:
-    """Without the blocks that stand in another of these; they come inner before outer."""
+    """Remove blocks inside other given blocks; the order is inner before outer."""
     kept: list[_Block] = []
     for block in blocks:
         while kept and kept[-1].place >= block.first:

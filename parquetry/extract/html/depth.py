@@ -1,4 +1,4 @@
-"""Keeps pages from being nested without end: parsing and reading take a time that grows with the depth."""
+"""Limits the nesting depth of pages, because the time to parse and read them grows with the depth."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 MAX_DEPTH = 512
-"""open elements; browsers stop here, too (Blink: `maximumHTMLParserDOMTreeDepth`)"""
+"""open elements; browsers have the same limit (Blink: `maximumHTMLParserDOMTreeDepth`)"""
 MAX_FORMATTING = 16
-"""formatting elements that are open at a time: a parser opens those that are not closed again in every paragraph"""
+"""formatting elements open at a time; a parser reopens unclosed ones in every paragraph"""
 
 MAX_ATTRIBUTES = 500
-"""of an element; each is compared with all before it"""
+"""attributes of an element; each is compared with all before it"""
 _MANY_CHARACTERS = 5000
-"""of a start tag from which its attributes are counted, and of a declaration from which it is left out"""
+"""characters of a start tag above which its attributes are counted, and of a declaration above which it is removed"""
 
 _TAG = re.compile(r"<(?:(/?)([a-zA-Z][^\s/>]{0,40})|(!--)|(?=[!?]))")
 _COMMENT_END = re.compile(r"--!?>")
@@ -57,18 +57,18 @@ _IMPLIED: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "rt": (_set("rt rp"), _SPECIAL | {"ruby"}),
     "rp": (_set("rt rp"), _SPECIAL | {"ruby"}),
 }
-"""element -> those that its start tag closes, and those beyond which it closes nothing (HTML, 13.2.6)"""
+"""element -> the elements that its start tag closes, and those that limit this (HTML, 13.2.6)"""
 _PARAGRAPH = _set("p")
 _BUTTON_SCOPE = _SCOPE | {"button"}
 
 
 def without_depth(html: str) -> tuple[str, int]:
-    """The page with at most so many elements in each other; its text stays, and deeper blocks are lines.
+    """Limit the nesting depth of a page, keeping its text; deeper blocks become lines.
 
-    Of elements with more attributes than any document has, the first ones stay.
+    An element with more than `MAX_ATTRIBUTES` attributes keeps the first ones.
 
     Returns:
-        The page, and how many elements were taken out of it.
+        The page, and the number of elements removed from it.
     """
     nesting = _Nesting()
     pieces: list[str] = []
@@ -89,9 +89,10 @@ def without_depth(html: str) -> tuple[str, int]:
 
 
 def _tags(html: str, nesting: _Nesting) -> Iterator[tuple[int, int, bool, str, str]]:
-    """Tags: offsets of the `<` and of what follows the name, whether it is an end tag, the name, and all of it.
+    """Yield tags: the offsets of `<` and of the end of the name, True for an end tag, the name, and the whole tag.
 
-    And, without a name, the whole of a declaration or an instruction that is as long as none is, or that nothing ends.
+    Oversized or unterminated declarations and instructions are yielded without a name and with their end as the second
+    offset.
     """
     place = 0
     while (found := _TAG.search(html, place)) is not None:
@@ -128,7 +129,7 @@ def _end_of_tag(html: str, place: int) -> int:
 
 
 def _length_of_attributes(tag: str, place: int) -> int:
-    """How much of a tag holds as many attributes as are kept."""
+    """Return the offset in a tag at which the kept attributes end."""
     for _ in range(MAX_ATTRIBUTES):
         found = _ATTRIBUTE.match(tag, place)
         if found is None:
@@ -138,14 +139,14 @@ def _length_of_attributes(tag: str, place: int) -> int:
 
 
 class _Nesting:
-    """The open elements, as a parser keeps them; it never takes them for fewer than they are."""
+    """The stack of open elements as a parser keeps it; its depth is never underestimated."""
 
     def __init__(self) -> None:
         self.taken_out = 0
         self._open: list[str] = []
         self._count: Counter[str] = Counter()
         self._formatting: list[tuple[str, str]] = []
-        """name and start tag of those that no end tag has closed"""
+        """name and start tag of the formatting elements without an end tag so far"""
         self._dropped: Counter[str] = Counter()
 
     @property
@@ -153,7 +154,7 @@ class _Nesting:
         return bool(self._count["svg"] or self._count["math"])
 
     def open(self, name: str, tag: str) -> str | None:
-        """Take a start tag; returns what to replace it with, if the element is to be taken out."""
+        """Process a start tag; return its replacement if the element is to be removed, else None."""
         if name in _VOID or name in _OUTERMOST or (tag.endswith("/>") and self.in_foreign):
             return None
         if name in _CLOSES_PARAGRAPH and self._count["p"]:
@@ -175,7 +176,7 @@ class _Nesting:
         return None
 
     def close(self, name: str) -> str | None:
-        """Take an end tag; returns what to replace it with, if its start tag was taken out."""
+        """Process an end tag; return its replacement if its start tag was removed, else None."""
         if self._dropped[name]:
             self._dropped[name] -= 1
             return ""
@@ -195,7 +196,7 @@ class _Nesting:
         return None
 
     def _may_format(self, name: str, tag: str) -> bool:
-        # A parser keeps three like ones at most.
+        # A parser keeps at most three identical ones.
         if self._formatting.count((name, tag)) < 3:
             if len(self._formatting) >= MAX_FORMATTING:
                 return False
@@ -217,7 +218,7 @@ class _Nesting:
                 return
 
     def _take(self, name: str) -> None:
-        """Close a formatting element: blocks that were opened in it stay open, and formatting is opened again."""
+        """Close a formatting element: blocks opened inside stay open, and other formatting is reopened."""
         for place in range(len(self._open) - 1, -1, -1):
             if self._open[place] == name:
                 above = self._open[place + 1 :]
@@ -228,7 +229,7 @@ class _Nesting:
                 return
 
     def _opened_again(self, place: int) -> list[str]:
-        """The formatting elements from a place on that no end tag has closed."""
+        """Return the formatting elements from a position on that have no end tag so far."""
         listed = Counter(name for name, _ in self._formatting)
         again = []
         for name in self._open[place:]:
@@ -238,7 +239,7 @@ class _Nesting:
         return again
 
     def _cut(self, place: int, kept: list[str]) -> None:
-        """Have the elements from a place on give way to those that are kept of them."""
+        """Replace the open elements from a position on by those to keep."""
         self._count.subtract(self._open[place:])
         self._count.update(kept)
         self._open[place:] = kept

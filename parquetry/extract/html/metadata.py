@@ -1,4 +1,4 @@
-"""What a page says about itself in its head."""
+"""Metadata from the head of a page."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _LINKED_DATA = {"author": "author", "datePublished": "published", "dateModified"
 
 
 def page_title(page: LexborHTMLParser) -> str | None:
-    """The title of a page: its `title` element, what it tells social networks, or its first main heading."""
-    # A `title` may also stand in an SVG image.
+    """Return the title of a page: its `title` element, its title for social networks, or its first main heading."""
+    # An SVG image may also contain a `title`.
     for selector in ("head > title", "body > title"):
         node = page.css_first(selector)
         if node is not None and (title := " ".join(node.text().split())):
@@ -48,7 +48,7 @@ def page_title(page: LexborHTMLParser) -> str | None:
 
 
 def page_metadata(page: LexborHTMLParser) -> dict[str, Scalar]:
-    """Language, author, dates, description, keywords and address of a page, as far as it tells them."""
+    """Return the language, author, dates, description, keywords and address that a page declares."""
     told = dict(_meta_elements(page))
     metadata: dict[str, Scalar] = {}
     root = page.css_first("html")

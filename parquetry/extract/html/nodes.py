@@ -1,4 +1,4 @@
-"""Walking a parsed page: what a reader sees of it, and the running text of an element."""
+"""Traversal of a parsed page: visible content, and the running text of elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNSEEN_CLASSES = frozenset(
         "blob-num",
     }
 )
-"""Marks of footnotes, links to edit, and line numbers of code are not part of the text."""
+"""classes of footnote marks, edit links and line numbers of code, which are not part of the text"""
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])|mso-hide\s*:\s*all",
     re.IGNORECASE,
@@ -52,9 +52,9 @@ def walk(root: LexborNode, enter: Callable[[LexborNode], bool], leave: Callable[
     """Visit everything below `root` in document order, however deep, without recursion.
 
     Args:
-        root: itself not visited.
-        enter: called for every node; False passes over what is inside.
-        leave: called after the content of every node that was entered.
+        root: the start element; not visited itself.
+        enter: called for every node; if it returns False, the content of the node is skipped.
+        leave: called after the content of every node entered.
     """
     above: list[LexborNode] = []
     node = root.child
@@ -71,7 +71,7 @@ def walk(root: LexborNode, enter: Callable[[LexborNode], bool], leave: Callable[
 
 
 def is_unseen(node: LexborNode) -> bool:
-    """Whether a reader of the page does not see this element as text."""
+    """Return True if the element is not visible as text to a reader of the page."""
     if node.tag in DROPPED:
         return True
     attributes = node.attributes
@@ -88,13 +88,13 @@ def is_unseen(node: LexborNode) -> bool:
 
 
 def image_text(node: LexborNode) -> str:
-    """What an image says to those who do not see it, as Markdown; empty if that is nothing."""
+    """Return the alternative text of an image as Markdown; empty if it says nothing."""
     alt = " ".join((node.attributes.get("alt") or "").split())
     return "" if _UNTELLING_ALT.search(alt) else f"![{alt}]"
 
 
 def formula_text(node: LexborNode) -> str | None:
-    """The TeX source of a formula, if it carries one."""
+    """Return the TeX source of a formula, if it has one."""
     source = node.attributes.get("alttext")
     if not source:
         note = node.css_first('annotation[encoding="application/x-tex"]')
@@ -112,7 +112,7 @@ class RunningText:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._formulas = 0
-        """open ones that carry no source, so that none within them does"""
+        """number of open formulas without a source; no formula inside them has one either"""
 
     def enter(self, node: LexborNode) -> bool:
         if node.is_text_node:
@@ -149,21 +149,21 @@ class RunningText:
             self._pieces.append(" ")
 
     def take(self) -> str:
-        """The text so far, with single spaces, lines at the line breaks; the next text starts empty."""
+        """Return the text so far, with single spaces and one line per line break, and start over."""
         text = "".join(self._pieces)
         self._pieces.clear()
         return "\n".join(_SPACE.sub(" ", line).strip() for line in text.split("\n")).strip()
 
 
 def running_text(node: LexborNode) -> str:
-    """The text of an element on one line."""
+    """Return the text of an element on one line."""
     text = RunningText()
     walk(node, text.enter, text.leave)
     return _SPACED_COMMA.sub(r"\1 ", " ".join(text.take().split()))
 
 
 def raw_text(node: LexborNode) -> str:
-    """The text of an element as it stands, its line breaks included; for code."""
+    """Return the text of an element unchanged, line breaks included; for code."""
     pieces: list[str] = []
 
     def enter(inner: LexborNode) -> bool:

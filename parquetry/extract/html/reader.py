@@ -1,4 +1,4 @@
-"""Web pages: HTML as Markdown, boilerplate gone."""
+"""Web pages: HTML as Markdown, without boilerplate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CDATA = Marks(re.compile(r"<!\[CDATA\[()"), {"": re.compile(r"\]\]>")})
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page says about itself, and what was worked around in reading it."""
+    """Title and metadata of a page, and warnings from reading it."""
 
     title: str | None
     metadata: dict[str, Scalar]
@@ -64,7 +64,7 @@ class WebExtractor:
 
 
 def add_html(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> str | None:
-    """Append a page, or a fragment of one, as Markdown.
+    """Append a page or a fragment of a page as Markdown.
 
     Args:
         builder: receives headings, paragraphs, lists, tables and code.
@@ -78,7 +78,7 @@ def add_html(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> str
 
 
 def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Page:
-    """Append a page as Markdown and tell what it says about itself; see `add_html`."""
+    """Append a page as Markdown and return its title, metadata and warnings; see `add_html`."""
     from selectolax.lexbor import LexborHTMLParser
 
     warnings: list[str] = []
@@ -111,7 +111,7 @@ def _declared(content: bytes) -> str | None:
 
 
 def _as_html(text: str) -> str:
-    """XHTML as HTML: there `<title/>` and `<a id="x"/>` are whole elements, in HTML they swallow what follows."""
+    """Convert XHTML to HTML, in which `<title/>` and `<a id="x"/>` would swallow the text after them."""
     if not _XHTML.match(text[:2000]):
         return text
     return _SELF_CLOSED.sub(r"<\1\2></\1>", _CDATA.replace(text, str))

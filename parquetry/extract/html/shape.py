@@ -1,4 +1,4 @@
-"""What stands within the elements of a page, found in one pass over all of it."""
+"""Properties of the elements of a page, collected in one pass over all elements."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_SPAN = 1000
-"""columns that a cell spans at most, as HTML says"""
+"""maximum columns that a cell spans, as in HTML"""
 _CELLS_SQUARED = 1000
-"""a row of so many cells weighs twice as much as they do: the content finder counts them again for each"""
+"""cells of a row that double its weight: the content finder counts them again for each cell"""
 _COPIED = 400
-"""characters that weigh as much as an element. Of what the content finder takes out, it moves the text that follows to
-what stands before, one piece after the other; of 650 pages none has it move more than 210,000 so."""
+"""characters that weigh as much as one element. When the content finder removes an element, it appends the text after
+it to the text before it, one piece at a time; in none of 650 pages does it move more than 210,000 characters this
+way."""
 _STAYING = frozenset({"br", "hr", "img"})
 _ROWS_SPANNED = 100
-"""rows that a cell stands in for the content finder at most, even if the table has fewer"""
+"""maximum rows that the content finder counts for a cell, even if the table has fewer"""
 
 
 def span(cell: LexborNode, name: str) -> int:
-    """How many columns or rows a cell spans."""
+    """Return the number of columns or rows that a cell spans."""
     value = cell.attributes.get(name) or "1"
     return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() and len(value) < 6 else 1
 
 
 @dataclass(slots=True)
 class Shape:
-    """How deep a page is, and how much there is to look at."""
+    """Nesting depth and weight of a page."""
 
     depth: int = 2
-    """elements within each other, the root and the body with them"""
+    """levels of nested elements, including the root and the body"""
     weight: int = 0
-    """elements, and places in tables, filled or not"""
+    """number of elements plus table cells, filled or not"""
     _level: int = 2
     _tables: list[_Table] = field(default_factory=list)
     _texts: list[int] = field(default_factory=lambda: [0])
-    """characters behind the last element that stays, at each level"""
+    """characters after the last element that stays, for each level"""
     _copied: int = 0
 
     @classmethod
@@ -81,7 +82,7 @@ class Shape:
 
 
 def _may_be_taken_out(node: LexborNode) -> bool:
-    """Whether the content finder may take an element for boilerplate: by its name, as a named block, or as empty."""
+    """Return True if the content finder may remove an element: by its tag, as a named block, or as empty."""
     tag = node.tag
     if tag in _STAYING:
         return False
@@ -111,7 +112,7 @@ class _Table:
         self.columns = 0
 
     def add(self, columns: int, rows: int) -> None:
-        """Take a cell that spans so many columns and rows."""
+        """Add a cell with its numbers of columns and rows."""
         self.columns += columns
         self.widest = max(self.widest, self.columns)
         self.spanned += columns * min(rows, _ROWS_SPANNED)
@@ -124,7 +125,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Which elements of a page hold which others."""
+    """Nesting of blocks and tables in a page."""
 
     with_blocks: frozenset[int]
     """ids of elements that hold a heading, a table or code"""
@@ -141,7 +142,7 @@ class Blocks:
         return cls(frozenset(with_blocks), _heights(page))
 
     def tables_below(self, table: LexborNode) -> int:
-        """Tables that stand one in the other within a table."""
+        """Return the depth of nested tables inside a table."""
         return self._tables.get(table.mem_id, 0)
 
 

@@ -1,4 +1,4 @@
-"""Tables of web pages: which are tables, and their cells."""
+"""Tables of web pages: distinguishing data from layout tables, and reading their cells."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_COLUMNS = 200
-"""A cell does not span columns beyond."""
+"""columns of a row beyond which a cell does not span"""
 MAX_CELL_CHARACTERS = 2000
-"""A longer cell is running text that a table was used to place."""
+"""characters above which a cell is running text in a layout table"""
 _REPEATED_CHARACTERS = 60
-"""Text of a cell that spans rows is repeated in each of them up to this length, so that each row says it all."""
+"""characters up to which the text of a cell that spans rows is repeated in each, so that each row is complete"""
 
 _LEADING_SIGN = frozenset({"$", "€", "£", "¥", "US$", "("})
 _TRAILING_SIGN = frozenset({")", "%", ")%", "pts"})
@@ -29,7 +29,7 @@ Rows = list[list[str]]
 
 
 def is_layout_table(table: LexborNode) -> bool:
-    """Whether a table only places things on the page, so that its cells read as blocks one after the other."""
+    """Return True if a table only arranges the page, so that its cells read as consecutive blocks."""
     if (table.attributes.get("role") or "").lower() in ("presentation", "none"):
         return True
     shown = len(table.text() or "")
@@ -40,12 +40,12 @@ def is_layout_table(table: LexborNode) -> bool:
     if max((len(_cells(row)) for row in rows), default=0) < 2:
         return True
     long = (cell for row in rows for cell in _cells(row) if len(cell.text() or "") > MAX_CELL_CHARACTERS)
-    # What is long may be a style sheet.
+    # Long content may be a style sheet.
     return any(len(running_text(cell)) > MAX_CELL_CHARACTERS for cell in long)
 
 
 def read_table(table: LexborNode) -> tuple[Rows, bool]:
-    """The cells of a table, spans resolved, and whether the first row names the columns."""
+    """Return the cells of a table with spans resolved, and whether the first row names the columns."""
     rows: Rows = []
     carried: dict[int, tuple[int, str]] = {}
     headed = 0
@@ -71,7 +71,7 @@ def read_table(table: LexborNode) -> tuple[Rows, bool]:
 
 
 def looks_like_names(rows: Rows) -> bool:
-    """Whether a first row that nothing marks as one reads like column names."""
+    """Return True if a first row without header markup reads like column names."""
     if len(rows) < 2:
         return False
     first = rows[0]
@@ -79,7 +79,7 @@ def looks_like_names(rows: Rows) -> bool:
 
 
 def _rows(table: LexborNode) -> list[LexborNode]:
-    """The rows of a table, without those of tables within."""
+    """Return the rows of a table, without the rows of nested tables."""
     rows: list[LexborNode] = []
     for section in table.iter():
         if section.tag in ("thead", "tbody", "tfoot") and not is_unseen(section):
@@ -98,7 +98,7 @@ def _unspanned(cells: list[LexborNode]) -> tuple[list[str], int]:
 
 
 def _place(cells: list[LexborNode], carried: dict[int, tuple[int, str]], *, repeat: bool) -> tuple[list[str], int]:
-    """The cells of a row with those that span it, and how many characters and cells stand in it for spans."""
+    """Return a row's cells including those that span into it, and the number of characters and cells added by spans."""
     line: list[str] = []
     own = 0
 
@@ -130,7 +130,7 @@ def _merge_names(rows: Rows) -> list[str]:
 
 
 def _join_signs(rows: Rows) -> Rows:
-    """Put `$` and `)` that stand in columns of their own, as in financial reports, back to their numbers."""
+    """Join `$` and `)` in columns of their own, as in financial reports, to their numbers."""
     for row in rows:
         for place in range(len(row) - 1):
             if row[place] in _LEADING_SIGN and row[place + 1]:

@@ -1,1 +1,1 @@
-"""Mail: headers, bodies and attachments."""
+"""E-mail: headers, bodies and attachments."""

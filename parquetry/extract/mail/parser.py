@@ -1,6 +1,6 @@
-"""Parses the bytes of a mail with the standard library, which is given a stranger's mail only so deep and so long.
+"""Parses the bytes of an e-mail with the standard library, within limits on depth and size: mail is untrusted.
 
-Its parser recurses for each level, looks for the ends of all levels at each line, and takes quadratic time over
+The standard parser recurses for each level, looks for the ends of all levels at each line, and takes quadratic time for
 parameters and encoded words.
 """
 
@@ -17,24 +17,24 @@ from typing import Any
 from parquetry.errors import BrokenDocument
 
 MAX_NESTING = 100
-"""multiparts and mails in each other"""
+"""levels of nested multiparts and mails"""
 MAX_PARTS = 10_000
-"""More than any mail or web archive holds."""
+"""parts; more than any mail or web archive has"""
 MAX_PARAMETERS = 10_000
-"""characters of a header about content that are read: a type, a name and other parameters"""
+"""characters of a content header (type, name, other parameters) that are read"""
 ENCODED_AT_ONCE = 16 * 1024
-"""characters of a header in which encoded words are looked for together"""
+"""characters of a header decoded together when looking for encoded words"""
 
 _BLOCK = 8192
 
 
 def parse(content: bytes) -> Message:
-    """The parts of a mail. No mail is too malformed.
+    """Return the parts of a mail, however malformed.
 
     Raises:
         BrokenDocument: `too-deep` or `too-many-parts`.
     """
-    # The older parser policy hardly raises on malformed headers; the newer one does in many ways.
+    # The older parser policy hardly raises on malformed headers; the newer one raises in many cases.
     parser = _Parser(TolerantMessage, policy=_Policy())
     for start in range(0, len(content), _BLOCK):
         parser.feed(content[start : start + _BLOCK])
@@ -42,10 +42,10 @@ def parse(content: bytes) -> Message:
 
 
 class TolerantMessage(Message):
-    """A message of which a header about content may have any parameters."""
+    """A message that accepts any parameters in content headers."""
 
     def get_param(self, *arguments: Any, **options: Any) -> Any:
-        """See `Message.get_param`; of `name*0*=a; name*`, where one piece of a value has no number, none is read."""
+        """See `Message.get_param`; return `failobj` for `name*0*=a; name*`, where a piece has no number."""
         try:
             return super().get_param(*arguments, **options)
         except TypeError:
@@ -72,7 +72,7 @@ class _Parser(BytesFeedParser):
 
 
 def encoded_words(text: str) -> Iterator[tuple[str | bytes, str | None]]:
-    """The pieces of a header, and the charset of those that are encoded words; see `email.header.decode_header`."""
+    """Return the pieces of a header with the charset of the encoded words; see `email.header.decode_header`."""
     for start, end in _pieces(text):
         try:
             yield from decode_header(text[start:end])
@@ -81,7 +81,7 @@ def encoded_words(text: str) -> Iterator[tuple[str | bytes, str | None]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches of a header that end with a line, or else with a word, where they can."""
+    """Split a header into offset ranges that end with a line, or else with a word, where possible."""
     start = 0
     while len(text) - start > ENCODED_AT_ONCE:
         most = start + ENCODED_AT_ONCE

@@ -1,4 +1,4 @@
-"""Takes an e-mail apart: headers, the body that a person would read, attachments."""
+"""Splits an e-mail into headers, the body that a person would read, and attachments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parquetry.extract.mail import parser as mail_parser
 from parquetry.extract.scanning import Marks
 
 STUB_SHARE = 0.2
-"""A plain text shorter than this share of its HTML twin only says that the mail should be read as HTML."""
+"""share of its HTML version below which a plain text only says to read the mail as HTML"""
 
 _STATEFUL = re.compile(r"(?i)(x-)?(iso-2022|utf-?7|hz)")
 """encodings whose bytes all look like ASCII"""
@@ -40,34 +40,34 @@ class Text:
 
 @dataclass(slots=True)
 class Attachment:
-    """A file or a message that travels with a mail."""
+    """A file or a message attached to a mail."""
 
     filename: str
     content: bytes
     message: Message | None
-    """of a mail that is attached as such"""
+    """message of an attached mail; None for other attachments"""
     content_id: str = ""
-    """by which HTML shows a picture in its place"""
+    """id by which HTML refers to the attachment as a picture"""
 
 
 @dataclass(slots=True)
 class Mail:
-    """What a mail is made of."""
+    """The contents of a mail."""
 
     headers: Message
     texts: list[Text] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
     encrypted: bool = False
     pictures: set[str] = field(default_factory=set)
-    """content ids of the pictures that the HTML of this mail shows: logos, signatures, tracking pixels"""
+    """content ids of the pictures shown by the HTML of this mail: logos, signatures, tracking pixels"""
 
     def header(self, name: str) -> str:
-        """A header on one line, decoded; the values of a repeated one are joined by commas."""
+        """Return a decoded header on one line; repeated headers are joined by commas."""
         found = (value for key, value in self.headers.raw_items() if key.lower() == name)
         return ", ".join(text for value in found if (text := " ".join(_header_text(value).split())))
 
     def date(self) -> str:
-        """ISO 8601 with its offset; as it stands in the mail if it is no valid date."""
+        """Return the date in ISO 8601 with its offset; unchanged if it is not a valid date."""
         text = self.header("date")
         try:
             return parsedate_to_datetime(text).isoformat(" ", "seconds")
@@ -76,7 +76,7 @@ class Mail:
 
 
 def parse_mail(content: bytes) -> Mail:
-    """Take the bytes of a mail apart.
+    """Parse the bytes of a mail and sort its parts.
 
     Raises:
         BrokenDocument: `too-deep` or `too-many-parts`.
@@ -87,7 +87,7 @@ def parse_mail(content: bytes) -> Mail:
 
 
 def open_mail(message: Message) -> Mail:
-    """Sort the parts of a parsed mail."""
+    """Sort the parts of a parsed mail into texts and attachments."""
     mail = Mail(message)
     _collect(message, mail)
     mail.attachments = [found for found in mail.attachments if found.content_id not in mail.pictures]
@@ -121,7 +121,7 @@ def _collect(part: Message, mail: Mail) -> None:
 
 
 def _collect_alternative(part: Message, mail: Mail) -> None:
-    """Of several versions of one body take the plainest that says everything; keep what is attached to any of them."""
+    """Choose the plainest complete version of a body; keep the attachments of all versions."""
     versions = []
     for child in _children(part):
         version = Mail(child)
@@ -171,13 +171,13 @@ def _text(part: Message) -> str:
 
 
 def _raw(part: Message) -> bytes:
-    """The payload of a multipart whose boundary is missing, which the parser leaves as one text."""
+    """Return the payload of a multipart without a boundary, which the parser leaves as one text."""
     payload = part.get_payload()
     return payload.encode("utf-8", "surrogateescape") if isinstance(payload, str) else b""
 
 
 def _unfolded(text: str, *, delete_space: bool) -> str:
-    """Join the lines that a mail program folded (RFC 3676): they end in a space, signature separators aside."""
+    """Join lines folded by a mail program (RFC 3676): they end in a space, except signature separators."""
     pieces = []
     for line in text.splitlines():
         if line.endswith(" ") and line != "-- " and not line.startswith(">"):
@@ -188,7 +188,7 @@ def _unfolded(text: str, *, delete_space: bool) -> str:
 
 
 def decoded(content: bytes, charset: str | None) -> str:
-    """Text in the charset that the mail names, if it fits, or else in the one that fits."""
+    """Decode text in the charset named by the mail if it fits, else in one that fits."""
     if charset and _STATEFUL.match(charset):
         try:
             return content.decode(charset)

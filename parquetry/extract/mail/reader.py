@@ -10,9 +10,9 @@ from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
 from parquetry.settings.sections import ExtractionSettings
 
 MAX_DEPTH = 2
-"""Mails within mails within a mail; what is deeper is named but not read."""
+"""levels of mails nested in a mail that are read; deeper ones are only named"""
 MAX_ATTACHMENTS = 200
-"""What is attached beyond this is named but not read."""
+"""attachments that are read; further ones are only named"""
 
 _EMAIL = "message/rfc822"
 _SHOWN = ("from", "to", "cc")
@@ -26,12 +26,12 @@ class MailExtractor:
     version = 1
     media_types = frozenset({_EMAIL})
     settings_used = frozenset(
-        # Attachments are documents of any kind: what shapes those shapes the mail.
+        # Attachments may be of any type, so settings of other extractors affect a mail, too.
         {"max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only"}
     )
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one mail: its headers and body are the first part, each attachment that can be read is another."""
+        """Extract one mail: its headers and body as the first part, and a part for each readable attachment."""
         mail = parse_mail(document.content)
         writer = _MailWriter(settings)
         writer.write(mail, 0)
@@ -49,7 +49,7 @@ class MailExtractor:
 
 
 class _MailWriter:
-    """Writes a mail and what is attached to it into one builder."""
+    """Writes a mail and its attachments into one builder."""
 
     def __init__(self, settings: ExtractionSettings) -> None:
         self.builder = TextBuilder("text")
@@ -109,7 +109,7 @@ class _MailWriter:
             self.warnings.append(f"attachment {name}: {error.detail} ({error.reason})")
 
     def _write_document(self, name: str, extraction: Extraction, depth: int) -> None:
-        """An attached document's text; its headings go one level below its name."""
+        """Write the text of an attached document, with its headings one level below its name."""
         self._open_part(name, extraction.parts[0].format, depth)
         self.builder.heading(depth + 1, name)
         start = self.builder.text(extraction.text, keep_layout=True)

@@ -1,4 +1,4 @@
-"""The elements of OpenDocument files as blocks of text."""
+"""Writes the elements of OpenDocument files as blocks of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parquetry.extract.shapes import telling
 from parquetry.extract.spreading import Spreading
 
 MAX_REPEATED = 200
-"""Rows and columns of a text table that are stored once with a count are written at most so often."""
+"""maximum repetitions of a text table's row or column that is stored once with a count"""
 
 _LEFT_OUT = frozenset(
     {
@@ -29,20 +29,20 @@ _CENTIMETRES = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "px": 2.54 / 
 
 
 def local(element: Any) -> str:
-    """An element's name without its namespace."""
+    """Return an element's name without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def named(element: Any, attribute: str) -> str | None:
-    """An attribute by its local name."""
+    """Return an attribute by its local name."""
     return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == attribute), None)
 
 
 class OdfStyles:
-    """What the styles of a document make of its paragraphs and lists.
+    """Heading levels and list numbering defined by the styles of a document.
 
     Args:
-        roots: of `styles.xml` and `content.xml`.
+        roots: roots of `styles.xml` and `content.xml`.
     """
 
     def __init__(self, roots: Iterable[Any]) -> None:
@@ -63,7 +63,7 @@ class OdfStyles:
                 }
 
     def heading_level(self, paragraph: Any) -> int | None:
-        """1 for the outermost heading (a title is one); None for body text."""
+        """Return the level of a heading, 1 for the outermost (titles included); None for body text."""
         if local(paragraph) == "h":
             return _number(paragraph, "outline-level", 1)
         name = named(paragraph, "style-name")
@@ -80,7 +80,7 @@ class OdfStyles:
         return None
 
     def is_ordered(self, style: str | None, depth: int) -> bool:
-        """Whether a list of this style is numbered at a depth, 1 for the outermost."""
+        """Return True if a list of this style is numbered at a depth, 1 for the outermost."""
         return depth in self._ordered.get(style or "", ())
 
 
@@ -89,7 +89,7 @@ class OdfWriter:
 
     Args:
         builder: receives the blocks.
-        styles: of the document.
+        styles: styles of the document.
     """
 
     def __init__(self, builder: TextBuilder, styles: OdfStyles) -> None:
@@ -99,10 +99,10 @@ class OdfWriter:
         self._comments: list[str] = []
         self._spreading = Spreading()
         self.title: str | None = None
-        """the first heading of the first level"""
+        """text of the first level-1 heading"""
 
     def write(self, element: Any) -> None:
-        """Write an element and everything in it."""
+        """Write an element and all its content."""
         kind = local(element)
         if kind in _LEFT_OUT or named(element, "display") == "none":
             return
@@ -122,7 +122,7 @@ class OdfWriter:
             self._write_all(element)
 
     def write_notes(self) -> None:
-        """Write the notes and comments met since the last call."""
+        """Write the notes and comments collected since the last call."""
         self._builder.text("\n".join(self._notes))
         if self._comments:
             self._builder.text("Comments:\n" + "\n".join(f"- {comment}" for comment in self._comments))
@@ -146,7 +146,7 @@ class OdfWriter:
         self._write_all(apart)
 
     def _text(self, paragraph: Any, apart: list[Any]) -> str:
-        """A paragraph's text; notes get a number in it, and frames are handed out to be written after it."""
+        """Return a paragraph's text with numbers for its notes; add frames to `apart`, to be written afterwards."""
 
         def set_apart(element: Any) -> str:
             kind = local(element)
@@ -185,7 +185,7 @@ class OdfWriter:
                         lines.append(f"{'  ' * (depth - 1)}{marker} {text}")
                         marked = True
                 else:
-                    # Numbered headings stand in lists; what came before them comes before them here too.
+                    # Numbered headings are list items; text before them has to be written first here as well.
                     self._builder.text("\n".join(lines))
                     lines.clear()
                     self.write(child)
@@ -217,12 +217,12 @@ class OdfWriter:
 
 
 def drawn_order(elements: Iterable[Any]) -> list[Any]:
-    """Frames of a slide from top to bottom and left to right; those within a centimetre are beside each other."""
+    """Sort frames of a slide from top to bottom and left to right; those within a centimetre are in one row."""
     return sorted(elements, key=lambda frame: (round(_centimetres(named(frame, "y"))), _centimetres(named(frame, "x"))))
 
 
 def paragraph_text(paragraph: Any) -> str:
-    """The words of a paragraph without its notes, comments and frames."""
+    """Return the words of a paragraph without its notes, comments and frames."""
     return "".join(_pieces(paragraph, lambda _: ""))
 
 
@@ -252,7 +252,7 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _outer_paragraphs(cell: Any) -> Iterator[Any]:
-    """The paragraphs of a cell and of tables in it, but not those within paragraphs: notes and frames."""
+    """Yield the paragraphs of a cell and of tables in it, without those inside paragraphs: notes and frames."""
     for child in cell:
         if local(child) in ("p", "h"):
             yield child
@@ -261,7 +261,7 @@ def _outer_paragraphs(cell: Any) -> Iterator[Any]:
 
 
 def _covered_by(rows: list[list[str]], cells: list[str], column: int) -> str:
-    """The value of a merged cell, to the left in this row or above."""
+    """Return the value of a merged cell, from the left in this row or from above."""
     if cells and cells[-1]:
         return cells[-1]
     return rows[-1][column] if rows and column < len(rows[-1]) else ""
@@ -272,7 +272,7 @@ def _alternative(element: Any) -> str | None:
 
 
 def _number(element: Any, attribute: str, default: int) -> int:
-    """A whole number in an attribute; the default for anything else."""
+    """Return an integer attribute; the default for any other value."""
     value = named(element, attribute) or ""
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else default
 

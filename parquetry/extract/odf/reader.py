@@ -14,14 +14,14 @@ from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
 _REPEATED = frozenset({"header", "footer", "date-time", "page-number"})
-"""placeholders that say the same on every slide, as in PPTX"""
+"""placeholders with the same text on every slide, as in PPTX"""
 
 
 class OdtExtractor:
     """Reads OpenDocument texts (ODT) and presentations (ODP).
 
-    Tables of contents and tracked deletions are left out; notes, comments and the different texts of page headers and
-    footers follow the text once, as for Word documents.
+    Tables of contents and tracked deletions are left out; notes, comments and the distinct texts of page headers and
+    footers follow the text once, as in Word documents.
     """
 
     name = "odt"
@@ -32,7 +32,7 @@ class OdtExtractor:
     settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one document: a text is one part, a presentation has one per slide.
+        """Extract one document: a text is one part, a presentation has one part per slide.
 
         Raises:
             BrokenDocument: `damaged`, `encrypted`, `too-large` or `unsafe-xml`.

@@ -1,4 +1,4 @@
-"""Files attached to a PDF: their names, for a note. They are not read."""
+"""Names of the files attached to a PDF, for a warning. The files are not read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from parquetry.plural import counted
 
 _LISTED = 5
 _COUNTED = 1_000
-"""a document with more is not worth counting"""
+"""maximum number of attachments that are counted"""
 _LONGEST_NAME = 60
-"""characters"""
+"""characters of a name that are shown"""
 _LARGEST_NAME = 100_000
-"""bytes"""
+"""bytes; an attachment with a longer name counts as unnamed"""
 _ANNOTATIONS = 2_000
-"""of one page that are looked at"""
+"""annotations of one page that are inspected"""
 
 
 def of_document(document: Any) -> Iterator[str]:
-    """Names of the files that a `pypdfium2.PdfDocument` has embedded, as a portfolio has."""
+    """Yield the names of the files embedded in a `pypdfium2.PdfDocument`, such as a portfolio."""
     from pypdfium2 import raw
 
     for index in range(min(raw.FPDFDoc_GetAttachmentCount(document), _COUNTED)):
@@ -30,7 +30,7 @@ def of_document(document: Any) -> Iterator[str]:
 
 
 def of_page(page: Any) -> Iterator[str]:
-    """Names of the files that hang on a `pypdfium2.PdfPage` as annotations."""
+    """Yield the names of the files attached to a `pypdfium2.PdfPage` as annotations."""
     from pypdfium2 import raw
 
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _ANNOTATIONS)):
@@ -45,7 +45,7 @@ def of_page(page: Any) -> Iterator[str]:
 
 
 def _name(attachment: Any) -> str:
-    """The name of an attachment; empty for one that is damaged."""
+    """Return the name of an attachment; empty if it is damaged."""
     from pypdfium2 import raw
 
     size = raw.FPDFAttachment_GetName(attachment, None, 0) if attachment else 0
@@ -55,16 +55,16 @@ def _name(attachment: Any) -> str:
     raw.FPDFAttachment_GetName(attachment, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
     name = buffer.raw[:-2].decode("utf-16-le", "ignore")
     if name.startswith("\xfe\xff"):
-        # A name in the older entry /F, which the engine takes for single bytes.
+        # A name in the older entry /F, which the engine decodes as single bytes.
         name = name.encode("latin-1", "ignore").decode("utf-16", "ignore")
     return name
 
 
 def note(names: Iterable[str]) -> list[str]:
-    """The note on a document that has such files; none for one that has not.
+    """Return the warning about a document's attached files; empty if it has none.
 
     Args:
-        names: as the file gives them; one that is given twice is one file.
+        names: names as stored in the file; a name that occurs twice counts once.
     """
     different = dict.fromkeys(_shown(name) for name in islice(names, _COUNTED))
     if not different:

@@ -1,6 +1,6 @@
-"""Reads pages through PDFium: text, where its lines stand, the outline, and rendered images.
+"""Reads pages with PDFium: text, line positions, the outline, and rendered images.
 
-PDFium is not thread-safe, not even across documents: one process uses it from one thread.
+PDFium is not thread-safe, not even across documents: a process uses it from a single thread.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ _LINE = re.compile(f"[^\n{HYPHEN_MARK}]*(?:[\n{HYPHEN_MARK}]|$)")
 PASSWORD_ERROR = 4
 """FPDF_ERR_PASSWORD"""
 SECURITY_ERROR = 5
-"""FPDF_ERR_SECURITY: an encryption that the engine does not know"""
+"""FPDF_ERR_SECURITY: an encryption that the engine does not support"""
 _RENDER_SCALE = 200 / 72
-"""dots per point: 200 dpi reads 8 point type"""
+"""pixels per point: 200 dpi reads 8 point type"""
 _RENDER_PIXELS = 25_000_000
 _OUTLINE_DEPTH = 12
 _OUTLINE_ENTRIES = 20_000
 _FEW_CHARACTERS = 32
-"""a page with less text and a large picture is a scan with a stamp"""
+"""characters; a page with less text and a large picture is a scan with a stamp"""
 _LARGE_PICTURE = 0.5
-"""share of the page"""
+"""share of the page area"""
 
 
 def page_lines(page: Any) -> list[Line]:
-    """The lines of a page in the engine's reading order, with pieces of one line joined.
+    """Return the lines of a page in the engine's reading order, with the pieces of a line joined.
 
     Args:
         page: a `pypdfium2.PdfPage`.
 
     Returns:
-        Lines of text; one whose last word is divided ends with `HYPHEN_MARK`.
+        Lines of text; a line ending in a divided word ends with `HYPHEN_MARK`.
     """
     textpage = page.get_textpage()
     try:
@@ -57,14 +57,14 @@ def page_lines(page: Any) -> list[Line]:
 
 
 def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float, float, float, float, float]]:
-    """A function from the first and last index of a line to its left, right, bottom, top and type size, in points.
+    """Return a function from a line's first and last index to left, right, bottom, top and type size in points.
 
-    Height and size are those of the first character. The calls are most of what a page costs besides the engine's own
-    work, so each line makes as few as it can.
+    Height and size are those of the first character. Apart from the engine's own work, these calls take most of the
+    time for a page, so each line makes as few as possible.
 
     Args:
         textpage: handle of the page's text.
-        exact: whether every character of the text is one of the engine's; otherwise indexes are translated.
+        exact: True if the text consists of the engine's characters one by one; otherwise indexes are translated.
     """
     from pypdfium2 import raw
 
@@ -90,14 +90,14 @@ def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float,
 
 
 def _quarter_turns(along: float, across: float) -> int:
-    """How often the page has to be turned clockwise for text of this direction to stand upright."""
+    """Return the number of clockwise quarter turns of the page that make text of this direction upright."""
     if abs(along) >= abs(across):
         return 0 if along >= 0 else 2
     return 1 if across > 0 else 3
 
 
 def _upright(turned: int, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
-    """A box in the coordinates of the page after some quarter turns clockwise."""
+    """Convert a box to the coordinates of the page after a number of clockwise quarter turns."""
     if turned == 1:
         return bottom, -right, top, -left
     if turned == 2:
@@ -108,7 +108,7 @@ def _upright(turned: int, left: float, bottom: float, right: float, top: float) 
 
 
 def lacks_text(page: Any, lines: list[Line]) -> bool:
-    """Whether something is shown on the page that its text layer does not say."""
+    """Return True if the page shows content that its text layer lacks."""
     from pypdfium2 import raw
 
     characters = sum(map(str.isalnum, "".join(line.text for line in lines)))
@@ -126,14 +126,14 @@ def lacks_text(page: Any, lines: list[Line]) -> bool:
 
 
 def render(page: Any) -> Any:
-    """The page as a Pillow image in RGB, at 200 dots per inch or what keeps it below 25 megapixels."""
+    """Render the page as a Pillow image in RGB, at 200 dpi or less to stay below 25 megapixels."""
     pixels = page.get_width() * page.get_height() * _RENDER_SCALE**2
     scale = _RENDER_SCALE * min(1.0, (_RENDER_PIXELS / max(pixels, 1.0)) ** 0.5)
     return page.render(scale=scale).to_pil().convert("RGB")
 
 
 def flattened(document: Any, index: int, page: Any) -> Any:
-    """The page at a 0-based index, with what is filled into form fields made part of its text."""
+    """Return the page at a 0-based index, with the values of form fields merged into its text."""
     from pypdfium2 import raw
 
     if raw.FPDFPage_GetAnnotCount(page) and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
@@ -149,7 +149,7 @@ def has_form(document: Any) -> bool:
 
 
 def language(document: Any) -> str | None:
-    """The language that the document declares, such as `en-US`."""
+    """Return the language that the document declares, such as `en-US`."""
     from pypdfium2 import raw
 
     size = raw.FPDFCatalog_GetLanguage(document, None, 0)
@@ -161,7 +161,7 @@ def language(document: Any) -> str | None:
 
 
 def bookmarks(document: Any) -> Iterator[tuple[int, Bookmark]]:
-    """0-based page, and the outline entry that leads to it, in the order of the outline."""
+    """Yield the 0-based page and the outline entry that leads to it, in outline order."""
     from pypdfium2 import raw
 
     for count, entry in enumerate(document.get_toc(max_depth=_OUTLINE_DEPTH)):

@@ -1,4 +1,4 @@
-"""What the information dictionary of a PDF tells: author, program, dates."""
+"""Metadata from the information dictionary of a PDF: author, program, dates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\
 
 
 def of(information: Mapping[str, str], pages: int, language: str | None) -> dict[str, Scalar]:
-    """What a document tells about itself.
+    """Return the metadata of a document.
 
     Args:
-        information: entries of its information dictionary.
-        pages: that it has.
-        language: that it declares.
+        information: entries of the information dictionary.
+        pages: number of pages.
+        language: language that the document declares.
     """
     metadata: dict[str, Scalar] = {"pages": pages}
     for key, entry in (
@@ -35,7 +35,7 @@ def of(information: Mapping[str, str], pages: int, language: str | None) -> dict
 
 
 def _iso_date(value: str) -> str:
-    """`D:20201002001208+02'00'` as `2020-10-02T00:12:08+02:00`; empty for what is no such date."""
+    """Convert `D:20201002001208+02'00'` to `2020-10-02T00:12:08+02:00`; return an empty string for an invalid date."""
     match = _DATE.match(value.strip())
     if not match:
         return ""

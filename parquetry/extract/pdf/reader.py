@@ -1,4 +1,4 @@
-"""PDF, page by page: PDFium first, pypdf for what PDFium refuses, OCR for pages without a text layer."""
+"""PDF, page by page: PDFium first, pypdf if PDFium fails, OCR for pages without a text layer."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from parquetry.plural import counted
 from parquetry.settings.sections import ExtractionSettings
 
 _OCR_TIME_SHARE = 0.7
-"""of the time allowed for a document: the pages read by then are kept instead of losing the document"""
+"""share of the document's time limit for OCR; the pages read by then are kept instead of losing the document"""
 _CHARACTERS_PER_BYTE = 8
-"""that pages may say together; one page may stand in a document any number of times. Of 179 honest ones none
-gives more than 0.6."""
+"""maximum characters of all pages per byte of the file, because the same page may be listed any number of times; the
+maximum in 179 genuine documents is 0.6"""
 _FREE_CHARACTERS = 100_000
-"""the same, in any document"""
+"""characters allowed for any document"""
 _PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
 _NO_TITLE = re.compile(
     r"(?:untitled.*|\(?anonymous\)?|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$",
@@ -54,30 +54,30 @@ _NO_TITLE = re.compile(
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read of a document so far."""
+    """The content read from a document so far."""
 
     pages: list[list[Line]] = field(default_factory=list)
     """lines of each page, from the first"""
     information: dict[str, str] = field(default_factory=dict)
     """entries of the document information dictionary"""
     bookmarks: dict[int, list[Bookmark]] = field(default_factory=lambda: defaultdict(list))
-    """by 0-based page, in the order of the outline"""
+    """0-based page -> its bookmarks, in outline order"""
     language: str | None = None
     warnings: list[str] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
-    """1-based numbers of pages without a text layer that OCR did not read either"""
+    """1-based numbers of pages without a text layer that were not read by OCR"""
     illegible: list[int] = field(default_factory=list)
-    """1-based numbers of pages in which OCR found nothing to read"""
+    """1-based numbers of pages on which OCR found no text"""
     damaged: list[int] = field(default_factory=list)
-    """1-based numbers of pages that no engine could read"""
+    """1-based numbers of pages that neither engine could read"""
     heavy: int = 0
-    """pages that draw more than the size of the document allows"""
+    """number of pages that draw more than the size of the document allows"""
     attached: list[str] = field(default_factory=list)
     """names of attached files"""
 
 
 class PdfExtractor:
-    """Text of PDF files, with a part for each page and the outline as headings."""
+    """Reads the text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
     version = 4
@@ -88,7 +88,7 @@ class PdfExtractor:
         """Extract one PDF.
 
         Raises:
-            SkippedDocument: `no-text`: it is a scan, and OCR is off or not installed or found nothing.
+            SkippedDocument: `no-text`: the document is a scan, and OCR is off, not installed or found nothing.
             BrokenDocument: `encrypted`: no password opens it; `damaged`: neither engine can read it.
         """
         reading = _Reading()
@@ -138,7 +138,7 @@ class PdfExtractor:
 
 
 def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> bool:
-    """Read everything that PDFium can; False if it cannot open the document or finds no page in it."""
+    """Read everything that PDFium can; return False if it cannot open the document or finds no page."""
     from pypdfium2 import PdfiumError
 
     opened = _open_with_pdfium(document, settings)
@@ -187,7 +187,7 @@ def _read_with_pdfium(document: RawDocument, settings: ExtractionSettings, readi
 
 
 def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> Any:
-    """The document opened with the first password that fits; None if PDFium cannot read it at all."""
+    """Open the document with the first password that fits; return None if PDFium cannot read it."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     for password in _passwords(settings):
@@ -196,7 +196,7 @@ def _open_with_pdfium(document: RawDocument, settings: ExtractionSettings) -> An
         except PdfiumError as error:
             if error.err_code != pdf_engine.PASSWORD_ERROR:
                 return None
-    # A file may only look encrypted to an engine that cannot parse it: the second one has the last word.
+    # A file may look encrypted only to an engine that cannot parse it, so the second engine decides.
     return None
 
 
@@ -225,7 +225,7 @@ def _page(page: Any, number: int, settings: ExtractionSettings, deadline: float,
 
 
 class _PypdfPages:
-    """The same document through pypdf, which tells what a page draws without drawing it."""
+    """The same document opened with pypdf, which measures what a page draws without drawing it."""
 
     def __init__(self, document: RawDocument, settings: ExtractionSettings) -> None:
         self._reader: Any = None
@@ -234,12 +234,12 @@ class _PypdfPages:
         self._weights = Weights(self._reader, _pypdf_errors(), len(document.content))
 
     def allows_next(self) -> bool:
-        """Whether the next page, from the first, draws no more than the document's size allows."""
+        """Return True if the next page, from the first, draws no more than the document's size allows."""
         with _quiet():
             return self._weights.allows_next()
 
     def lines(self, index: int) -> list[Line]:
-        """Lines of the page at a 0-based index; none if pypdf cannot read it either."""
+        """Return the lines of the page at a 0-based index; empty if pypdf cannot read it either."""
         if self._reader is None:
             return []
         with _quiet():
@@ -247,10 +247,10 @@ class _PypdfPages:
 
 
 def _read_with_pypdf(document: RawDocument, settings: ExtractionSettings, reading: _Reading) -> None:
-    """Start over with the slower engine, which repairs more.
+    """Start over with pypdf, which is slower but repairs more.
 
     Raises:
-        BrokenDocument: it cannot read the document either.
+        BrokenDocument: pypdf cannot read the document either.
     """
     with _quiet():
         reader = _open_with_pypdf(document, settings)
@@ -296,7 +296,7 @@ def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any
 
 
 def _pypdf_page(reader: Any, index: int) -> list[Line] | None:
-    """Lines of the page at a 0-based index, without where they stand; None if it cannot be read."""
+    """Return the lines of the page at a 0-based index, without positions; None if it cannot be read."""
     try:
         text = reader.pages[index].extract_text()
     except _pypdf_errors():
@@ -315,7 +315,7 @@ def _pypdf_outline(reader: Any, entries: Sequence[Any], level: int, reading: _Re
 
 
 def _pypdf_errors() -> tuple[type[Exception], ...]:
-    """What pypdf raises on damaged input: its own errors, and those of the types it trips over."""
+    """Return the exceptions that pypdf raises on damaged input: its own and those of failed basic operations."""
     from pypdf.errors import DependencyError, PyPdfError
 
     return (
@@ -326,7 +326,7 @@ def _pypdf_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Pypdf reports on its logger each thing that it repairs; the result is what counts here."""
+    """Silence pypdf, which logs everything that it repairs; only the result counts here."""
     logger = logging.getLogger("pypdf")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -336,7 +336,7 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- what is told about the document
+# --- warnings and metadata
 
 
 def _title(reading: _Reading) -> str | None:

@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers: finds the lines that pages repeat at their edges, and leaves them out."""
+"""Removes running heads, feet and page numbers: the lines that pages repeat at their edges."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from parquetry.extract.layout import Line, body_size, usual_pitch
 from parquetry.extract.page_numbers import PageNumber, numbers_beside_text, page_number
 
 _DEPTH = 6
-"""rows at an edge; a page on which so many are repeated is a copy of another page"""
+"""rows inspected at an edge; a page on which this many are repeated is a copy of another page"""
 _LEAST_PAGES = 3
 _SHORT_DOCUMENT = 3
-"""pages: up to here a line that is on all pages but one is repeated"""
+"""pages; up to this length, a line on all pages but one is repeated"""
 _DENSITY = 0.3
-"""share of the pages from the first to the last with a head that have it: those of left and of right pages alternate"""
+"""minimum share of the pages between a head's first and last page that have it: left and right heads alternate"""
 _MOST_PAGES = 0.5
-"""share of all pages from which a repeated line may stand at any height: pages made from HTML end with their text"""
+"""share of all pages from which a repeated line may be at any height: in pages made from HTML, the foot follows the
+text"""
 _LEAST_ANY_HEIGHT = 5
-"""pages; and no fewer than so many"""
+"""the same as a minimum number of pages"""
 _NEARLY_ALL_PAGES = 0.8
-"""share of all pages from which a line may be in larger type, which otherwise makes it a heading"""
+"""share of all pages from which a repeated line may be in larger type; with fewer, larger type makes it a heading"""
 _LARGER = 1.15
-"""times the size of body text"""
+"""multiple of the body text size above which type is larger"""
 _HEIGHT_TOLERANCE = 3.0
-"""points between the places of one head on two pages"""
+"""points between the positions of one head on two pages"""
 _GAP = 0.8
-"""line heights between a head and the text; a table's column names stand nearer to its rows"""
+"""minimum distance of a head from the text, in line heights; column names are closer to the rows of their table"""
 _PITCH = 1.25
-"""the same in the page's usual pitches: rows of a table may stand far apart"""
+"""the same in multiples of the page's usual line pitch, since rows of a table may be far apart"""
 _REACH = 6
-"""pages between two numbers of one sequence"""
+"""maximum number of pages between two numbers of one sequence"""
 _LABEL_WORDS = 2
-"""`Exercise 3` on top of a page is as likely a title as a head"""
+"""words; `Exercise 3` on top of a page is as likely a title as a head"""
 _OFFSET = 100
-"""difference between a page's printed number and its place, from which `Invoice 1001` is as likely a title as a head"""
+"""difference between a printed number and the page's position above which it may be a title: `Invoice 1001`"""
 _YEARS = range(1900, 2100)
 _FIRST_CHARACTERS = 5_000
-"""of the first page in which a head is looked for"""
+"""characters of the first page in which the text of a head is searched"""
 _MOST_IN_ROW = 3
-"""left, middle and right"""
+"""lines of a row: left, middle and right"""
 
 Side = Literal["top", "bottom"]
 
@@ -51,22 +52,22 @@ class _Place:
     """A line in one of the rows at an edge of a page."""
 
     page: int
-    """0-based"""
+    """page number, 0-based"""
     index: int
-    """of the line on the page, 0-based"""
+    """index of the line on the page, 0-based"""
     line: Line
 
 
 def without_running_heads(pages: Sequence[Sequence[Line]], titles: Iterable[str] = ()) -> list[list[Line]]:
-    """The pages without what they repeat at their edges and without their numbers.
+    """Remove repeated lines at the edges of pages, and page numbers.
 
-    What a head says stays once, on the first page that has it, unless the first page's text or a title says it: it may
-    be the only mention of a document's number or version. Rows are taken away from the edge inwards, so that nothing
-    within the text is touched.
+    The text of a head is kept once, on the first page that has it, unless the first page's text or a title contains
+    it: it may be the only mention of a document's number or version. Rows are removed from the edge inwards, so that
+    the text itself is never affected.
 
     Args:
         pages: lines of each page, from the first.
-        titles: of the document and its sections, as far as they are known.
+        titles: known titles of the document and its sections.
     """
     leaving: list[dict[int, str | None]] = [{} for _ in pages]
     body = body_size(pages)
@@ -110,8 +111,8 @@ def _key(text: str) -> str:
 
 
 def _edge_rows(lines: Sequence[Line], side: Side) -> list[list[int]]:
-    """Indexes of the lines in the rows nearest to an edge, from the edge inwards, and in one row more."""
-    # Lines of which no engine knows where they stand keep their order.
+    """Return the line indexes of the rows nearest to an edge, from the edge inwards, plus one more row."""
+    # Lines without a known position keep their order.
     order = sorted(range(len(lines)), key=lambda i: (-lines[i].top, i) if side == "top" else (lines[i].bottom, -i))
     rows: list[list[int]] = []
     for i in order:
@@ -132,7 +133,7 @@ def _places(page: int, lines: Sequence[Line], rows: Sequence[Sequence[int]]) -> 
 
 
 def _running(places: Sequence[Sequence[_Place]], count: int, body: float, side: Side) -> list[dict[int, str | None]]:
-    """For each page: index of a line that runs through the document -> what it says besides the page's number."""
+    """For each page, map the index of a line that runs through the document to its text without the page number."""
     running: list[dict[int, str | None]] = [{} for _ in places]
     texts: dict[str, list[_Place]] = defaultdict(list)
     numbers: dict[tuple[str, str], list[tuple[_Place, PageNumber]]] = defaultdict(list)
@@ -163,7 +164,7 @@ def _numbers(place: _Place, count: int, side: Side) -> Iterable[PageNumber]:
 
 
 def _repeated(places: Sequence[_Place], count: int) -> list[_Place]:
-    """Those of the places of one text that make it a running head; none if it is not."""
+    """Return the occurrences of one text that form a running head; empty if they do not."""
     if not places:
         return []
     if len({place.page for place in places}) >= max(_LEAST_ANY_HEIGHT, _MOST_PAGES * count):
@@ -184,7 +185,7 @@ def _is_regular(places: Sequence[_Place], count: int) -> bool:
 
 
 def _sequence(numbered: Sequence[tuple[_Place, PageNumber]], count: int) -> list[tuple[_Place, PageNumber]]:
-    """Those numbers that count the pages: each grows at most as fast as the pages go on."""
+    """Return the numbers that count the pages: their steps are at most those of the pages."""
     if count == 1:
         return [(place, number) for place, number in numbered if number.is_explicit and number.value == 1]
     chains: list[list[tuple[_Place, PageNumber]]] = []
@@ -201,7 +202,7 @@ def _sequence(numbered: Sequence[tuple[_Place, PageNumber]], count: int) -> list
 
 
 def _small(places: Sequence[_Place], count: int, body: float) -> list[_Place]:
-    """The places in no larger type than the text; all of them if they are on nearly every page."""
+    """Return the occurrences in type no larger than the text; all of them if they are on nearly every page."""
     if len({place.page for place in places}) >= max(_LEAST_PAGES, _NEARLY_ALL_PAGES * count):
         return list(places)
     return [place for place in places if place.line.size <= _LARGER * body]
@@ -210,7 +211,7 @@ def _small(places: Sequence[_Place], count: int, body: float) -> list[_Place]:
 def _apart(
     pages: Sequence[Sequence[Line]], rows: Sequence[Sequence[Sequence[int]]], running: Sequence[Collection[int]]
 ) -> frozenset[str]:
-    """Keys of the running rows that stand apart from the text on most of their pages."""
+    """Return the keys of the running rows that are set apart from the text on most of their pages."""
     votes: dict[str, int] = defaultdict(int)
     for lines, edge, found in zip(pages, rows, running, strict=True):
         deepest = _depth(edge, found)
@@ -222,12 +223,12 @@ def _apart(
 
 
 def _depth(rows: Sequence[Sequence[int]], running: Collection[int]) -> int:
-    """Number of rows from the edge inwards that run through the document as a whole."""
+    """Return the number of rows, from the edge inwards, that consist of running lines only."""
     return next((depth for depth, row in enumerate(rows) if any(i not in running for i in row)), len(rows))
 
 
 def _row_key(lines: Sequence[Line], row: Sequence[int]) -> str:
-    """The words of a row, the same on every page; empty for one that only holds the page's number."""
+    """Return the words of a row, the same on every page; empty for a row with only the page number."""
     beside = (next((n.beside for n in numbers_beside_text(lines[i].text)), lines[i].text) for i in row)
     return " ".join(_key(text) for text in beside if page_number(text) is None)
 
@@ -235,11 +236,11 @@ def _row_key(lines: Sequence[Line], row: Sequence[int]) -> str:
 def _peeled(
     lines: Sequence[Line], rows: Sequence[Sequence[int]], running: Collection[int], apart: Collection[str]
 ) -> list[int]:
-    """Indexes of the lines to take away from an edge of a page."""
+    """Return the indexes of the lines to remove at an edge of a page."""
     depth = _depth(rows, running)
     keys = [_row_key(lines, row) for row in rows[:depth]]
     if depth >= _DEPTH or (depth == len(rows) and any(key and key not in apart for key in keys)):
-        # A copy of another page: only numbers can be told from its text.
+        # A copy of another page: only numbers are distinguishable from its text.
         depth = next((d for d, key in enumerate(keys) if key), depth)
     while depth and keys[depth - 1] and keys[depth - 1] not in apart:
         depth -= 1
@@ -247,7 +248,7 @@ def _peeled(
     beside = rows[depth] if depth < len(rows) and len(rows[depth]) <= _MOST_IN_ROW else ()
     found = [i for i in beside if i in running]
     if 0 < len(found) < len(beside) and _is_apart(lines, rows, depth + 1, _pitch_of_text(lines, running)):
-        # The name of a section, which changes, stands in the same row.
+        # The name of a section, which changes, is in the same row.
         peeled += found
     return peeled
 
@@ -257,7 +258,7 @@ def _pitch_of_text(lines: Sequence[Line], running: Collection[int]) -> float:
 
 
 def _is_apart(lines: Sequence[Line], rows: Sequence[Sequence[int]], depth: int, pitch: float) -> bool:
-    """Whether the gap between the outer rows and the row at a depth is wider than the pitch of the text explains."""
+    """Return True if the gap after the outer rows, at a depth, is wider than the line pitch of the text explains."""
     if depth >= len(rows):
         return False
     outer, inner = [lines[i] for i in rows[depth - 1]], [lines[i] for i in rows[depth]]

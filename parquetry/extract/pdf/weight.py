@@ -1,4 +1,7 @@
-"""How much the pages of a PDF draw: what they name counts each time, before an engine that bounds nothing draws it."""
+"""Measures how much the pages of a PDF draw, before PDFium, which sets no limits, draws them.
+
+Content counts each time that it is referenced.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from contextlib import suppress
 from typing import Any
 
 FREE_BYTES = 8_000_000
-"""of content that the pages of any document may draw; an engine takes up to a second for a million, and 100 MB"""
+"""bytes of content that the pages of any document may draw; an engine takes up to a second and 100 MB per million"""
 MOST_DRAWN = 32
-"""bytes of content for each byte of the file"""
+"""bytes of content allowed per byte of the file"""
 MAX_DEPTH = 100
-"""forms within each other"""
+"""levels of nested forms"""
 _TOO_DEEP = 1 << 60
 _PIXELS = 1000
-"""of a picture that cost as much as a byte of content"""
+"""pixels of a picture that count as one byte of content"""
 _MOST_NODES = 100_000
-"""of the tree of pages that are passed without one; a tree may be a circle"""
+"""inner nodes of the page tree passed without reaching a page; the tree may be circular"""
 
 _DRAWN = re.compile(rb"/([^\s/<>\[\](){}%]++)\s++Do(?![^\s/<>\[\](){}%])")
 _LONG_MEANING = re.compile(rb"<([0-9A-Fa-f\s]{128,})>")
@@ -26,12 +29,12 @@ _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 
 
 class Weights:
-    """What is left of the content that the pages of a document may draw.
+    """The remaining amount of content that the pages of a document may draw.
 
     Args:
-        reader: the document as pypdf opens it; None if it cannot, which bounds nothing.
-        errors: what pypdf raises on damaged input.
-        size: bytes of the file.
+        reader: the document opened with pypdf; None if pypdf cannot open it, in which case there is no limit.
+        errors: exceptions that pypdf raises on damaged input.
+        size: size of the file in bytes.
     """
 
     def __init__(self, reader: Any, errors: tuple[type[Exception], ...], size: int) -> None:
@@ -42,7 +45,7 @@ class Weights:
         self._left = FREE_BYTES + MOST_DRAWN * size
 
     def allows_next(self) -> bool:
-        """Whether the next page, in their order, may be drawn; if so, what it draws is taken off."""
+        """Return True and deduct the content of the next page, in page order, if it may be drawn; else return False."""
         weight = 0
         with suppress(*self._errors):
             page, resources = next(self._pages, ({}, {}))
@@ -53,14 +56,14 @@ class Weights:
         return True
 
     def _drawn(self, named: Any, resources: Any, depth: int) -> int:
-        """Bytes of content that an object draws, with pictures and forms within it each time that they are named."""
+        """Return the bytes of content that an object draws, counting nested pictures and forms at each reference."""
         if depth > MAX_DEPTH:
             return _TOO_DEEP
         key = getattr(named, "idnum", None)
         if key is None:
             return 0
         if key not in self._known:
-            # A form within itself has no end.
+            # A form that contains itself never ends.
             self._known[key] = _TOO_DEEP
             weight = 0
             with suppress(*self._errors):
@@ -83,7 +86,7 @@ class Weights:
         return weight
 
     def _said(self, fonts: Any) -> int:
-        """Characters that one may mean in some fonts; 1 for what scripts and ligatures need."""
+        """Return the most characters that one code of the fonts maps to; 1 for short mappings such as ligatures."""
         most = 1
         for font in fonts.values():
             told = _entry(font.get_object(), "/ToUnicode")
@@ -98,7 +101,7 @@ class Weights:
 
 
 def _pages(reader: Any) -> Iterator[tuple[Any, Any]]:
-    """Pages in their order, each with the resources that it has or inherits."""
+    """Yield the pages in order, each with its own or inherited resources."""
     left: list[tuple[Any, Any]] = [(reader.trailer["/Root"]["/Pages"], {})]
     passed = 0
     while left and passed < _MOST_NODES:
@@ -114,7 +117,7 @@ def _pages(reader: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _shown(page: Any) -> Iterator[Any]:
-    """References to what a page shows: its content, and how its annotations look."""
+    """Yield references to the content of a page and to the appearances of its annotations."""
     listed = _value(page, "/Contents")
     yield from listed if isinstance(listed, list) else [_entry(page, "/Contents")]
     for annotation in _value(page, "/Annots"):
@@ -124,18 +127,18 @@ def _shown(page: Any) -> Iterator[Any]:
 
 
 def _value(dictionary: Any, name: str) -> Any:
-    """A value of a dictionary; an empty one if there is none."""
+    """Return a resolved value of a dictionary; an empty dictionary if it is missing."""
     found = _entry(dictionary, name)
     return {} if found is None else found.get_object()
 
 
 def _entry(dictionary: Any, name: str) -> Any:
-    """A value of a dictionary as it stands there, which may be a reference; None if there is none."""
+    """Return a value of a dictionary as stored, possibly a reference; None if it is missing."""
     return dictionary.raw_get(name) if name in dictionary else None
 
 
 def _unpacked(stream: Any) -> bytes | None:
-    """The content of a stream; None if it has far more than any."""
+    """Return the content of a stream; None if it exceeds pypdf's limit."""
     from pypdf.errors import LimitReachedError
 
     try:

@@ -1,4 +1,4 @@
-"""Sheets of XLS and XLSB workbooks, as far as needed to tell what calamine, which bounds nothing, would unfold."""
+"""Checks the sheets of XLS and XLSB workbooks before calamine, which sets no limits, unpacks them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from parquetry.extract.package import Package
 from parquetry.extract.sheets.compound_file import stream
 
 MAX_GRID_CELLS = 20_000_000
-"""of the rectangles around the used cells of all sheets of an XLS workbook, which are read at once"""
+"""cells of the rectangles around the used cells of all sheets of an XLS workbook, which are read together"""
 MAX_SPARSE = 10
-"""cells of a rectangle for each filled one that count for nothing"""
+"""cells of a rectangle per filled cell that do not count"""
 
 _RECORD = struct.Struct("<HH")
 _CELL = struct.Struct("<HH")
@@ -21,17 +21,17 @@ _END, _SHEET = 0x0A, 0x85
 _CELLS = frozenset(
     {0x06, 0x7E, 0xBD, 0xD6, 0xFD, 0x0203, 0x0204, 0x0205, 0x027E, 0x0406, 0x0002, 0x0003, 0x0004, 0x0005}
 )
-"""records of cells that hold something, each of which begins with its row and column. [MS-XLS] 2.4"""
+"""types of the records of filled cells, each of which starts with its row and column. [MS-XLS] 2.4"""
 _SHEETS_WITHIN = "its sheets lie within each other"
 _BUNDLED_SHEET = 0x9C
-"""record of a sheet in `workbook.bin`. [MS-XLSB] 2.4.304"""
+"""type of a sheet's record in `workbook.bin`. [MS-XLSB] 2.4.304"""
 
 
 def check_xls(content: bytes) -> None:
-    """Refuse an XLS workbook that lists a sheet, or what lies in one, again and again, or whose sheets are too sparse.
+    """Refuse an XLS workbook with repeated or overlapping sheets, or with too sparse ones.
 
     Args:
-        content: a compound file whose chains end.
+        content: a compound file that passed `check_chains`.
 
     Raises:
         BrokenDocument: `damaged` or `too-large`.
@@ -57,7 +57,7 @@ def check_xls(content: bytes) -> None:
 
 
 def listed_again(package: Package) -> set[int]:
-    """1-based numbers of the sheets of an XLSB workbook whose part another one before has, too."""
+    """Return the 1-based numbers of the sheets of an XLSB workbook that share the part of an earlier sheet."""
     try:
         relations = package.xml("xl/_rels/workbook.bin.rels").iter("{*}Relationship")
         targets = {relation.get("Id"): relation.get("Target") or "" for relation in relations}
@@ -76,7 +76,7 @@ def listed_again(package: Package) -> set[int]:
 
 
 def _records(workbook: bytes, start: int) -> Iterator[tuple[int, int, int]]:
-    """Kind, offset of the content and bytes of it, of each record up to the end of a sheet."""
+    """Yield the type, content offset and content size in bytes of each record up to the end of a sheet."""
     while start + _RECORD.size <= len(workbook):
         kind, size = _RECORD.unpack_from(workbook, start)
         yield kind, start + _RECORD.size, size
@@ -86,7 +86,7 @@ def _records(workbook: bytes, start: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _bundled(workbook: bytes) -> Iterator[str]:
-    """Ids of the relations of the sheets of an XLSB workbook, in their order."""
+    """Yield the relation ids of the sheets of an XLSB workbook, in order."""
     place = 0
     while place < len(workbook):
         kind, place = _number(workbook, place, 2)
@@ -98,7 +98,7 @@ def _bundled(workbook: bytes) -> Iterator[str]:
 
 
 def _number(workbook: bytes, place: int, most: int) -> tuple[int, int]:
-    """A number of 7 bits in each byte, and where it ends."""
+    """Read a number stored in 7 bits per byte; return it and the offset after it."""
     value = 0
     for count in range(most):
         byte = workbook[place] if place < len(workbook) else 0

@@ -1,4 +1,4 @@
-"""The compound files that XLS workbooks are: chains of sectors, which a reader follows until they end."""
+"""Checks the compound files of XLS workbooks: chains of sectors, which a reader follows to their end."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Collection
 from parquetry.errors import BrokenDocument
 
 _HEADER = struct.Struct("<30xH28xI4xII109I")
-"""the power of the size of a sector, where the table of small sectors and the rest of the list of tables begin and how
-many sectors that rest has; the first tables. [MS-CFB] 2.2"""
+"""base-2 logarithm of the sector size; first sectors of the table of small sectors and of the rest of the table list,
+and the number of sectors of that rest; the first tables. [MS-CFB] 2.2"""
 _DIRECTORY = struct.Struct("<48xI")
-"""where the directory begins"""
+"""first sector of the directory"""
 _ENTRY = struct.Struct("<64sHB49xII4x")
-"""name, bytes of it with the NUL at its end, kind, first sector and bytes of a stream. [MS-CFB] 2.6.1"""
+"""name, bytes of the name including the final NUL, kind, first sector and bytes of a stream. [MS-CFB] 2.6.1"""
 _ROOT = 5
-"""kind of the entry of which the stream holds the small sectors"""
+"""kind of the root entry, whose stream holds the small sectors"""
 _SMALL = 4096
-"""bytes of a stream below which it stands in small sectors"""
+"""bytes of a stream below which it is stored in small sectors"""
 _SMALL_SECTOR = 64
 _SECTOR_SIZES = (9, 12)
 _NO_END = "the chain of its sectors does not end"
 
 
 def check_chains(content: bytes) -> None:
-    """Refuse a compound file with a chain that comes back to itself: calamine would follow it until memory ends.
+    """Refuse a compound file with a circular chain, which calamine would follow until memory is exhausted.
 
     Raises:
         BrokenDocument: `damaged`.
@@ -43,7 +43,7 @@ def check_chains(content: bytes) -> None:
 
 
 def _open(content: bytes) -> tuple[_Sectors, array[int], int] | None:
-    """The sectors, their table, and the first sector of that of small ones; None for what is no compound file."""
+    """Return the sectors, their table, and the first sector of the small-sector table; None for other files."""
     if len(content) < _HEADER.size:
         return None
     power, small, more, _, *tables = _HEADER.unpack_from(content)
@@ -58,11 +58,11 @@ def _open(content: bytes) -> tuple[_Sectors, array[int], int] | None:
 
 
 def stream(content: bytes, names: Collection[str]) -> bytes:
-    """The first stream of one of some names, in a compound file whose chains end; nothing if there is none.
+    """Return the first stream with one of the given names in a checked compound file; empty if there is none.
 
     Args:
-        content: that `check_chains` has passed.
-        names: of streams.
+        content: a compound file that passed `check_chains`.
+        names: names of streams.
     """
     opened = _open(content)
     if opened is None:
@@ -83,7 +83,7 @@ def stream(content: bytes, names: Collection[str]) -> bytes:
 
 
 def _chained(content: bytes, start: int, table: array[int], size: int, offset: int) -> bytes:
-    """The sectors of a chain, one after the other; no more than the table has."""
+    """Return the concatenated sectors of a chain; at most as many as the table has."""
     pieces: list[bytes] = []
     while start < len(table) and len(pieces) < len(table):
         pieces.append(content[offset + start * size : offset + (start + 1) * size])
@@ -92,7 +92,7 @@ def _chained(content: bytes, start: int, table: array[int], size: int, offset: i
 
 
 class _Sectors:
-    """The sectors of a file as 32-bit numbers; a table cannot have more of them than the file."""
+    """The sectors of a file as 32-bit numbers; a table cannot have more sectors than the file."""
 
     def __init__(self, content: bytes, size: int) -> None:
         self._content = content
@@ -107,13 +107,13 @@ class _Sectors:
         return array("I", self._content[start : start + self.size])
 
     def count(self, listed: list[int]) -> None:
-        """Refuse more entries than sectors could hold."""
+        """Refuse more entries than the sectors can hold."""
         self._left -= len(listed)
         if self._left < 0:
             raise BrokenDocument("damaged", _NO_END)
 
     def joined(self, numbers: list[int]) -> array[int]:
-        """The sectors of these numbers, one after the other; those that are not there are left out."""
+        """Concatenate the sectors with these numbers; missing ones are left out."""
         there = [number for number in numbers if number < len(self)]
         if len(there) > len(self):
             raise BrokenDocument("damaged", _NO_END)
@@ -124,7 +124,7 @@ class _Sectors:
 
 
 def _check(table: array[int]) -> None:
-    """Follow every chain of a table once, each entry of which is the number of the next."""
+    """Follow every chain of a table once; each entry is the number of the next sector."""
     walk = array("I", bytes(4 * len(table)))
     for start in range(len(table)):
         at = start

@@ -1,4 +1,4 @@
-"""Formulas of a workbook without a stored value, which programs leave out that write workbooks and do not calculate."""
+"""Finds formulas without a stored value, left by programs that write workbooks without calculating them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parquetry.plural import counted
 
 _SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
 _NAME = rb"(?:[A-Za-z]\w{0,20}:)?"
-# Every repeated piece ends at the next bracket, so that a search is linear.
+# Every repeated piece ends at the next bracket, so that a search takes linear time.
 _XLSX_FORMULA = re.compile(
     rb"<" + _NAME + rb"c(\s[^<>]*)?>\s*<" + _NAME + rb"f(?:\s[^<>]*)?(?:(?<=/)>|>[^<]*</" + _NAME + rb"f>)\s*"
     rb"(<" + _NAME + rb"v\s*(?:/>|>\s*</" + _NAME + rb"v>)\s*)?</" + _NAME + rb"c>"
@@ -26,9 +26,9 @@ _ODS_TABLE_NAME = re.compile(rb"[\s:]name=[\"']([^\"'<>]{1,200})[\"']")
 _LISTED_SHEETS = 5
 _LISTED_CELLS = 3
 _LONGEST_NAME = 40
-"""characters"""
+"""characters of a sheet's name that are shown"""
 _CARRIED = 100_000
-"""bytes of an unfinished cell that are looked at again with the next block"""
+"""bytes of an unfinished cell that are searched again with the next block"""
 
 
 class _Found:
@@ -45,12 +45,12 @@ class _Found:
 
 
 def note(package: Package) -> str | None:
-    """The note on a workbook with such formulas; None if every formula has a value.
+    """Return the warning about formulas without a value; None if every formula has one.
 
-    XLSX and ODS only: XLS and XLSB have a value in every formula.
+    XLSX and ODS only: in XLS and XLSB, every formula has a value.
 
     Args:
-        package: of the workbook.
+        package: package of the workbook.
     """
     found = _in_ods(package) if "content.xml" in package else _in_xlsx(package)
     if not found:
@@ -79,7 +79,7 @@ def _in_xlsx(package: Package) -> dict[str, _Found]:
             for cell in _XLSX_FORMULA.finditer(data):
                 attributes, empty_value = cell[1] or b"", cell[2]
                 if empty_value is not None and _STORED_TEXT.search(attributes):
-                    # The value is a text without characters.
+                    # The value is an empty text.
                     continue
                 reference = _REFERENCE.search(attributes)
                 sheet.add(reference[1].decode() if reference else None)
@@ -103,7 +103,7 @@ def _in_ods(package: Package) -> dict[str, _Found]:
 
 
 def _pieces(package: Package, part: str, end: bytes) -> Iterator[bytes]:
-    """The unpacked part in pieces that end where something does, so that nothing looked for is cut in two."""
+    """Yield the unpacked part in pieces that end after a closing tag, so that no match is cut in two."""
     rest = b""
     for block in package.blocks(part):
         data = rest + block
@@ -115,7 +115,7 @@ def _pieces(package: Package, part: str, end: bytes) -> Iterator[bytes]:
 
 
 def listed_again(package: Package) -> set[int]:
-    """1-based numbers of the sheets of an XLSX workbook whose part another one before has, too."""
+    """Return the 1-based numbers of the sheets of an XLSX workbook that share the part of an earlier sheet."""
     seen: set[str] = set()
     again = set()
     for number, (part, _) in enumerate(_listed_sheets(package), start=1):
@@ -126,12 +126,12 @@ def listed_again(package: Package) -> set[int]:
 
 
 def _sheet_names(package: Package) -> dict[str, str]:
-    """Lower-case name of a sheet's part -> the sheet's name, as far as the workbook tells."""
+    """Map the lower-case name of a sheet's part to the sheet's name, if the workbook gives it."""
     return dict(_listed_sheets(package))
 
 
 def _listed_sheets(package: Package) -> list[tuple[str, str]]:
-    """Lower-case name of its part, and name, of each sheet that the workbook lists."""
+    """Return the lower-case part name and the name of each sheet listed in the workbook."""
     try:
         relations = package.xml("xl/_rels/workbook.xml.rels").iter("{*}Relationship")
         targets = {relation.get("Id"): relation.get("Target") or "" for relation in relations}

@@ -1,4 +1,4 @@
-"""Spreadsheets: every sheet as tables, read by calamine."""
+"""Spreadsheets: each sheet as tables, read with calamine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GENERIC_SHEET = re.compile(
 )
 
 MAX_SPARSE = 10
-"""cells of a sheet's rectangle for each filled one; those beyond count against what all sheets may have together"""
+"""cells of a sheet's rectangle per filled cell that are free; further cells count against a limit for all sheets"""
 
 Cell = tuple[int, int]
 """row and column, 0-based"""
@@ -48,7 +48,7 @@ class SheetExtractor:
     settings_used = frozenset({"max_unpacked_bytes"})
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one workbook: one part per sheet, hidden ones included.
+        """Extract one workbook: one part per sheet, including hidden ones.
 
         Raises:
             SkippedDocument: `empty`, when no sheet has a filled cell.
@@ -98,9 +98,9 @@ class SheetExtractor:
 def _properties(
     content: bytes, media_type: str, settings: ExtractionSettings
 ) -> tuple[str | None, dict[str, Scalar], str | None, set[int]]:
-    """Title, metadata, the note on formulas, and the 1-based numbers of sheets that are others once more.
+    """Return title, metadata, the warning about formulas, and the 1-based numbers of duplicate sheets.
 
-    Checks the archive on the way, since calamine unpacks without a cap.
+    Checks the archive first, because calamine unpacks without a cap.
     """
     if media_type == _XLS and not content.startswith(b"PK"):
         check_chains(content)
@@ -117,7 +117,7 @@ def _properties(
 
 @contextmanager
 def _reading(what: str, *, locked: bool = False) -> Iterator[None]:
-    """Translate the ways in which calamine gives up; `locked` tells that a password explains it."""
+    """Translate calamine's errors; if `locked` is True, the error is reported as `encrypted`."""
     from python_calamine import CalamineError
 
     try:
@@ -126,7 +126,8 @@ def _reading(what: str, *, locked: bool = False) -> Iterator[None]:
         reason = "encrypted" if locked or "password" in str(error).lower() else "damaged"
         raise BrokenDocument(reason, f"{what} cannot be read: {error}") from error
     except BaseException as error:
-        # A Rust panic, on a file cut short for example; its class cannot be imported, and is no Exception.
+        # A Rust panic, for example on a truncated file; its class cannot be imported and does not derive from
+        # Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise BrokenDocument("damaged", f"{what} cannot be read: {error}") from error
@@ -140,9 +141,9 @@ def _open(content: bytes) -> Any:
 
 
 def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, Cell]], int]:
-    """Rows that have a filled cell, by 0-based number, and the merged ranges, both counted from the used rectangle.
+    """Return rows with a filled cell by 0-based number, merged ranges, and the size of the used rectangle in cells.
 
-    The number is that of all cells of the rectangle.
+    Columns of rows and ranges are counted from the first used column.
     """
     with _reading(f"sheet {index + 1}"):
         sheet = workbook.get_sheet_by_index(index)
@@ -160,10 +161,10 @@ def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, C
 
 
 def shown(value: object) -> str:
-    """A cell's value as people see it: no `.0`, no midnight, no binary fractions.
+    """Format a cell's value as people see it: no `.0`, no midnight, no binary fractions.
 
     Args:
-        value: as calamine gives it.
+        value: value returned by calamine.
     """
     match value:
         case None:
@@ -187,9 +188,9 @@ def shown(value: object) -> str:
 
 
 def _spread_merged(grid: dict[int, Row], merged: list[tuple[Cell, Cell]], spreading: Spreading) -> None:
-    """Give every cell of a merged range its value, so that each row can be understood by itself.
+    """Copy the value of a merged range to all its cells, so that each row is complete.
 
-    A range with nothing beside it is a caption and stays one cell. No program makes ranges that overlap.
+    A range with nothing beside it is a caption and stays one cell. Programs never create overlapping ranges.
     """
     numbers = sorted(grid)
     captions = {number for number, row in grid.items() if is_caption(row)}

@@ -1,4 +1,4 @@
-"""What a workbook would unfold to, told from its parts before calamine, which bounds nothing, opens it."""
+"""Checks the unpacked size of a workbook from its parts, before calamine, which sets no limits, opens it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from parquetry.errors import BrokenDocument
 from parquetry.extract.package import Package
 
 MAX_GRID_CELLS = 20_000_000
-"""calamine holds the rectangle around all used cells, 32 bytes each: this is 640 MB. The longest sheet that Excel can
-make, 1,048,576 rows, passes with up to 19 columns."""
+"""cells; calamine holds the rectangle around all used cells, 32 bytes each: this is 640 MB. The longest sheet that
+Excel can make, 1,048,576 rows, passes with up to 19 columns."""
 FREE_COPIES = 1_000_000
-"""cells that may be stored once with a count, or characters in cells that share a text, in any workbook"""
+"""cells stored once with a count, or characters of cells that share a text, allowed in any workbook"""
 MAX_COPIES = 32
-"""the same, for each byte of its parts"""
+"""the same per byte of the workbook's parts"""
 
 _SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
 _STRINGS = "xl/sharedStrings.xml"
-# Each piece ends at the next bracket and is never tried again, so that a search is linear.
+# Each piece ends at the next bracket and is never retried, so that a search takes linear time.
 _FILLED_CELL = re.compile(rb"<(?:\w{1,20}:)?c\s(?>[^<>]*?\br=[\"']([A-Z]{1,3}\d{1,7})[\"'])[^<>]*+(?<!/)>")
 _SHARED = re.compile(
     rb"<(?:\w{1,20}:)?c\s(?>[^<>]*?\bt=[\"']s[\"'])[^<>]*+>\s*+<(?:\w{1,20}:)?v>\s*+(\d{1,9})\s*+</(?:\w{1,20}:)?v>"
 )
 _STRING = re.compile(rb"<(?:\w{1,20}:)?si[\s>]")
 _CARRIED = 400
-"""bytes at the end of a block that are looked at again with the next one"""
+"""bytes at the end of a block that are searched again with the next one"""
 
 
 def check(package: Package) -> None:
-    """Refuse a workbook that unfolds to far more than it holds.
+    """Refuse a workbook that unpacks to far more than it stores.
 
     Raises:
-        BrokenDocument: `too-large`; `damaged` for what is not well-formed.
+        BrokenDocument: `too-large`; `damaged` if the XML is not well-formed.
     """
     if "content.xml" in package:
         _check_ods(package)
@@ -49,10 +49,12 @@ def check(package: Package) -> None:
 
 
 def _refuse_sprawl(package: Package, name: str) -> int:
-    """Two cells in opposite corners of a sheet make a rectangle of 17 thousand million cells.
+    """Refuse a sheet with too large a rectangle around its filled cells.
+
+    Two cells in opposite corners of a sheet make a rectangle of 17 thousand million cells.
 
     Returns:
-        The number of filled cells, more or less.
+        The approximate number of filled cells.
     """
     top = left = 1 << 30
     bottom = right = count = 0
@@ -77,7 +79,7 @@ def _overlapping(package: Package, name: str) -> Iterator[bytes]:
 
 
 def _corners(references: list[bytes]) -> tuple[int, int, int, int]:
-    """Top, left, bottom and right of the rectangle around cells like `BC12`."""
+    """Return top, left, bottom and right of the rectangle around cells like `BC12`."""
     rows, columns = [], []
     for reference in set(references):
         letters = reference.rstrip(b"0123456789")
@@ -90,7 +92,7 @@ def _corners(references: list[bytes]) -> tuple[int, int, int, int]:
 
 
 def _refuse_repeated_strings(package: Package, parts: list[str], cells: int) -> None:
-    """A long text that is stored once and shown in many cells is there once for each when the sheet is read."""
+    """Refuse long texts that are stored once but shown in many cells: a reader holds a copy for each cell."""
     strings = package.read(_STRINGS)
     starts = [found.start() for found in _STRING.finditer(strings)] + [len(strings)]
     sizes = [end - start for start, end in pairwise(starts)]
@@ -127,13 +129,13 @@ def _check_ods(package: Package) -> None:
 
 
 class _OdsScan:
-    """Counts what the repeated rows and cells of content.xml unfold to."""
+    """Counts the unpacked size of the repeated rows and cells of content.xml."""
 
     def __init__(self) -> None:
         self.area = 0
-        """of the largest rectangle around the used cells of a table"""
+        """cells of the largest rectangle around the used cells of a table"""
         self.copies = 0
-        """cells and characters beyond those that are stored"""
+        """cells and characters beyond those stored"""
         self._height = self._width = self._rows = 0
         self._row_repeats = self._cell_repeats = 1
         self._column = self._last = self._copied = self._once = self._text = 0
