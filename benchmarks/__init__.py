@@ -1,1 +1,1 @@
-"""Measurements: what extraction keeps, what a refresh costs, what orchestration adds. Not part of the package."""
+"""Benchmarks of extraction fidelity, refresh cost, search and orchestration overhead. Not part of the package."""

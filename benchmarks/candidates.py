@@ -1,9 +1,9 @@
-"""How many candidates the first of two search stages has to keep: Hamming distances that count bits differently.
+"""Candidate counts for two-stage vector search, compared for Hamming distances that weight bits differently.
 
     python -m benchmarks.candidates [FOLDER]
 
-Without a folder on clustered synthetic vectors; with one on chunks of its PDFs, embedded by the bundled embedder and
-asked for by eight words in a row out of them.
+Without a folder: clustered synthetic vectors. With a folder: chunks of its PDFs, embedded by the bundled embedder;
+queries are eight consecutive words taken from them.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _nearness(vectors: Matrix, queries: Matrix, small: float, large: float) -> Matrix:
-    """The negative distance of sign bits, up to a constant: float32[queries, vectors].
+    """Return the negative weighted Hamming distance of sign bits, up to a constant: float32[queries, vectors].
 
     Args:
         vectors: float32[n, dimension].
         queries: float32[m, dimension].
-        small: weight of a bit where the query's magnitude is below its median.
-        large: weight of the others.
+        small: weight of a bit if the query's magnitude there is below its median.
+        large: weight of the other bits.
     """
     magnitude = np.abs(queries)
     weights = np.where(magnitude >= np.median(magnitude, axis=1, keepdims=True), large, small)
@@ -65,7 +65,7 @@ def _nearness(vectors: Matrix, queries: Matrix, small: float, large: float) -> M
 
 
 def _recall(nearness: Matrix, scores: Matrix, kept: int) -> dict[str, float]:
-    """Share of the 10 and 100 nearest that are among so many candidates."""
+    """Return the shares of the 10 and 100 nearest vectors among the first `kept` candidates."""
     candidates = np.argpartition(-nearness, min(kept, nearness.shape[1] - 1), axis=1)[:, :kept]
     found = {}
     for count in TRUE:

@@ -1,4 +1,4 @@
-"""Under which conditions something was measured, and where results are kept."""
+"""Measurement conditions, and storage of results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def conditions(packages: Sequence[str]) -> dict[str, Any]:
-    """Machine, versions, date and commit.
+    """Return the machine, versions, date and commit.
 
     Args:
-        packages: whose versions matter here.
+        packages: packages to report the versions of.
     """
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -42,11 +42,11 @@ def wait_until_idle(max_load: float | None, patience_seconds: float = 1800) -> b
     """Wait until the load average of the last minute is below a bound.
 
     Args:
-        max_load: the bound; None does not wait.
-        patience_seconds: the longest wait.
+        max_load: the bound; None to not wait.
+        patience_seconds: maximum wait.
 
     Returns:
-        Whether it is below now.
+        True if the load average is below the bound.
     """
     deadline = time.monotonic() + patience_seconds
     while max_load is not None and os.getloadavg()[0] > max_load:
@@ -57,7 +57,7 @@ def wait_until_idle(max_load: float | None, patience_seconds: float = 1800) -> b
 
 
 def write_result(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
-    """Keep a result as JSON."""
+    """Write a result as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
     file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")

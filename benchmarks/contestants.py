@@ -1,4 +1,4 @@
-"""Who takes part in the refresh benchmark, and how each is run."""
+"""Contestants of the refresh benchmark, and their commands."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ _PEERS = Path(__file__).parent / "peers"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One refresh by one contestant."""
+    """Measurements of one refresh by one contestant."""
 
     measured: Measured
     work_seconds: float
-    """what the program itself counts, without its start"""
+    """seconds reported by the program itself, without its start"""
     embedded: int
-    """chunks that a vector was computed for"""
+    """number of chunks with a newly computed vector"""
     stages: dict[str, float]
-    """seconds by stage, summed over threads, waiting included; empty where the program does not tell"""
+    """seconds by stage, summed over threads, including waiting; empty if the program reports none"""
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A program that refreshes an index of a folder of PDFs."""
+    """Program that refreshes an index of a folder of PDFs."""
 
     name: str
     command: Callable[[Path], list[str]]
-    """from the folder; it runs in a folder of its own, where it keeps everything"""
+    """builds the command from the folder; it runs in a separate folder, where it keeps all its state"""
     read: Callable[[dict[str, Any]], tuple[float, int, dict[str, float]]]
-    """from the last line of output: seconds of work, chunks embedded, stages"""
+    """parses the last line of output: seconds of work, chunks embedded, stages"""
     environment: dict[str, str]
 
     def refresh(self, folder: Path, state: Path) -> Run:
-        """Refresh once.
+        """Run one refresh.
 
         Raises:
-            RuntimeError: it failed.
+            RuntimeError: the refresh failed.
         """
         measured = measure(self.command(folder), state, self.environment)
         if measured.exit_code != 0:
@@ -51,7 +51,7 @@ class Contestant:
 
 
 def parquetry(*, direct: bool = True) -> Contestant:
-    """Ours, from the environment that this runs in."""
+    """Return Parquetry, run from the current environment."""
     program = [
         sys.executable,
         "-c",
@@ -68,13 +68,13 @@ def parquetry(*, direct: bool = True) -> Contestant:
 
 
 def cocoindex(python: Path) -> Contestant:
-    """CocoIndex with LanceDB, in its own environment."""
+    """Return CocoIndex with LanceDB, run in a separate environment."""
     environment = {"COCOINDEX_DB": "cocoindex.db", "COCOINDEX_DISABLE_USAGE_TRACKING": "1", "RUST_LOG": "error"}
     return _peer("cocoindex", python, environment)
 
 
 def llamaindex(python: Path) -> Contestant:
-    """LlamaIndex with LanceDB, in its own environment."""
+    """Return LlamaIndex with LanceDB, run in a separate environment."""
     return _peer("llamaindex", python, {})
 
 

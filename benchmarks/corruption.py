@@ -1,4 +1,4 @@
-"""What becomes of a corpus of which any file is damaged: what is named, what search answers, what is mended.
+"""Effects of damage to any file of a corpus: detection, search and repair.
 
 python -m benchmarks.corruption
 """
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 @dataclass
 class _Outcome:
-    """What became of a corpus after each damage."""
+    """Outcomes after each kind of damage."""
 
     outcomes: dict[tuple[bool, str, str], Counter[str]] = field(default_factory=dict)
     lost: dict[str, dict[str, int]] = field(default_factory=dict)
-    """what is damaged -> table -> most rows that nothing could give back"""
+    """damaged file -> table -> maximum number of unrecoverable rows"""
     wrong: list[str] = field(default_factory=list)
 
 
@@ -71,7 +71,7 @@ def _damage_all(index: bool, flips: int) -> _Outcome:
 
 
 class _Trial:
-    """A corpus that is damaged again and again."""
+    """A corpus that is damaged repeatedly."""
 
     def __init__(self, scratch: Path, flips: int) -> None:
         from tests import corruption
@@ -87,7 +87,7 @@ class _Trial:
         self.outcome = _Outcome()
 
     def damage(self, file: Path, *, index: bool) -> None:
-        """Damage a file in each way, look, search, and mend."""
+        """Damage a file in each way; then check, search and repair."""
         kind = self._tools.kind_of(self._pristine / file, self._pristine)
         if kind == "search index" and not index:
             return

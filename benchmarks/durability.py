@@ -1,9 +1,9 @@
-"""What it costs that a publish is on disk before it is told of: refreshes that wait for the disk, and ones that do not.
+"""Cost of syncing a publish to disk before it is reported: refreshes with and without waiting for the disk.
 
     python -m benchmarks.durability [--documents 1 100 5000] [--rounds 5] [--name durability]
 
-Documents are generated, a few sentences each. A refresh without waiting is the same code with a sync that does nothing.
-Both are timed in turns, in this process, into corpora of their own.
+Documents are generated, a few sentences each. A refresh without waiting runs the same code with a no-op sync.
+Both are timed alternately, in this process, into separate corpora.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = ("oak", "elm", "ash", "fir", "plane", "blade", "glue", "order", "hall", 
 
 
 class Waits:
-    """Counts syncs, and how long they take."""
+    """Count and duration of syncs."""
 
     def __init__(self, real: Callable[[int], None] | None) -> None:
         self._real = real
@@ -48,7 +48,7 @@ class Waits:
 
 @contextmanager
 def waiting(*, really: bool) -> Iterator[Waits]:
-    """Have every sync counted, and done or not."""
+    """Count every sync, and perform it only if `really`."""
     waits = Waits(os.fsync if really else None)
     with mock.patch("os.fsync", waits):
         yield waits
@@ -62,7 +62,7 @@ def write_documents(folder: Path, count: int, first: int) -> None:
 
 
 def refresh_once(folder: Path, corpus: Path, *, really: bool) -> tuple[float, Waits]:
-    """Refresh a corpus; seconds, and what was waited for."""
+    """Refresh a corpus; return the seconds and the syncs."""
     settings = parse_settings(
         {"corpus": {"root": str(corpus)}, "source": [{"name": "docs", "uri": str(folder)}]}, "benchmark"
     )
@@ -73,7 +73,7 @@ def refresh_once(folder: Path, corpus: Path, *, really: bool) -> tuple[float, Wa
 
 
 def measure(documents: int, rounds: int) -> dict[str, Any]:
-    """Time refreshes that each find as many new documents, in turns with and without waiting."""
+    """Time refreshes with the same number of new documents each, alternately with and without waiting."""
     seconds: dict[bool, list[float]] = {True: [], False: []}
     waits = []
     with tempfile.TemporaryDirectory() as place:
@@ -84,7 +84,7 @@ def measure(documents: int, rounds: int) -> dict[str, Any]:
             write_documents(folder, documents, each * documents)
             for really, corpus in corpora.items():
                 taken, waited = refresh_once(folder, corpus, really=really)
-                # The first makes the tables and loads the model.
+                # The first refresh creates the tables and loads the model.
                 if each:
                     seconds[really].append(taken)
                     if really:
@@ -100,7 +100,7 @@ def measure(documents: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and write the result."""
+    """Run the benchmark and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, nargs="+", default=[1, 100, 5000])
     parser.add_argument("--rounds", type=int, default=5)

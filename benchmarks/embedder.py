@@ -1,9 +1,9 @@
-"""How fast the bundled embedder is: ours, the library's own `embed`, and its tokenizer alone.
+"""Speed of the bundled embedder: ours, the library's own `embed`, and its tokenizer alone.
 
     python -m benchmarks.embedder FOLDER
 
-Chunks are 1,000 characters each, of the PDFs in the folder. Contestants take turns; each repetition of ours starts with
-a new embedder, so that nothing is remembered from the one before.
+Chunks are 1,000 characters each, from the PDFs in the folder. Contestants alternate; each repetition of ours starts
+with a new embedder, so that nothing is cached from the previous one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKAGES = ("parquetry", "wordllama", "tokenizers", "numpy")
 
 
 def chunks_of(folder: Path, wanted: int) -> list[str]:
-    """Up to `wanted` chunks of the text of a folder's PDFs, the same number from the start of each."""
+    """Return up to `wanted` chunks of the text of a folder's PDFs, equally many from the start of each."""
     from parquetry.errors import DocumentError
     from parquetry.extract import registry
     from parquetry.model import RawDocument
@@ -96,7 +96,7 @@ def _model() -> Any:
 
 
 def _agreement(chunks: list[str]) -> float:
-    """Smallest cosine between our vector of a chunk and the library's of the same chunk in lower case."""
+    """Return the smallest cosine between our vector of a chunk and the library's, for the chunk in lower case."""
     ours: Any = _ours()(chunks)
     theirs = _model().embed([chunk.lower() for chunk in chunks], norm=True)
     return round(float(np.sum(ours.vectors * theirs, axis=1).min()), 4)

@@ -1,11 +1,11 @@
-"""How many statements that say the same as a new one are found by their vectors, and how many others, by threshold.
+"""Recall and cost of finding equivalent statements by their vectors, by threshold.
 
     python -m benchmarks.entry_candidates CORPORA [--embedder wordllama onnx:FOLDER]
 
-CORPORA holds `perspectrum` and `med-monotonicity`. Of each cluster of equivalent statements one is known; the others
-are asked for. Every known statement is also asked for among the others, where it is new. Thresholds are chosen on the
-development half, of the cosine alone and of the cosine with the words that statements share; the test half tells how
-good they are.
+CORPORA holds `perspectrum` and `med-monotonicity`. One statement of each cluster of equivalent statements is stored;
+the others are queries. Every stored statement is also a query against the rest, where it is new. Thresholds, for the
+cosine alone and for the cosine combined with the words shared, are chosen on the development half and evaluated on the
+test half.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from benchmarks.entry_sets import Pair, clusters, pairs
 THRESHOLDS = tuple(round(0.30 + 0.05 * step, 2) for step in range(14))
 LIMIT = 5
 LOOKED_AT = 4 * LIMIT
-"""of which the best with their words are taken"""
+"""candidates by cosine, of which the best with word overlap are taken"""
 WORDS = (0.0, 0.2, 0.4, 0.8, 1.2)
-"""weights of the share of words in common"""
+"""weights of the share of common words"""
 BARS = tuple(round(0.34 + 0.02 * step, 2) for step in range(20))
-"""for the cosine and the weighted share together"""
+"""thresholds for the sum of cosine and weighted word share"""
 KEPT = 0.9
-"""of the recall without a threshold that the chosen one has to keep"""
+"""minimum share of the recall without a threshold that the chosen one must keep"""
 KNOWN = (200, None)
-"""statements in the collection: a person's or a small team's, and all of the half"""
+"""stored statements: an individual's or a small team's number, and the whole half"""
 PACKAGES = ("parquetry", "wordllama", "onnxruntime", "numpy")
 Matrix = npt.NDArray[np.float32]
 Embed = Callable[[list[str]], Matrix]
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _searched_all(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, list[_Searched]]:
-    """What is found in collections of each size."""
+    """Return candidates for collections of each size."""
     order = np.random.default_rng(0).permutation(len(found))
     texts = [text for at in order for text in found[at]]
     vectors = embed(texts)
@@ -85,7 +85,7 @@ def _searched_all(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, lis
     by_size = {}
     for size in KNOWN:
         step = min(size or len(found), len(found))
-        # The last collection, which is smaller, would count for as much as the others.
+        # The last collection is smaller, but would weigh as much as the others.
         firsts = range(0, len(found) - step + 1, step)
         by_size["all" if size is None else str(size)] = [
             _searched(texts, vectors, starts[first : first + step].tolist(), ends[first : first + step].tolist())
@@ -96,15 +96,14 @@ def _searched_all(found: Sequence[Sequence[str]], embed: Embed) -> dict[str, lis
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """The entries that are looked at for the statements that a collection is asked for."""
+    """Candidates for the statements used as queries against a collection."""
 
     duplicates: Matrix
-    """float32[asked, LOOKED_AT, 2]: cosine and share of words of the nearest, of statements of which the collection has
-    an equivalent"""
+    """float32[queries, LOOKED_AT, 2]: cosine and word share of the nearest, for statements with a stored equivalent"""
     true: npt.NDArray[np.bool_]
-    """bool[asked, LOOKED_AT]: which of them are the equivalent"""
+    """bool[queries, LOOKED_AT]: True for the equivalent statement"""
     new: Matrix
-    """float32[known, LOOKED_AT, 2]: the same of each known statement among the others"""
+    """float32[stored, LOOKED_AT, 2]: the same for each stored statement against the others"""
 
 
 def _searched(texts: Sequence[str], vectors: Matrix, starts: Sequence[int], ends: Sequence[int]) -> _Searched:
@@ -145,7 +144,7 @@ def _with_words(
 def _by_size(
     searched: dict[str, list[_Searched]], words: float, bars: Sequence[float]
 ) -> dict[str, list[dict[str, float]]]:
-    """Rows of figures by bar, for collections of each size."""
+    """Return rows of figures by threshold, for collections of each size."""
     return {size: [_row(parts, words, bar) for bar in (0.0, *bars)] for size, parts in searched.items()}
 
 
@@ -176,7 +175,7 @@ def _row(parts: Sequence[_Searched], words: float, bar: float) -> dict[str, floa
 
 
 def _chosen(rows: dict[str, list[dict[str, float]]]) -> float:
-    """The highest threshold that keeps enough of the recall in collections of every size."""
+    """Return the highest threshold that keeps enough of the recall in collections of every size."""
     return max(
         threshold
         for threshold in THRESHOLDS
@@ -187,7 +186,7 @@ def _chosen(rows: dict[str, list[dict[str, float]]]) -> float:
 def _no_worse(
     rows: dict[str, list[dict[str, float]]], before: dict[str, list[dict[str, float]]], chosen: float
 ) -> float:
-    """The highest bar that finds as much as the cosine alone does, in collections of every size."""
+    """Return the highest threshold with at least the recall of the cosine alone, in collections of every size."""
     good = [
         bar
         for bar in BARS
@@ -201,7 +200,7 @@ def _at(rows: Sequence[dict[str, float]], threshold: float) -> dict[str, float]:
 
 
 def _alike(embed: Embed, found: Sequence[Pair]) -> dict[str, Any]:
-    """Shares of minimal pairs, which say the same or not, that are candidates of each other."""
+    """Return the shares of minimal pairs, equivalent or not, that are candidates of each other."""
     cosines = (embed([pair.premise for pair in found]) * embed([pair.hypothesis for pair in found])).sum(axis=1)
     entails = np.array([pair.entails for pair in found])
     return {

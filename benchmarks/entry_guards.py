@@ -1,10 +1,10 @@
-"""Whether guards stop judgements that change a number, a denial or a name, and let those pass that change nothing.
+"""Precision of the guards: judgements that change a number, negation or name must be stopped, harmless ones must pass.
 
     python -m benchmarks.entry_guards CORPORA [--half test]
 
-CORPORA holds `perspectrum` and `med-monotonicity`. Statements of PERSPECTRUM are changed by rule: in one particular,
-which makes another statement of them, or in their writing alone. Pairs of MED count by whether their difference is a
-number, a denial or a name. The development half is for finding rules; the test half tells how good they are.
+CORPORA holds `perspectrum` and `med-monotonicity`. Statements of PERSPECTRUM are changed by rule: in one fact, which
+makes them different statements, or in their spelling only. Pairs of MED are classified by their difference: a number, a
+negation or a name. Rules are developed on the development half and evaluated on the test half.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ INSERTED = {
         ("in Python", "in Rust"),
     ],
 }
-"""put behind a statement: one way, and the other way in the statement that it must not be taken for"""
+"""pairs of suffixes that make two different statements"""
 PEOPLE = [("Alice", "Bob"), ("Müller", "Meier"), ("DuckDB", "SQLite"), ("Marketing", "Sales"), ("Hamburg", "Boston")]
-"""put before a statement"""
+"""pairs of prefixes that make two different statements"""
 REWRITTEN = [
     ("for 30 days", "for thirty days"),
     ("for three years", "for 3 years"),
@@ -76,12 +76,12 @@ REWRITTEN = [
     ("with the ACME API", "with ACME's API"),
     ("every Monday", "on Mondays"),
 ]
-"""put behind a statement: two ways to write the same"""
+"""pairs of suffixes that say the same in different spellings"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A draft that the language model takes for something known, and whether it is."""
+    """A draft that the language model judged equal to a known entry, and the correct verdict."""
 
     kind: str
     draft: str
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _changed(statements: Sequence[str]) -> Iterator[Case]:
-    """Statements that differ in one particular."""
+    """Yield statements that differ in one fact."""
     for at, text in enumerate(statements):
         for kind, insertions in INSERTED.items():
             one, other = insertions[at % len(insertions)]
@@ -130,7 +130,7 @@ def _changed(statements: Sequence[str]) -> Iterator[Case]:
 
 
 def _rewritten(statements: Sequence[str]) -> Iterator[Case]:
-    """Statements that differ in their writing."""
+    """Yield statements that differ in their spelling only."""
     for at, text in enumerate(statements):
         one, other = REWRITTEN[at % len(REWRITTEN)]
         yield Case("rewritten", f"{text} {one}", f"{text} {other}", same=True)
@@ -144,7 +144,7 @@ def _rewritten(statements: Sequence[str]) -> Iterator[Case]:
 
 
 def _minimal(file: Path) -> Iterator[Case]:
-    """Pairs of MED by what their difference is made of: the hypothesis is the draft, the premise what is known."""
+    """Yield pairs of MED classified by their difference: the hypothesis is the draft, the premise the known entry."""
     denials = NEGATIONS["english"]
     for pair in pairs(file):
         old, new = pair.premise.rstrip(".").split(), pair.hypothesis.rstrip(".").split()
@@ -167,14 +167,14 @@ def _existing(case: Case) -> str | None:
 
 
 def _merged(case: Case) -> str | None:
-    """The merge puts one of the two statements in place of both, whichever passes."""
+    """Return None if the guard passes a merge that keeps either statement for both, else `both`."""
     both = [case.draft, case.entry]
     objections = [objection_to_merge(both, text) for text in both]
     return None if None in objections else "both"
 
 
 def _table(cases: Iterable[Case], judge: Callable[[Case], str | None]) -> dict[str, dict[str, Any]]:
-    """By kind and over all: how many of those to be stopped are, how many others are, and by which objections."""
+    """Count, by kind and in total, the cases stopped rightly and wrongly, and their objections."""
     stopped: dict[str, list[list[str | None]]] = defaultdict(lambda: [[], []])
     for case in cases:
         stopped[case.kind][case.same].append(judge(case))
@@ -199,13 +199,13 @@ def _all(parts: Iterable[list[list[str | None]]]) -> list[list[str | None]]:
 
 
 def _paraphrases(found: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Of statements that people hold to be equivalent, how many may be taken for each other."""
+    """Count the statements labelled equivalent by people that the guards stop."""
     cases = [Case("paraphrase", other, cluster[0], same=True) for cluster in found for other in cluster[1:]]
     return _table(cases, _existing)["paraphrase"]
 
 
 def _put_together(found: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Of merges that lose nothing, because they put one statement behind the other, how many pass."""
+    """Count the lossless merges, which concatenate two statements, that the guard stops."""
     reasons: list[str | None] = []
     for cluster in found:
         for other in cluster[1:]:

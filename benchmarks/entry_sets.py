@@ -1,4 +1,4 @@
-"""Statements of which it is known whether they say the same: PERSPECTRUM and MED.
+"""Statements with known equivalence: PERSPECTRUM and MED.
 
 Sources: Chen et al., Seeing Things from a Different Angle, NAACL 2019; Yanaka et al., Can Neural Networks Understand
 Monotonicity Reasoning?, BlackboxNLP 2019.
@@ -22,19 +22,19 @@ class Pair:
     premise: str
     hypothesis: str
     entails: bool
-    """the premise says all that the hypothesis says"""
+    """True if the premise entails the hypothesis"""
     phenomena: tuple[str, ...]
 
 
 def clusters(folder: Path) -> dict[Half, list[list[str]]]:
-    """Statements of PERSPECTRUM, those in one list said to be equivalent by its annotators.
+    """Read the statements of PERSPECTRUM in clusters that its annotators consider equivalent.
 
     Args:
-        folder: with the files of the data set.
+        folder: folder with the files of the data set.
 
     Returns:
-        By half: its claims for training are for development, the others for the test. Clusters that share a statement
-        are one; those of the test that share one with the other half are left out.
+        Clusters by half: training claims for development, the others for the test. Clusters that share a statement
+        are joined; test clusters that share one with the other half are left out.
     """
     pool = {each["pId"]: " ".join(each["text"].split()) for each in _json(folder / "perspective_pool_v1.0.json")}
     split = _json(folder / "dataset_split_v1.0.json")
@@ -51,7 +51,7 @@ def clusters(folder: Path) -> dict[Half, list[list[str]]]:
 
 
 def pairs(file: Path) -> list[Pair]:
-    """Pairs of MED in the order of its file."""
+    """Read the pairs of MED in file order."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
         return [
@@ -66,7 +66,7 @@ def pairs(file: Path) -> list[Pair]:
 
 
 def _joined(groups: list[set[str]]) -> list[list[str]]:
-    """Groups with a member in common made one, in a stable order."""
+    """Join groups with a common member, in a stable order."""
     parent: dict[str, str] = {}
 
     def root(text: str) -> str:

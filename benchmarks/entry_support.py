@@ -1,17 +1,18 @@
-"""Which statements are refused because their evidence does not support them: true ones, made-up ones, changed ones.
+"""Rejection of statements without support in their evidence, for true, made-up and altered statements.
 
 python -m benchmarks.entry_support CORPORA
 
-Four kinds of statements with evidence, each in two halves; the threshold is chosen on the first, and told for both:
+Four kinds of statements with evidence, each in two halves; the threshold is chosen on the first and reported for both:
 
-- `paraphrase` (true): statements of PERSPECTRUM that its annotators hold to be equivalent, as people put them in other
-  words, in a message between sentences about something else. Freer than what a model writes that is told to keep words.
-- `entailed` (true): MED, where the premise says all that the hypothesis says.
-- `unrelated` (made up): what people in other dialogues of Synthetic-Persona-Chat say of themselves, with a whole
-  dialogue as evidence. Some of it is true of this dialogue by chance, dogs above all: counted as made up all the same.
+- `paraphrase` (true): statements of PERSPECTRUM that its annotators consider equivalent, as people rephrase them, in a
+  message between sentences about something else. Freer than the output of a model instructed to keep the wording.
+- `entailed` (true): MED, pairs in which the premise entails the hypothesis.
+- `unrelated` (made up): self-descriptions from other dialogues of Synthetic-Persona-Chat, with a whole dialogue as
+  evidence. Some are true of this dialogue by chance, most often about dogs; they count as made up.
 - `changed` (made up): true sentences with another number or name.
 
-What cannot be refused is told too: `neutral`, sentences of MED that differ in a few words and are not entailed.
+Cases that cannot be rejected are reported, too: `neutral`, sentences of MED that differ in a few words and are not
+entailed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PACKAGES = ("parquetry", "wordllama", "numpy")
 THRESHOLDS = [round(each / 100, 2) for each in range(20, 71, 5)]
 TRUE, MADE_UP = ("paraphrase", "entailed"), ("unrelated", "changed")
 REFUSED = 0.95
-"""of what is made up, of the unrelated: the least share that a threshold has to refuse"""
+"""minimum share of the unrelated statements that the threshold has to reject"""
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HALVES: tuple[Half, Half] = ("development", "test")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
@@ -47,7 +48,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement and what it rests on."""
+    """A statement and its evidence."""
 
     statement: str
     evidence: tuple[str, ...]
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def cases(corpora: Path, half: Half, most: int) -> dict[str, list[Case]]:
-    """Statements of a half by kind, at most so many of each, chosen by chance."""
+    """Return statements of a half by kind, a random sample of at most `most` each."""
     chance = random.Random(half)
     groups = clusters(corpora / "perspectrum")[half]
     others = [text for group in groups for text in group]
@@ -112,7 +113,7 @@ def _unrelated(corpora: Path, half: Half, chance: random.Random, most: int) -> l
 
 
 def _changed(sentences: Sequence[str], chance: random.Random) -> list[Case]:
-    """Sentences with a number raised, or a name in the place of another, and what they were before as evidence."""
+    """Alter sentences by a raised number or another name; the evidence is the original."""
     names = sorted({name for text in sentences for name in particulars(text).names if name.isalpha() and len(name) > 2})
     changed = []
     for text in sentences:
@@ -130,7 +131,7 @@ def _changed(sentences: Sequence[str], chance: random.Random) -> list[Case]:
 
 
 def _curve(found: dict[str, list[Case]]) -> list[dict[str, float]]:
-    """Shares that pass, by threshold."""
+    """Return the shares that pass, by threshold."""
     scores = {kind: np.array([_score(case) for case in each]) for kind, each in found.items()}
     return [
         {"threshold": threshold, **{kind: round(float((each >= threshold).mean()), 4) for kind, each in scores.items()}}
@@ -139,7 +140,7 @@ def _curve(found: dict[str, list[Case]]) -> list[dict[str, float]]:
 
 
 def _score(case: Case) -> float:
-    """The highest threshold that a case passes; below 0 if something exact is missing."""
+    """Return the highest threshold that a case passes; below 0 if an exact fact is missing."""
     one, there = particulars(case.statement), [passage(text) for text in case.evidence]
     if inexact(one, there, case.evidence, DAY):
         return -1.0
@@ -147,7 +148,7 @@ def _score(case: Case) -> float:
 
 
 def _chosen(rows: Sequence[dict[str, float]]) -> float:
-    """The lowest threshold that refuses enough of the unrelated."""
+    """Return the lowest threshold that rejects enough of the unrelated statements."""
     return next(row["threshold"] for row in rows if 1 - row["unrelated"] >= REFUSED)
 
 

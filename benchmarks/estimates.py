@@ -1,8 +1,8 @@
-"""What `parquetry plan` says against what a refresh then takes, for six kinds of text.
+"""Accuracy of `parquetry plan`: its estimates against the actual refresh, for six kinds of text.
 
     python -m benchmarks.estimates
 
-A loopback service counts tokens with the tokenizer of the bundled model, which is real and at hand without a network.
+A loopback service counts tokens with the bundled model's tokenizer, a real one that needs no network.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ _WORDS = ("the", "mill", "dries", "oak", "boards", "in", "a", "kiln", "for", "ni
 
 
 def prose(characters: int) -> list[str]:
-    """Sentences."""
+    """Generate sentences."""
     return _documents(characters, lambda dice: " ".join(dice.choices(_WORDS, k=12)).capitalize() + ". ")
 
 
 def digits(characters: int) -> list[str]:
-    """Columns of figures."""
+    """Generate columns of figures."""
     return _documents(characters, lambda dice: f"{dice.randrange(10**9)} {dice.randrange(10**5)}\n")
 
 
 def chinese(characters: int) -> list[str]:
-    """Ideographs."""
+    """Generate ideographs."""
     return _documents(characters, lambda dice: "".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(15)) + "。")
 
 
 def notes(characters: int) -> list[str]:
-    """Documents of a few words."""
+    """Generate documents of a few words."""
     dice = random.Random(7)
     return [f"{number}: " + " ".join(dice.choices(_WORDS, k=3)) for number in range(characters // 100)]
 
 
 def code(characters: int) -> list[str]:
-    """Functions of Python."""
+    """Generate Python functions."""
     return _documents(
         characters,
         lambda dice: f"def f{dice.randrange(10**6)}(a, b):\n    return {{'x': a[{dice.randrange(99)}] ** b}}\n\n\n",
@@ -60,7 +60,7 @@ def code(characters: int) -> list[str]:
 
 
 def emoji(characters: int) -> list[str]:
-    """Pictograms, which take four bytes each."""
+    """Generate pictograms of four bytes each."""
     return _documents(characters, lambda dice: "".join(chr(dice.randrange(0x1F300, 0x1F600)) for _ in range(9)) + " ")
 
 
@@ -112,14 +112,14 @@ def measure(kind: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure every kind, print a table and keep the results."""
+    """Measure every kind, print a table and write the results."""
     results = [measure(kind) for kind in KINDS]
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     print(table(results))
 
 
 def table(results: Iterable[dict[str, object]]) -> str:
-    """The results in Markdown."""
+    """Format the results as a Markdown table."""
     lines = [
         "| text | documents | bytes | chunks: at most, likely, run | tokens: at most, likely, run |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -131,7 +131,7 @@ def table(results: Iterable[dict[str, object]]) -> str:
 
 
 def _documents(characters: int, piece: Callable[[random.Random], str]) -> list[str]:
-    """Texts of 10,000 characters."""
+    """Generate texts of 10,000 characters."""
     dice = random.Random(7)
     texts = []
     for _ in range(max(1, characters // 10_000)):

@@ -1,9 +1,9 @@
-"""Writes the ONNX file of a sentence-transformers model of the BERT family, from the weights in its folder.
+"""Export of a sentence-transformers model of the BERT family to ONNX, from the weights in its folder.
 
     python -m benchmarks.export_bert FOLDER
 
-Exporting usually takes PyTorch; this takes the packages `onnx` and `numpy`. FOLDER holds `config.json` and
-`model.safetensors` and gets `model.onnx` beside them, which the embedder `onnx:FOLDER` then runs.
+Export usually needs PyTorch; this needs only `onnx` and `numpy`. FOLDER holds `config.json` and
+`model.safetensors`; `model.onnx` is written beside them, for the embedder `onnx:FOLDER`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import onnx
 from onnx import helper, numpy_helper
 
 OPSET = 20
-"""the first with Gelu"""
+"""first ONNX opset with Gelu"""
 MASKED = -1e9
-"""added to the attention that padding would get"""
+"""added to the attention scores of padding"""
 
 
 class _Graph:
-    """Nodes and weights of a graph that grows."""
+    """Nodes and weights of a graph under construction."""
 
     def __init__(self, weights: dict[str, npt.NDArray[np.float32]], epsilon: float) -> None:
         self.nodes: list[Any] = []
@@ -58,9 +58,9 @@ class _Graph:
 
 
 def bert(config: dict[str, Any], weights: dict[str, npt.NDArray[np.float32]]) -> onnx.ModelProto:
-    """The encoder: `input_ids` and `attention_mask` in, `last_hidden_state` out.
+    """Build the encoder: `input_ids` and `attention_mask` in, `last_hidden_state` out.
 
-    Source: Devlin et al., BERT, NAACL 2019; names of weights as in the library transformers.
+    Source: Devlin et al., BERT, NAACL 2019; weight names as in the library transformers.
     """
     graph = _Graph(weights, config["layer_norm_eps"])
     length = graph.add("Gather", graph.add("Shape", "input_ids"), graph.constant([1]))
@@ -116,7 +116,7 @@ def _layer(graph: _Graph, x: str, masked: str, name: str, config: dict[str, Any]
 
 
 def read_weights(file: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """The float32 tensors of a safetensors file.
+    """Read the float32 tensors of a safetensors file.
 
     Source: https://huggingface.co/docs/safetensors (eight bytes of header length, a JSON header, the numbers)
     """

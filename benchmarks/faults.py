@@ -1,4 +1,4 @@
-"""Refreshes between an S3 source and an S3 corpus while a proxy throws faults by seeded schedules.
+"""Refreshes between an S3 source and an S3 corpus through a proxy that injects faults by seeded schedules.
 
 python -m benchmarks.faults [--schedules 300]
 """
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     from servers.fault_proxy import FaultProxy
     from servers.seaweed import seaweed
 
-    # The faults are short; waiting for real ones to pass is tested apart.
+    # The injected faults are short; tests cover the waits for real ones.
     retries.FIRST_WAIT = 0.01
     started = time.monotonic()
     with (

@@ -1,11 +1,11 @@
-"""How much of the expected text our extraction has, token by token, on development sets that come with it.
+"""Extraction fidelity, token by token, on development sets that include their expected text.
 
     python -m benchmarks.fidelity CORPORA_FOLDER
 
-A token is a run of letters and digits, or one ideograph, in lower case. Recall is the share of expected tokens that are
-there, precision the share of our tokens that are expected (both count repetitions), order the share of the tokens of
-both that stand in the same order. What a set calls expected is what another program said, or a person wrote: the last
-percent is often taste. Our Markdown signs and repeated table headers do not count against us, link targets do.
+A token is a run of letters and digits, or one ideograph, in lower case. Recall is the share of expected tokens found,
+precision the share of our tokens that are expected (both count repetitions), order the share of the common tokens that
+are in the same order. The expected text is another program's output or written by a person: the last percent is
+often a matter of taste. Our Markdown signs and repeated table headers do not count against us; link targets do.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from parquetry.settings.sections import ExtractionSettings
 
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _LONGEST_COMPARED = 20_000
-"""tokens of each side whose order is compared; matching takes quadratic time"""
+"""maximum number of tokens per side for comparing order; matching takes quadratic time"""
 PACKAGES = ("parquetry", "pypdfium2", "pypdf", "mammoth", "trafilatura", "python-pptx", "python-calamine", "rapidocr")
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """How one document came out."""
+    """Fidelity of one document."""
 
     name: str
     expected: int
-    """tokens"""
+    """number of expected tokens"""
     found: int
-    """tokens of ours"""
+    """number of our tokens"""
     recall: float
     precision: float
     order: float
     refused: str | None
-    """why there is no text of ours"""
+    """reason for rejection; None if the document was extracted"""
     missing: tuple[str, ...]
-    """expected tokens that are not there, the most frequent first; at most 20"""
+    """expected tokens not found, most frequent first; at most 20"""
     surplus: tuple[str, ...]
-    """tokens of ours that are not expected, likewise"""
+    """our tokens that were not expected, most frequent first; at most 20"""
 
 
 def compare(name: str, expected: str, found: str, refused: str | None = None) -> Fidelity:
@@ -74,7 +74,7 @@ def compare(name: str, expected: str, found: str, refused: str | None = None) ->
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text, however their characters are composed."""
+    """Return the words of a text, with characters normalised."""
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
 
 
@@ -88,7 +88,7 @@ def of_pair(pair: Pair, settings: ExtractionSettings) -> Fidelity:
 
 
 def readable(extraction: Extraction) -> str:
-    """What of an extraction a reader sees: without Markdown signs, and each table's header once."""
+    """Return an extraction as plain text: without Markdown signs, and with each table header only once."""
     if all(part.format in ("text", "code") for part in extraction.parts):
         return extraction.text
     lines: list[str] = []
@@ -107,7 +107,7 @@ def readable(extraction: Extraction) -> str:
 
 
 def total(rows: Sequence[Fidelity]) -> dict[str, Any]:
-    """Means over documents, and recall over all tokens of the set."""
+    """Return means over documents, and recall over all tokens of the set."""
     expected = sum(row.expected for row in rows)
     count = max(1, len(rows))
     return {
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _kept(row: Fidelity) -> dict[str, Any]:
-    """The figures alone: the sets are other people's, and their words stay there."""
+    """Return the figures only: the words belong to third-party sets and are not stored."""
     return {name: value for name, value in asdict(row).items() if name not in ("missing", "surplus")}
 
 

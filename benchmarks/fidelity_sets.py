@@ -1,4 +1,4 @@
-"""Development sets with expected text: pairs of a document and the words that a reader sees in it."""
+"""Development sets with expected text: pairs of a document and its readable words."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _ALTERNATIVE = re.compile(r'<img[^>]*\salt="([^"]*)"[^>]*>')
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A document and what should be found in it."""
+    """A document and its expected text."""
 
     name: str
     filename: str
     content: bytes
     expected: str
-    """text without markup"""
+    """plain text without markup"""
 
 
 def markitdown(root: Path) -> Iterator[Pair]:
-    """PDFs beside the Markdown that MarkItDown is tested with."""
+    """Yield PDFs with the Markdown from MarkItDown's tests."""
     folder = root / "markitdown" / "test_files"
     for expected in sorted((folder / "expected_outputs").glob("*.md")):
         for document in sorted(folder.glob(f"{expected.stem}.pdf")):
@@ -39,7 +39,7 @@ def markitdown(root: Path) -> Iterator[Pair]:
 
 
 def unstructured(root: Path) -> Iterator[Pair]:
-    """Documents beside the elements that unstructured is tested with, as JSON."""
+    """Yield documents with the JSON elements from unstructured's tests."""
     folder = root / "unstructured"
     documents = {
         file.name: file for file in sorted(folder.rglob("*")) if file.is_file() and "expected" not in file.parts
@@ -49,7 +49,7 @@ def unstructured(root: Path) -> Iterator[Pair]:
         document = documents.get(expected.stem)
         elements = json.loads(expected.read_text("utf-8"))
         text = "\n".join(element.get("text", "") for element in elements)
-        # What was cut into overlapping chunks says everything at the cuts twice.
+        # Overlapping chunks repeat the text at their boundaries.
         if document is None or "chunking" in expected.parent.name or (document.name, text) in seen:
             continue
         seen.add((document.name, text))
@@ -57,7 +57,7 @@ def unstructured(root: Path) -> Iterator[Pair]:
 
 
 def pypdf(root: Path) -> Iterator[Pair]:
-    """PDFs beside the text that pypdf is tested with, plain or in its layout mode."""
+    """Yield PDFs with the text from pypdf's tests, plain or in its layout mode."""
     folder = root / "pypdf-resources" / "resources"
     for expected in sorted(folder.glob("*.txt")):
         stem = expected.name.removesuffix(".txt").removesuffix(".layout")
@@ -68,17 +68,17 @@ def pypdf(root: Path) -> Iterator[Pair]:
 
 
 def commonmark_markdown(root: Path) -> Iterator[Pair]:
-    """The examples of the CommonMark specification as Markdown files; expected is the text of the HTML."""
+    """Yield the examples of the CommonMark specification as Markdown files; the text of the HTML is expected."""
     return _commonmark(root, "md")
 
 
 def commonmark_html(root: Path) -> Iterator[Pair]:
-    """The same examples as the HTML that they stand for."""
+    """Yield the HTML of the same examples."""
     return _commonmark(root, "html")
 
 
 def csv_spectrum(root: Path) -> Iterator[Pair]:
-    """CSV files beside their rows as JSON."""
+    """Yield CSV files with their rows from JSON."""
     folder = root / "csv-spectrum"
     for document in sorted((folder / "csvs").glob("*.csv")):
         rows = json.loads((folder / "json" / f"{document.stem}.json").read_text("utf-8"))
@@ -100,18 +100,18 @@ SETS: dict[str, Callable[[Path], Iterator[Pair]]] = {
 
 
 def plain_markdown(text: str) -> str:
-    """The words that a reader of Markdown sees."""
+    """Return the readable words of Markdown."""
     return plain_html(str(MarkdownIt("commonmark").enable("table").render(text)))
 
 
 def plain_html(text: str) -> str:
-    """The words that a reader of HTML sees, with the descriptions of its images."""
+    """Return the readable words of HTML, including image descriptions."""
     text = _ALTERNATIVE.sub(r" \1 ", _UNSEEN.sub(" ", _COMMENT.sub(" ", text)))
     return html.unescape(_TAG.sub(" ", _INLINE_TAG.sub("", text)))
 
 
 def commonmark_examples(specification: str) -> Iterator[tuple[str, str]]:
-    """Markdown and HTML of each example."""
+    """Yield Markdown and HTML of each example."""
     for markdown, rendered in _EXAMPLE.findall(specification):
         yield markdown.replace("→", "\t"), rendered.replace("→", "\t")
 

@@ -1,4 +1,4 @@
-"""What a refresh of mixed folders gives and takes: documents by what became of them, time, memory of all processes.
+"""Refresh of mixed folders: documents by outcome, time, and memory of all processes.
 
 python -m benchmarks.folders FOLDER...
 """

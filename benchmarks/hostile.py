@@ -1,4 +1,4 @@
-"""How time and output grow with the size of files that are built to exhaust their readers, class by class.
+"""Growth of time and output with the size of files built to exhaust their readers, by class.
 
 python -m benchmarks.hostile
 """
@@ -32,14 +32,14 @@ from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
 MODULES = "tests/*/hostile_*.py"
-"""those that have `CLASSES`: name -> function of a size in bytes -> content and file name"""
+"""modules with `CLASSES`: name -> function of a size in bytes -> content and file name"""
 CHAT = "chat, "
-"""Names of classes that are read as chat sessions begin so."""
+"""prefix of the names of classes read as chat sessions"""
 SIZES = (100_000, 1_000_000, 10_000_000)
 BOUND = 12
-"""times the seconds that 10 times the bytes may take"""
+"""maximum factor in seconds for 10 times the bytes"""
 LEAST_SECONDS = 0.05
-"""what took less is not compared: it is the noise of the machine"""
+"""seconds below which times are not compared, because noise dominates"""
 _MIB = 1024 * 1024
 
 Hostile = Callable[[int], tuple[bytes, str]]
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 def _measured(
     classes: Mapping[str, Hostile], options: argparse.Namespace
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The rows of each class as it is done; those that are done when Ctrl-C is pressed."""
+    """Yield the rows of each finished class; stop at Ctrl-C."""
 
     def rows_of(name: str) -> tuple[str, Rows]:
         return name, measure(classes[name], options.sizes, options.seconds, chat=name.startswith(CHAT))
@@ -92,7 +92,7 @@ def _measured(
 
 
 def all_classes() -> dict[str, Hostile]:
-    """The classes of every module, by name."""
+    """Return the classes of all modules, by name."""
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in sorted(ROOT.glob(MODULES))]
     modules = [vars(import_module(name)) for name in names]
@@ -100,17 +100,17 @@ def all_classes() -> dict[str, Hostile]:
 
 
 def measure(build: Hostile, sizes: Sequence[int], seconds: float, *, chat: bool = False) -> Rows:
-    """Read files of rising size, each in a process of its own, up to the first that does not come to an end.
+    """Read files of increasing size, each in a separate process, until one does not finish.
 
     Args:
-        build: makes a file of a size.
-        sizes: bytes, rising.
-        seconds: CPU time after which a process is killed.
-        chat: whether these are files of chat sessions.
+        build: builds a file of a given size.
+        sizes: sizes in bytes, increasing.
+        seconds: CPU time limit of a process.
+        chat: True for files of chat sessions.
 
     Returns:
-        For each size, which is that of what is unpacked, the bytes of the file, CPU seconds to detect, extract and
-        chunk, characters, chunks (of chats messages), and the outcome: `indexed`, the reason of a refusal, the name of
+        For each unpacked size: the bytes of the file, CPU seconds to detect, extract and
+        chunk, characters, chunks (messages for chats), and the outcome: `indexed`, a rejection reason, the name of
         an error, `timeout` or `died`.
     """
     rows = []
@@ -122,7 +122,7 @@ def measure(build: Hostile, sizes: Sequence[int], seconds: float, *, chat: bool 
 
 
 def growth(rows: Sequence[dict[str, Any]]) -> float:
-    """The largest factor from one size to the next, for 10 times the bytes; 0 where all is too fast to compare."""
+    """Return the largest growth factor between sizes, for 10 times the bytes; 0 if all are too fast to compare."""
     factors = [
         after["seconds"] / before["seconds"] / (after["size"] / before["size"]) * 10
         for before, after in pairwise(rows)
@@ -132,7 +132,7 @@ def growth(rows: Sequence[dict[str, Any]]) -> float:
 
 
 def _isolated(build: Hostile, size: int, seconds: float, read: Read) -> dict[str, Any]:
-    # Forked, so that every process has the libraries loaded that the first one loaded.
+    # Forked, so that every process inherits the loaded libraries.
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_limited, args=(build, size, seconds, read, sender))
@@ -140,7 +140,7 @@ def _isolated(build: Hostile, size: int, seconds: float, read: Read) -> dict[str
     process.start()
     sender.close()
     try:
-        # Twice the CPU time for machines with more to do.
+        # Twice the CPU time, for busy machines.
         row: dict[str, Any] = receiver.recv() if receiver.poll(2 * seconds + 10) else {}
     except EOFError:
         row = {}

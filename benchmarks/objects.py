@@ -1,4 +1,4 @@
-"""What a bucket of many small objects costs: listed and planned, refreshed, refreshed again with nothing changed.
+"""Cost of a bucket of many small objects: plan, first refresh, and refresh without changes.
 
 python -m benchmarks.objects
 """

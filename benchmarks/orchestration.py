@@ -1,9 +1,9 @@
-"""What Prefect adds to a refresh: the same folder with and without it, and with one document a batch.
+"""Overhead of Prefect in a refresh: the same folder with and without it, and with one document per batch.
 
     python -m benchmarks.orchestration FOLDER
 
-The difference of two runs with nothing to do is what starting Prefect costs; the difference between many batches and
-few, with and without Prefect, is what it costs per batch.
+The difference between two runs with nothing to do is Prefect's start-up cost; the difference between many batches and
+few, with and without Prefect, is its cost per batch.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def overhead(seconds: dict[str, dict[str, dict[str, list[float]]]], documents: int) -> dict[str, float]:
-    """Seconds that Prefect adds to a run, and to a batch.
+    """Return the seconds that Prefect adds to a run, and to a batch.
 
     Args:
         seconds: batching -> engine -> step -> wall seconds of each repetition.
-        documents: in the folder; the number of batches where each has its own.
+        documents: documents in the folder; the number of batches if each has one document.
     """
 
     def added(batches: str, step: str) -> float:

@@ -1,9 +1,9 @@
-"""What a plan costs over very many documents: time and memory, when all are new, none has changed, or ten have.
+"""Cost of a plan over very many documents: time and memory if all are new, none changed, or ten changed.
 
 python -m benchmarks.plans [--documents 100000 1000000]
 
-The listing is generated and a corpus of as many rows stands beside it, so that only the plan itself is measured. Each
-plan runs in a process of its own.
+The listing is generated for a corpus with as many rows, so that only the plan itself is measured. Each plan runs in a
+separate process.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from parquetry.tasks.documents.plan import plan_refresh
 PACKAGES = ("parquetry", "deltalake", "duckdb", "numpy")
 STEPS = ("new", "unchanged", "ten changed")
 _AT_A_TIME = 50_000
-"""rows of one publish"""
+"""rows per publish"""
 _THEN = datetime(2031, 1, 1, tzinfo=UTC)
 _SCOPE = Scope(SourceSettings(name="docs", uri="generated://docs"), "default", "")
 _PRINTS = Fingerprints(lambda _: "e", "c", "m")
 
 
 class Generated:
-    """A source of that many documents, of which the first `changed` are not as they are published."""
+    """Source of generated documents, of which the first `changed` differ from the published ones."""
 
     def __init__(self, documents: int, changed: int) -> None:
         self._documents, self._changed = documents, changed
@@ -60,7 +60,7 @@ class Generated:
 
 
 class Free:
-    """A model that costs nothing and embeds nothing."""
+    """Model without cost that embeds nothing."""
 
     price_per_million_tokens = 0.0
 
@@ -84,13 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any] | None:
 
 
 def listed(number: int) -> Item:
-    """A document as the source lists it."""
+    """Return a document as the source lists it."""
     path = f"{number // 1000:04}/note-{number:07}.txt"
     return Item(path, f"generated://docs/{path}", 100, ids.content_hash(path.encode()), _THEN, Access())
 
 
 def publish(documents: int, folder: Path) -> None:
-    """A corpus in which every document is as the source lists it."""
+    """Publish a corpus with every document as the source lists it."""
     lake = Lake(str(folder / "corpus"), create=True)
     for first in range(0, documents, _AT_A_TIME):
         numbers = range(first, min(documents, first + _AT_A_TIME))
@@ -99,7 +99,7 @@ def publish(documents: int, folder: Path) -> None:
 
 
 def plan(step: str, documents: int, folder: Path) -> dict[str, Any]:
-    """Plan once; what there is to do, and how long planning took."""
+    """Plan once; return the planned work and the duration."""
     snapshot = Lake(str(folder / "corpus")).snapshot() if step != "new" else None
     source = Generated(documents, 10 if step == "ten changed" else 0)
     models = {"default": Model("m@1", _PRINTS, _free)}

@@ -1,4 +1,4 @@
-"""Runs a command and measures it with everything that it starts: wall time, processor time, memory."""
+"""Measurement of a command and its child processes: wall time, processor time, memory."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pathlib import Path
 import psutil
 
 SAMPLE_SECONDS = 0.1
-"""between two looks at the processes; a process that lives shorter than that may be missed"""
+"""seconds between two samples of the processes; shorter-lived processes may be missed"""
 _MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run of a command."""
+    """Measurements of one run of a command."""
 
     wall_seconds: float
-    """from start to the end of the process, interpreter start included"""
+    """from start to exit of the process, including the interpreter's start"""
     processor_seconds: float
-    """user and system, of all processes, as last seen: up to one sample of each process is missing"""
+    """user and system time of all processes, as last sampled: up to one sample interval of each process is missing"""
     peak_pss_mb: float
-    """largest sum over all processes at one time, in millions of bytes; what n processes share counts 1/n in each"""
+    """largest simultaneous sum over all processes, in 10^6 bytes; memory shared by n processes counts 1/n in each"""
     peak_rss_mb: float
-    """the same with shared pages counted in full for each process"""
+    """the same, with shared pages counted in full for each process"""
     load_before: float
-    """load average of the last minute when it was started"""
+    """load average of the last minute at the start"""
     exit_code: int
     output: str
     """stdout"""
@@ -50,12 +50,12 @@ def measure(
 
     Args:
         command: program and arguments.
-        folder: working folder.
-        environment: variables besides the present ones.
-        timeout_seconds: after which it is killed.
+        folder: working directory.
+        environment: variables to add to the current ones.
+        timeout_seconds: time limit, after which the command is killed.
 
     Returns:
-        What was measured, whether or not the command went well.
+        Measurements, for success and failure alike.
     """
     load = os.getloadavg()[0]
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -88,7 +88,7 @@ def measure(
 
 
 class _Tree:
-    """What a process and its descendants have used so far."""
+    """Resources used so far by a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)

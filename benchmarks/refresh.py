@@ -1,9 +1,9 @@
-"""What a refresh of a folder of PDFs costs: everything new, nothing changed, one document changed.
+"""Cost of refreshing a folder of PDFs: everything new, nothing changed, one document changed.
 
     python -m benchmarks.refresh FOLDER [--cocoindex-python PYTHON] [--llamaindex-python PYTHON]
 
-Each repetition starts from nothing with a copy of the folder, and contestants take turns within it (A B, A B), so that
-what else the machine does concerns all of them. Every process is measured from start to end with all its children.
+Each repetition starts from scratch with a copy of the folder, and contestants alternate within it (A B, A B), so that
+other load affects all of them. Every process is measured from start to end with all its children.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """Median, least and most of each figure over the repetitions."""
+    """Return the median, minimum and maximum of each figure over the repetitions."""
     figures = {
         "wall_seconds": [run.measured.wall_seconds for run in runs],
         "work_seconds": [run.work_seconds for run in runs],
@@ -78,7 +78,7 @@ def summary(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def change(document: Path) -> None:
-    """Replace a PDF by a copy with one more page that holds one sentence."""
+    """Replace a PDF by a copy with an additional page of one sentence."""
     from pypdf import PdfReader, PdfWriter
     from pypdf.generic import ContentStream, DictionaryObject, NameObject
 

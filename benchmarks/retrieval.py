@@ -1,9 +1,9 @@
-"""How good search is on test collections, and what each of its settings does to that.
+"""Search quality on test collections, and the effect of each setting.
 
     python -m benchmarks.retrieval CRANFIELD VASWANI TAU2_BANKING
 
-Each collection is a folder in the form of BEIR. First every mode is measured the way people use it, as `parquetry eval`
-does, for each embedder. Then one setting after another is changed alone, with the first embedder.
+Each collection is a folder in BEIR format. First every mode is measured in normal use, as by `parquetry eval`, for each
+embedder. Then each setting is varied separately, with the first embedder.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _modes(folder: Path, embedder: str) -> tuple[str, dict[str, Any], Collection]:
-    """Name, figures of every mode, and lists of one collection."""
+    """Return the name, metrics of every mode, and ranked lists of one collection."""
     dataset = read_dataset(folder)
     settings = override(Settings(), {"corpus": {"embedder": embedder}})
     with tempfile.TemporaryDirectory(prefix="parquetry-retrieval-") as scratch:
@@ -104,14 +104,14 @@ def _modes(folder: Path, embedder: str) -> tuple[str, dict[str, Any], Collection
 
 @dataclass(frozen=True)
 class _Lists:
-    """Lists of one collection, a list per query."""
+    """Ranked lists of one collection, one list per query."""
 
     collection: Collection
     vector: Sequence[Ranked]
     text: Sequence[Ranked]
 
     def hybrid(self) -> float:
-        """nDCG@10 of what people get."""
+        """Return nDCG@10 with the default fusion."""
         return self.collection.fused(
             partial(convex, weight=SHIPPED.vector_weight), self.vector, self.text, SHIPPED.depth
         ).ndcg
@@ -164,7 +164,7 @@ def _keywords(lists: Mapping[str, _Lists]) -> Iterator[Row]:
 
 
 def _vectors(lists: Mapping[str, _Lists]) -> Iterator[Row]:
-    """What would change the embedder, and so is no setting: to know what there is to gain."""
+    """Yield variants that would need another embedder, so are not settings, to measure their potential."""
     variants: dict[str, dict[str, list[Ranked]]] = {
         "mean vector of the corpus taken off": {},
         "query without stop words": {},
@@ -187,11 +187,11 @@ def _vectors(lists: Mapping[str, _Lists]) -> Iterator[Row]:
         yield Row("vectors, hybrid", setting, {name: each.hybrid() for name, each in changed.items()})
 
 
-# --- what people see
+# --- normal use
 
 
 def _label(embedder: str) -> str:
-    """An embedder's name without the place where its files are."""
+    """Return an embedder's name without the path of its files."""
     kind, _, model = embedder.partition(":")
     return f"{kind}:{Path(model).name}" if kind == "onnx" else embedder
 

@@ -1,8 +1,8 @@
-"""Brings the tables of `docs/retrieval.md` to what was measured last.
+"""Update of the tables in `docs/retrieval.md` from the latest results.
 
     python -m benchmarks.retrieval_page
 
-The rows that stand there stay: their figures are looked up again in `benchmarks/results/retrieval.json`.
+Existing rows stay; their figures are read again from `benchmarks/results/retrieval.json`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Figures = Callable[[str], Sequence[str]]
 
 
 def tables(result: dict[str, Any]) -> dict[str, Figures]:
-    """Header line of each table of the page -> what its rows say."""
+    """Return the row contents for each table of the page, by header line."""
     means = {(row["table"], row["setting"]): f"{row['mean']:.3f}" for row in result["sweep"]}
 
     def collection(name: str) -> Sequence[str]:
@@ -45,7 +45,7 @@ def tables(result: dict[str, Any]) -> dict[str, Figures]:
 
 
 def refreshed(page: str, result: dict[str, Any]) -> str:
-    """The page with the figures of a result."""
+    """Return the page with the figures of a result."""
     known = tables(result)
     figures: Figures | None = None
     lines = []

@@ -1,6 +1,6 @@
-"""Rankings of a test collection under settings that the search index does not offer, from its own tokens and vectors.
+"""Rankings of a test collection under settings that the search index does not offer, from its tokens and vectors.
 
-The scores of each side are kept as lists, so that trying another way to fuse them costs no search.
+The scores of each side are stored as lists, so that trying another fusion needs no search.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from parquetry.storage.index.tokens import CHUNK_TOKENS
 from parquetry.storage.index.words import stems_of
 
 DEEPEST = 1000
-"""chunks of a list that are kept"""
+"""maximum number of chunks in a list"""
 LANGUAGE = "english"
 Ranked = Sequence[tuple[int, float]]
-"""numbers of chunks with their scores, best first"""
+"""chunk numbers with their scores, best first"""
 Fusion = Callable[[Ranked, Ranked], Sequence[tuple[int, float]]]
 Numbers = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.floating]
@@ -39,34 +39,34 @@ Floats = npt.NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """A keyword search. The defaults are those of the search index."""
+    """Keyword search settings; the defaults are those of the search index."""
 
     stems: bool = True
     stop_words: bool = False
-    """search for the stop words of a query too"""
+    """True to include the query's stop words"""
     wholes: bool = True
-    """identifiers count whole besides their parts"""
+    """True to index identifiers whole in addition to their parts"""
     k1: float = K1
     b: float = B
     k3: float = K3
-    """saturation of a word's frequency in the query; 0 counts each word once"""
+    """saturation of a term's frequency in the query; 0 counts each term once"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Postings:
     chunks: Mapping[str, tuple[Numbers, Floats]]
-    """term -> numbers of the chunks that hold it, and how often they do"""
+    """term -> numbers of the chunks that contain it, and its frequency in each"""
     lengths: Floats
-    """of all chunks, in tokens"""
+    """length of each chunk in tokens"""
 
 
 class Collection:
-    """A test collection as it stands in a search index.
+    """A test collection as stored in a search index.
 
     Args:
-        reader: of the corpus.
-        dataset: what was indexed.
-        settings: of the corpus.
+        reader: reader of the corpus.
+        dataset: the indexed test collection.
+        settings: settings of the corpus.
     """
 
     def __init__(self, reader: Reader, dataset: Dataset, settings: Settings) -> None:
@@ -92,18 +92,18 @@ class Collection:
         return len(self._documents)
 
     def by_vectors(self, vectors: Vectors | None = None, queries: Vectors | None = None) -> list[Ranked]:
-        """One list per query, by cosine similarity.
+        """Return one list per query, by cosine similarity.
 
         Args:
-            vectors: of the same chunks, in place of those that are stored.
-            queries: of the same queries, in place of the embedder's.
+            vectors: vectors of the same chunks, to use instead of the stored ones.
+            queries: vectors of the same queries, to use instead of the embedder's.
         """
         chunks = self.vectors if vectors is None else vectors
         asked = self.query_vectors if queries is None else queries
         return [_best(similar) for similar in asked @ chunks.T]
 
     def by_keywords(self, keywords: Keywords) -> list[Ranked]:
-        """One list per query, by BM25."""
+        """Return one list per query, by BM25."""
         postings = self._postings(keywords.stems, keywords.wholes)
         found = []
         for words in self._asked:
@@ -114,7 +114,7 @@ class Collection:
         return found
 
     def measure(self, lists: Sequence[Sequence[tuple[int, float]]]) -> Measures:
-        """The measures of one list of chunks per query, each document at the rank of its best chunk."""
+        """Return the metrics of one list of chunks per query, each document at the rank of its best chunk."""
         rankings = {
             query: list(dict.fromkeys(self._documents[chunk] for chunk, _ in ranked))
             for query, ranked in zip(self.dataset.queries, lists, strict=True)
@@ -122,7 +122,7 @@ class Collection:
         return measure(rankings, self.dataset.judgements)
 
     def fused(self, fusion: Fusion, vector: Sequence[Ranked], text: Sequence[Ranked], depth: int) -> Measures:
-        """The measures of both lists of each query cut at `depth` and fused."""
+        """Return the metrics after fusing both lists of each query, cut at `depth`."""
         return self.measure([fusion(v[:depth], t[:depth]) for v, t in zip(vector, text, strict=True)])
 
     def _terms(self, words: Sequence[str], keywords: Keywords) -> Counter[str]:
@@ -147,7 +147,7 @@ class Collection:
 
 
 def _add_bm25(scores: Floats, postings: _Postings, term: str, times: int, keywords: Keywords) -> None:
-    """Add what one term of a query is worth, Okapi's way (Robertson and Zaragoza 2009)."""
+    """Add the Okapi BM25 score of one query term (Robertson and Zaragoza 2009)."""
     if term not in postings.chunks:
         return
     chunks, frequency = postings.chunks[term]
@@ -158,20 +158,20 @@ def _add_bm25(scores: Floats, postings: _Postings, term: str, times: int, keywor
 
 
 def _best(scores: Floats, above: float = -math.inf) -> Ranked:
-    """The best chunks that score above a bound; of two that tie, the one that stands first."""
+    """Return the best chunks with scores above a bound; ties are broken by position."""
     order = np.argsort(-scores, kind="stable")[:DEEPEST]
     return [(int(chunk), float(scores[chunk])) for chunk in order if scores[chunk] > above]
 
 
 def without_common_part(vectors: Vectors, common: Vectors) -> Vectors:
-    """Vectors less a vector that all of them share, L2-normalised again."""
+    """Subtract a common vector from all vectors, and L2-normalise them again."""
     apart = vectors - common
     shorter: Vectors = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
     return shorter
 
 
 def without_stop_words(query: str) -> str:
-    """A query in which only the words that say something are left; all of it if none does."""
+    """Remove stop words from a query; keep the whole query if nothing else is left."""
     stops = stop_words(LANGUAGE)
     kept = [word for word in query.split() if word.strip(".,:;?!()'\"").lower() not in stops]
     return " ".join(kept) or query

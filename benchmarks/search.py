@@ -1,9 +1,9 @@
-"""What a search costs and finds: ours, NumPy's exact one, and other programs on the same vectors and queries.
+"""Cost and recall of search: ours, exact search by NumPy, and other programs on the same vectors and queries.
 
     python -m benchmarks.search --sizes 10000 100000 1000000 [--texts FOLDER] [--peers faiss lancedb chroma]
 
-Every contestant runs in a process of its own, one after the other, and is measured with its children. Each corpus is
-written to the result file when it is done; a later run of the same commit goes on with those that are missing.
+Every contestant runs in a separate process, one after the other, and is measured with its children. Each corpus is
+written to the result file when it is done; a later run of the same commit continues with the missing ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from parquetry.storage.files.layout import layout_of
 
 PEERS = ("faiss", "lancedb", "chroma")
 LARGEST = {"chroma": 100_000}
-"""chunks above which building a peer's index would take most of the time that all have"""
+"""chunks above which building a peer's index would take most of the total time"""
 PACKAGES = ("parquetry", "duckdb", "numpy", "pyarrow", "deltalake")
 _PEER_SCRIPTS = Path(__file__).parent / "peers"
 
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _earlier(options: argparse.Namespace, commit: str) -> dict[str, Any]:
-    """What the result file has of this commit."""
+    """Return the results in the result file for this commit."""
     file = options.results / f"{options.name}.json"
     if options.again or not file.exists():
         return {}
@@ -71,13 +71,13 @@ def _earlier(options: argparse.Namespace, commit: str) -> dict[str, Any]:
 
 
 def _corpus(name: str, options: argparse.Namespace, deadline: float) -> dict[str, Any]:
-    """Make a corpus and let all contestants search it, one after the other."""
+    """Create a corpus and let all contestants search it, one after the other."""
     with tempfile.TemporaryDirectory(prefix="search-benchmark-", dir=options.scratch) as scratch:
         started = time.monotonic()
         material = _material(name, options, Path(scratch))
         facts = {**material.facts, "seconds_to_make": round(time.monotonic() - started, 1)}
         print(f"{name}: {facts['chunks']} chunks of {facts['documents']} documents", flush=True)
-        # A refresh leaves an index; ours is timed from nothing.
+        # A refresh leaves an index; our build is timed from scratch.
         shutil.rmtree(layout_of(material.root).index, ignore_errors=True)
         contestants: dict[str, dict[str, Any]] = {}
         for step in _steps(material, options):
@@ -106,17 +106,17 @@ def _steps(material: Material, options: argparse.Namespace) -> Iterator[Step]:
     for peer in options.peers:
         yield Step(peer, "query", [options.peers_python, str(_PEER_SCRIPTS / f"{peer}_search.py"), folder])
     if material.facts["kind"] == "synthetic":
-        # Last: it changes documents, and with them what the right answers are.
+        # Last, because it changes documents, and with them the ground truth.
         yield Step("parquetry", "refresh", [sys.executable, "-m", "benchmarks.search_ours", "refresh", folder])
 
 
 def run_step(step: Step, chunks: int, seconds: float) -> dict[str, Any]:
-    """What one process reports and what it took, or why there is nothing to report.
+    """Run a step; return its report and resource use, or the reason for their absence.
 
     Args:
-        step: what to run.
-        chunks: in the corpus.
-        seconds: left for it.
+        step: step to run.
+        chunks: number of chunks in the corpus.
+        seconds: time limit.
     """
     largest = LARGEST.get(step.contestant)
     if largest is not None and chunks > largest:

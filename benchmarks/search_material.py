@@ -1,9 +1,9 @@
-"""A corpus for the search benchmark: the tables of a lake, and beside them plain arrays that other programs read.
+"""Corpus for the search benchmark: the tables of a lake, plus plain arrays for other programs.
 
-A folder of material holds `corpus/` (the lake), `vectors.npy` (float32[chunks, dimension], in the order of documents),
-`groups.npy` (int8[chunks], see `GROUPS`), `queries.npy` (float32[queries, dimension]), `truth.npz` (for everything and
-each group the numbers of the 10 nearest chunks to each query), `documents.json` (id of each document -> number of its
-first chunk), `queries.json` and `material.json`.
+A folder of material holds `corpus/` (the lake), `vectors.npy` (float32[chunks, dimension], in document order),
+`groups.npy` (int8[chunks], see `GROUPS`), `queries.npy` (float32[queries, dimension]), `truth.npz` (the numbers of the
+10 nearest chunks to each query, for everything and each group), `documents.json` (document id -> number of its first
+chunk), `queries.json` and `material.json`.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from parquetry.storage.search.filters import Caller
 
 Vectors = npt.NDArray[np.float32]
 QUERIES = 50
-"""that are timed"""
+"""number of timed queries"""
 WARM_UP = 50
-"""queries before them"""
+"""number of warm-up queries before them"""
 NEAREST = 10
 CALLERS = {"40 %": Caller(org_id="forty"), "1 %": Caller(user_id="one")}
-"""who sees which share of the documents"""
+"""share of visible documents -> caller"""
 GROUPS = {"40 %": 1, "1 %": 2}
-"""number in `groups.npy` of what a caller sees; 0 is seen by neither"""
+"""share -> number in `groups.npy` of the documents its caller sees; neither caller sees 0"""
 ACCESS = {
     0: Access("organization", "others"),
     1: Access("organization", "forty"),
     2: Access("individual", None, "one"),
 }
 _BLOCK = 50_000
-"""vectors that are compared at a time"""
+"""vectors compared at a time"""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One corpus and what is asked of it."""
+    """A corpus and its queries."""
 
     folder: Path
 
@@ -57,7 +57,7 @@ class Material:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What kind of corpus it is, how many chunks and documents it has, and its embedder's id."""
+        """Kind of corpus, number of chunks and documents, and id of the embedder."""
         return dict(json.loads((self.folder / "material.json").read_text("utf-8")))
 
     @property
@@ -75,19 +75,19 @@ class Material:
 
 
 def group_of(document: int) -> int:
-    """Who sees the n-th document: two of five the one caller, one of a hundred the other."""
+    """Return the group of the n-th document: two in five belong to one caller, one in a hundred to the other."""
     if document % 5 < 2:
         return GROUPS["40 %"]
     return GROUPS["1 %"] if document % 100 == 99 else 0
 
 
 def real(folder: Path, refreshed: Path) -> Material:
-    """Material from a corpus that a refresh of real documents made.
+    """Build material from a refreshed corpus of real documents.
 
-    Queries are eight words in a row out of chunks, embedded as a search would embed them.
+    Queries are eight consecutive words of a chunk, embedded as in a search.
 
     Args:
-        folder: to be made; the corpus is moved into it, with who may see what as in the synthetic ones.
+        folder: folder to create; the corpus is moved into it, with visibility as in the synthetic ones.
         refreshed: folder of the corpus, embedded by the bundled embedder.
     """
     from parquetry.embed.registry import open_embedder
@@ -129,7 +129,7 @@ def _visible_chunks(snapshot: Snapshot, revisions: Sequence[int]) -> pa.Table:
 
 
 def _matrix(chunks: pa.Table) -> Vectors:
-    """A chunk without a vector has zeros, which are near to nothing."""
+    """Return the vectors of chunks; a chunk without a vector has zeros, which are near to nothing."""
     column = chunks.column("vector").combine_chunks()
     dimension = pc.max(pc.list_value_length(column)).as_py()
     matrix = np.zeros((len(column), dimension), np.float32)
@@ -172,7 +172,7 @@ def save(
 
 
 def nearest(vectors: Vectors, queries: Vectors, allowed: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int64]:
-    """Numbers of the 10 vectors with the largest inner product with each query, in no order: int64[queries, 10]."""
+    """Return int64[queries, 10]: the 10 vectors with the largest inner product with each query, unordered."""
     scores: list[Any] = []
     numbers: list[Any] = []
     for at in range(0, len(vectors), _BLOCK):

@@ -1,4 +1,4 @@
-"""One step of ours in the search benchmark: `python -m benchmarks.search_ours build|query|refresh MATERIAL`."""
+"""Step of our search benchmark: `python -m benchmarks.search_ours build|query|refresh MATERIAL`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from parquetry.storage.search.searcher import Hit, Mode, Searcher
 
 NEAREST = 10
 CHANGED = 10
-"""documents that a refresh finds changed"""
+"""number of changed documents in a refresh"""
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def _build(material: Material) -> None:
 
 
 def _refresh(material: Material) -> None:
-    """Bring the index to a publish of some changed documents, twice: the first time its file has to be copied."""
+    """Update the index after a publish of some changed documents, twice: the first update has to copy its file."""
     seconds = []
     for _ in range(2):
         change(material, CHANGED, f"change-{time.time_ns():x}")
@@ -81,7 +81,7 @@ def _query(material: Material) -> None:
 
 
 class _Questions:
-    """Asks through the searcher that every interface of the program uses; an answer is whole hits, not numbers."""
+    """Queries through the searcher behind every interface of the program; results are whole hits, not numbers."""
 
     def __init__(self, material: Material, asked: Asked, opened: OpenIndex) -> None:
         self._asked, self._opened = asked, opened
@@ -89,9 +89,9 @@ class _Questions:
         self._texts = {query.tobytes(): text for query, text in zip(asked.queries, material.query_texts(), strict=True)}
         self._firsts: dict[str, int] = json.loads((material.folder / "documents.json").read_text("utf-8"))
         self.prepare: dict[str, float] = {}
-        """milliseconds before a caller's first search: which documents the caller may see"""
+        """milliseconds before a caller's first search, to determine the visible documents"""
         self.stages: dict[str, dict[str, float]] = {}
-        """milliseconds of each stage of the searches that were timed, their medians"""
+        """median milliseconds of each stage of the timed searches"""
 
     def ask(self, what: str, filters: Filters, mode: Mode, truth: str | None) -> None:
         session = self._opened.session()
@@ -115,7 +115,7 @@ class _Questions:
         session.close()
 
     def exact(self, what: str) -> None:
-        """As an analyst would write it."""
+        """Run an exact search in SQL, as an analyst would write it."""
         session = self._opened.session()
         size = self._asked.queries.shape[1]
         sql = f"""SELECT document_id, chunk_index FROM chunks

@@ -19,22 +19,22 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.shards import write_shard
 
 DIMENSION = 256
-"""as of the bundled embedder"""
+"""dimension of the bundled embedder"""
 DOCUMENT_CHUNKS = 10
 SHARD_CHUNKS = 50_000
 QUERY_WORDS = 4
 COMMON_WORDS = 100
-"""most frequent words of the vocabulary, which queries leave out as they do stop words"""
+"""number of most frequent words in the vocabulary, left out of queries like stop words"""
 VOCABULARY = 50_000
 _THEN = datetime(2031, 3, 1, tzinfo=UTC)
 
 
 def synthetic(folder: Path, chunks: int) -> Material:
-    """A corpus of clustered vectors, and of words drawn by Zipf's law.
+    """Create a corpus of clustered vectors, and of words drawn by Zipf's law.
 
     Args:
-        folder: to be made.
-        chunks: how many, a multiple of 10.
+        folder: folder to create.
+        chunks: number of chunks, a multiple of 10.
     """
     empty(folder)
     material = Material(folder)
@@ -67,12 +67,12 @@ def synthetic(folder: Path, chunks: int) -> Material:
 
 
 def change(material: Material, documents: int, run: str) -> None:
-    """Replace documents of a synthetic corpus, spread over all of it, and publish them.
+    """Replace documents spread over a synthetic corpus, and publish them.
 
     Args:
-        material: whose arrays stay as they are.
-        documents: how many.
-        run: a name not used before.
+        material: material of the corpus; its arrays are not updated.
+        documents: number of documents.
+        run: unused name.
     """
     lake = Lake(material.root, create=True)
     rng = np.random.default_rng(len(run))
@@ -90,7 +90,7 @@ def change(material: Material, documents: int, run: str) -> None:
 
 
 def clusters(rng: np.random.Generator, count: int) -> Callable[[int], Vectors]:
-    """Draws unit vectors around so many centres, on axes of unequal weight as real embeddings have them."""
+    """Return a sampler of unit vectors around `count` centres, on axes of unequal weight as in real embeddings."""
     centres = rng.standard_normal((count, DIMENSION), dtype=np.float32)
     mixing = rng.standard_normal((DIMENSION, DIMENSION), dtype=np.float32) / np.float32(16)
     weights = np.exp(-np.arange(DIMENSION) / 60).astype(np.float32)
@@ -108,7 +108,7 @@ def _unit(vectors: Vectors) -> Vectors:
 
 
 def _words(count: int) -> pa.Array:
-    """Different words of two to five syllables, shorter ones first."""
+    """Return distinct words of two to five syllables, shorter ones first."""
     syllables = [consonant + vowel for consonant in "bcdfghjklmnprtvz" for vowel in "aeiou"]
     names = []
     for number in range(len(syllables), len(syllables) + count):
@@ -121,9 +121,9 @@ def _words(count: int) -> pa.Array:
 
 
 def _zipf(rng: np.random.Generator) -> Callable[[int], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-    """Draws texts of 60 to 119 words as numbers of words, and where each text starts."""
+    """Return a sampler of texts of 60 to 119 words: word numbers, and the start of each text."""
     frequencies = 1 / (np.arange(VOCABULARY) + 2.7)
-    # A table to look up is ten times as fast as a search in the cumulated frequencies.
+    # A lookup table is ten times as fast as a search in the cumulative frequencies.
     table = np.repeat(
         np.arange(VOCABULARY, dtype=np.int32), np.maximum(1, (frequencies / frequencies.sum() * (1 << 20)).astype(int))
     )
@@ -210,7 +210,7 @@ def _chunk_table(revisions: Sequence[int], vectors: Vectors, texts: pa.Array) ->
 
 
 def _text_table(revisions: Sequence[int], vectors: Vectors) -> pa.Table:
-    """Document-level vectors; no search reads the text."""
+    """Return document-level vectors; no search reads the text."""
     count = len(revisions)
     means = _unit(vectors.reshape(count, DOCUMENT_CHUNKS, DIMENSION).mean(axis=1))
     columns = {

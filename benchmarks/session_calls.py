@@ -1,9 +1,9 @@
-"""How many questions to the language model long conversations take, for learning and for comparing.
+"""Number of language model calls for long conversations, for learning and for comparing.
 
     python -m benchmarks.session_calls CORPORA [--name session-calls]
 
-CORPORA holds `synthetic-persona-chat`. Ten conversations are made of thirteen of its dialogues each, all in one scope.
-A scripted model learns every sentence that people say of themselves, and compares by shared words.
+CORPORA holds `synthetic-persona-chat`. Ten conversations are built from thirteen of its dialogues each, all in one
+scope. A scripted model learns every statement that speakers make about themselves, and compares by shared words.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 PACKAGES = ("parquetry", "wordllama")
 CONVERSATIONS = 10
 DIALOGUES = 13
-"""in a conversation"""
+"""dialogues per conversation"""
 STATEMENTS = 50
-"""that the model learns of a window at most"""
+"""maximum number of statements that the model learns from a window"""
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _write(dialogues: Path, folder: Path) -> list[int]:
-    """Put the conversations into a folder, one file each; how many characters each has."""
+    """Write the conversations to a folder, one file each; return their lengths in characters."""
     folder.mkdir()
     with dialogues.open(encoding="utf-8", newline="") as stream:
         texts = [row["Best Generated Conversation"] for row in csv.DictReader(stream)]
@@ -74,7 +74,7 @@ def _write(dialogues: Path, folder: Path) -> list[int]:
 
 
 def _judges(corpus: Path) -> dict[str, int]:
-    """Statements by who decided about them."""
+    """Count statements by judge."""
     with connect_snapshot(Lake(str(corpus)).snapshot()) as connection:
         found = connection.execute("SELECT judge, count(*) FROM decisions GROUP BY judge ORDER BY judge").fetchall()
     return dict(found)

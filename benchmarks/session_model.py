@@ -1,4 +1,4 @@
-"""A language model for benchmarks, on loopback: it learns sentences about somebody, and compares them by their words.
+"""Language model for benchmarks, on loopback: learns sentences about speakers, and compares them by their words.
 
 python -m benchmarks.session_model [STATEMENTS]
 """
@@ -17,11 +17,11 @@ _SENTENCE = re.compile(r"[^.!?\n。！？]{12,160}[.!?。！？]")
 _ABOUT_ONESELF = re.compile(r"^(?:User \d: )?(I |I'm |I've |My |我)")
 _WORD = re.compile(r"\w+")
 MOST = 4
-"""statements of a window, unless the command says otherwise"""
+"""maximum number of statements per window, unless set on the command line"""
 
 
 def learned(shown: dict[str, Any], most: int = MOST) -> list[dict[str, Any]]:
-    """What is learned from a window: what people say of themselves."""
+    """Return the statements learned from a window: those that speakers make about themselves."""
     entries: list[dict[str, Any]] = []
     for message in shown["messages"]:
         if message["role"] != "user":
@@ -35,7 +35,7 @@ def learned(shown: dict[str, Any], most: int = MOST) -> list[dict[str, Any]]:
 
 
 def judged(shown: dict[str, Any]) -> dict[str, Any]:
-    """The verdicts about statements: known if nearly all of their words are, merged if most are."""
+    """Return verdicts on statements: known if nearly all of their words are, merged if most are."""
     return {"verdicts": [{"statement": each["statement"], **_judged(each)} for each in shown["statements"]]}
 
 

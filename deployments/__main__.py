@@ -1,4 +1,4 @@
-"""`python -m parquetry.deployments` serves the deployments of a settings file on this machine, until it is stopped."""
+"""`python -m parquetry.deployments`: serve the deployments of a settings file on this machine until stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from parquetry.printing import tell
 from parquetry.settings.sections import DEFAULT_FILE, load_settings
 
 USUAL_PORT = 4200
-"""where people look for Prefect"""
+"""Prefect's default port"""
 
 
 def serve(
@@ -61,7 +61,7 @@ def serve(
 
 @contextmanager
 def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
-    """Serve with the configured API, or with a server of our own: yields the log of that one."""
+    """Serve with the configured API, yielding None, or with a bundled server, yielding its log file."""
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     if api_is_configured():
         if port is not None:
@@ -69,7 +69,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
         yield None
         return
     with lasting_server(_home(config), _port(port)) as server:
-        # Set before Prefect is imported, so that the runs that are started inherit it.
+        # Set before Prefect is imported, so that child processes of runs inherit it.
         os.environ |= {"PREFECT_API_URL": server.api_url, STARTER: str(os.getpid())}
         server.wait()
         from parquetry.deployments.service import crash_abandoned_runs
@@ -80,7 +80,7 @@ def _api(config: Path | None, port: int | None) -> Iterator[Path | None]:
 
 
 def _home(config: Path | None) -> Path:
-    """Folder of the server's database, one for each settings file, kept so that the history of runs is."""
+    """Return the folder of the server's database: one per settings file, persistent to keep the history of runs."""
     base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "parquetry"
     place = (config or Path(DEFAULT_FILE)).resolve()
     return base / f"prefect-{place.parent.name}-{settings_hash({'config': str(place)})}"
@@ -95,12 +95,12 @@ def _port(wanted: int | None) -> int:
 
 
 def _leave_in_order(*_: object) -> None:
-    """SIGTERM before and after Prefect handles it: as Ctrl-C, so that the server is stopped."""
+    """Handle SIGTERM, before and after Prefect handles it, like Ctrl-C, so that the server is stopped."""
     raise KeyboardInterrupt
 
 
 def main() -> None:
-    """Serve until somebody stops it."""
+    """Serve until interrupted."""
     signal.signal(signal.SIGTERM, _leave_in_order)
     run_command(serve, "python -m parquetry.deployments")
 

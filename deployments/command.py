@@ -1,4 +1,4 @@
-"""Shared by `python -m parquetry.deployments...`: a refusal is one clear line, and the right exit code."""
+"""Entry point shared by `python -m parquetry.deployments...`: one-line errors and exit codes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def run_command(function: Callable[..., None], program: str) -> None:
     """Run a command with the arguments of this process, and exit.
 
     Args:
-        function: with the options as its parameters.
-        program: how people call it.
+        function: command function; its parameters are the options.
+        program: name of the program in messages.
     """
     guard_output()
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -41,5 +41,5 @@ def run_command(function: Callable[..., None], program: str) -> None:
 
 
 def complain(line: str) -> None:
-    """Tell in a line on stderr what is wrong."""
+    """Print an error on one line of stderr."""
     tell(f"parquetry: {masked(line)}", err=True)

@@ -1,4 +1,4 @@
-"""Which deployments a settings file gives: what runs on a schedule, and what waits to be asked for."""
+"""Deployments defined by a settings file, scheduled and on demand."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 ON_DEMAND = "on-demand"
 FLOWS = {"documents": "refresh", "sessions": "sessions"}
-"""content of a source -> name of the flow that its schedule starts"""
+"""content of a source -> name of the scheduled flow"""
 GRACE_SECONDS = 120
-"""for a run that got its slot to start; after that the slot is given to another"""
+"""seconds for a run to start after it got its slot; then the slot is released"""
 
 
 def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeployment]:
-    """The deployments of a settings file.
+    """Return the deployments of a settings file.
 
     Args:
-        settings: from the file.
-        config: the settings file, which the flows read again when they run; None for the defaults.
+        settings: settings from the file.
+        config: settings file, which the flows read again when they run; None for the defaults.
 
     Returns:
         `refresh/{source}` for each source of documents with a schedule, `sessions/{source}` for each of sessions;
         `refresh/on-demand`, `reindex/on-demand` and, where there are sources of sessions, `sessions/on-demand`.
 
     Raises:
-        SettingsError: as `check_deployments`.
+        SettingsError: as for `check_deployments`.
     """
     check_deployments(settings)
     from parquetry.flows.refresh import refresh, reindex
@@ -54,10 +54,10 @@ def deployments_of(settings: Settings, config: Path | None) -> list[RunnerDeploy
 
 
 def check_deployments(settings: Settings) -> None:
-    """Check what the settings alone cannot know to be wrong; needs no server, and imports nothing of Prefect.
+    """Check the deployments for errors that settings validation cannot find; needs no server or Prefect.
 
     Raises:
-        SettingsError: two sources end up with one name, or a schedule is over because its year is past.
+        SettingsError: two sources get the same name, or a schedule's year is past.
     """
     scheduled = [source for source in settings.source if source.schedule]
     names = [f"{FLOWS[source.content]}/{deployment_name(source, settings)}" for source in scheduled]
@@ -74,10 +74,10 @@ def check_deployments(settings: Settings) -> None:
 
 
 def deployment_name(source: SourceSettings, settings: Settings) -> str:
-    """Name of a source's deployment: `{source}`, or `{namespace}-{source}` outside the corpus's own namespace."""
+    """Return the name of a source's deployment: `{source}`; `{namespace}-{source}` outside the default namespace."""
     namespace = source.namespace or settings.corpus.namespace
     name = source.name if namespace == settings.corpus.namespace else f"{namespace}-{source.name}"
-    # Prefect refuses these in names: they would have to be escaped in URLs.
+    # Prefect rejects these in names, because they would have to be escaped in URLs.
     return re.sub(r"[/%&<>\s]+", "-", name).strip("-")
 
 
@@ -93,7 +93,7 @@ def _scheduled(source: SourceSettings, settings: Settings, file: str | None) -> 
         config=file,
         parameters={"targets": [source.name], "namespace": namespace},
         tags=[f"namespace:{namespace}", f"source:{source.name}"],
-        # A run that starts while one is at work would find what that one finds; the next one is soon enough.
+        # A run that starts during another would find the same changes; the next scheduled one is soon enough.
         limit=_one_run("CANCEL_NEW"),
     )
 
@@ -117,11 +117,11 @@ def _deployment(
         flow,
         name=name,
         cron=cron,
-        # A run that is asked for with parameters of its own keeps the settings file: only what is named is replaced.
+        # A run with its own parameters keeps the settings file: only the parameters given are replaced.
         parameters={"config": config, "parameters": parameters or {}},
         tags=[TAG, *tags],
         concurrency_limit=limit,
-        # A file entrypoint would load the module a second time, under another name.
+        # A file entrypoint would load the module twice, under another name.
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
 

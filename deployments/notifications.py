@@ -1,4 +1,4 @@
-"""`python -m parquetry.deployments.notifications URL` has a Prefect server call a webhook about runs that end badly."""
+"""`python -m parquetry.deployments.notifications URL`: call a webhook about failed runs from a Prefect server."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from prefect.events.schemas.automations import AutomationCore
 
 NAME = "parquetry-alerts"
-"""of the webhook block and of the automation; those that exist are replaced"""
+"""name of the webhook block and of the automation; existing ones are replaced"""
 EVENTS = frozenset(f"prefect.flow-run.{state}" for state in ("Failed", "Crashed", "TimedOut", "Refused"))
 PAYLOAD = """\
 {"text": {{ ("Parquetry: " ~ flow_run.name ~ " of the flow " ~ flow.name ~ " ended as " ~ flow_run.state.name ~ ": "
 ~ flow_run.state.message) | tojson }}, "flow": {{ flow.name | tojson }}, "flow_run": {{ flow_run.name | tojson }},
 "state": {{ flow_run.state.name | tojson }}, "message": {{ flow_run.state.message | tojson }},
 "url": {{ flow_run | ui_url | tojson }}}"""
-"""JSON, as a Jinja template; `text` is the key that chat services show"""
+"""JSON, as a Jinja template; chat services show the key `text`"""
 
 
 def notify(
@@ -54,10 +54,10 @@ def notify(
 
 
 def alerts(webhook: UUID) -> AutomationCore:
-    """The automation.
+    """Return the automation.
 
     Args:
-        webhook: id of the block that is called.
+        webhook: id of the webhook block.
     """
     from datetime import timedelta
 
@@ -74,7 +74,7 @@ def alerts(webhook: UUID) -> AutomationCore:
             posture=Posture.Reactive,
             expect=set(EVENTS),
             match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
-            # A run from the command line has this tag from its start, one of a deployment by the deployment.
+            # Runs from the command line have this tag from the start; runs of a deployment get it from the deployment.
             match_related=ResourceSpecification(
                 {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
             ),

@@ -1,4 +1,4 @@
-"""Schedules that produce no run when they should, as the Prefect API tells them."""
+"""Detection of schedules that produce no runs, based on the Prefect API."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from parquetry.errors import first_line
 from parquetry.settings.schedule import next_run
 
 LATE = timedelta(minutes=5)
-"""after its time, a run that has not started is late"""
+"""delay after which a run that has not started counts as late"""
 _HORIZON = timedelta(days=90)
-"""Prefect plans runs up to a hundred days ahead"""
+"""lookahead for due runs; Prefect plans up to a hundred days ahead"""
 _SILENT_SECONDS = 60
-"""for which the API may fail to answer, as when its database is busy"""
+"""seconds without an answer that the API is allowed, as when its database is busy"""
 _MOST = 200
-"""runs that the API returns at once"""
+"""maximum number of runs per API request"""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the API knows of one deployment's runs to come."""
+    """State of one deployment's upcoming runs in the API."""
 
     name: str
     """`flow/deployment`"""
     is_due: bool
-    """whether a schedule of it is active and fires within the time that Prefect plans ahead"""
+    """True if it has an active schedule that fires within Prefect's planning horizon"""
     starts: Sequence[datetime]
-    """when its runs that have not started were or are to start"""
+    """expected start times, past or future, of runs that have not started"""
 
 
 def troubles_of(planned: Planned, now: datetime, patience: float) -> Iterable[Trouble]:
-    """What is wrong with a deployment's schedule.
+    """Yield the troubles of a deployment's schedule.
 
     Args:
-        planned: its runs.
-        now: the time.
-        patience: seconds that Prefect's scheduler may take to plan runs.
+        planned: state of its upcoming runs.
+        now: current time.
+        patience: seconds allowed for Prefect's scheduler to plan runs.
     """
     name = planned.name
     if planned.is_due and not any(start > now for start in planned.starts):
@@ -75,11 +75,11 @@ def troubles_of(planned: Planned, now: datetime, patience: float) -> Iterable[Tr
 
 
 class ScheduleWatch:
-    """Asks the API about deployments with a schedule.
+    """Monitor of scheduled deployments through the API.
 
     Args:
-        deployments: name -> id.
-        now: the time.
+        deployments: deployment name -> id.
+        now: returns the current time.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class ScheduleWatch:
         self._patience = 2 * settings.server.services.scheduler.loop_seconds + 30
         self._api = str(settings.api.url)
         self._last: list[Trouble] = []
-        """found when the API answered last"""
+        """troubles at the last answer of the API"""
 
     def look(self) -> Iterable[Trouble]:
-        """What is wrong with the schedules, or with the API."""
+        """Return the troubles of the schedules, and of the API itself."""
         now = self._now()
         try:
             found = [self._troubles(name, deployment, now) for name, deployment in self._deployments.items()]
@@ -104,7 +104,7 @@ class ScheduleWatch:
                 f"the Prefect API {self._api} answers again",
                 _SILENT_SECONDS,
             )
-            # What was wrong before is not over because nothing is known of it.
+            # Earlier troubles are kept, because the API cannot confirm that they are over.
             return [*self._last, silent]
         self._last = [trouble for troubles in found for trouble in troubles]
         return self._last

@@ -1,4 +1,4 @@
-"""Failures of a Prefect server's services, as its log tells them."""
+"""Failures of a Prefect server's services, detected in its log."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from parquetry.deployments.watch import Trouble
 from parquetry.masking import masked
 
 QUIET_SECONDS = 300
-"""after which a service that failed and does not fail again is taken to work; each of them runs more often"""
+"""seconds without a new failure after which a service counts as working; each runs more often than that"""
 _RECORD = re.compile(r"^\d\d:\d\d:\d\d\.\d{3} \| (\w+) +\| ([\w.]+) - (.*)$")
 _SERVICES = ("docket", "prefect.server.services", "prefect.server.events")
-"""loggers of what runs in the server besides its API; docket runs the services that repeat"""
+"""loggers of the server's services outside its API; docket runs the periodic ones"""
 _CALLED = re.compile(r"(?<!\w)(\w++)\(")
 _LONGEST = 300
-"""characters of a reason"""
+"""maximum number of characters of a reason"""
 
 
 class ServerLog:
-    """Reads the log of a Prefect server as it grows.
+    """Reader of a growing Prefect server log.
 
     Args:
-        file: the log; what stands in it already is read too.
-        clock: seconds, from any start.
+        file: log file; existing lines are read, too.
+        clock: monotonic clock in seconds.
     """
 
     def __init__(self, file: Path, clock: Callable[[], float] = monotonic) -> None:
         self._file, self._clock = file, clock
         self._offset = 0
         self._line = b""
-        """a line whose end is not written yet"""
+        """incomplete last line"""
         self._service: str | None = None
-        """whose failure is being read"""
+        """service whose failure is being read; None for none"""
         self._failed: dict[str, tuple[float, str]] = {}
-        """service -> when it failed last, and why"""
+        """service -> time of the last failure, and its reason"""
 
     def look(self) -> Iterable[Trouble]:
-        """Services that failed lately."""
+        """Yield the services that failed recently."""
         for line in self._new_lines():
             self._read(line)
         oldest = self._clock() - QUIET_SECONDS
@@ -68,7 +68,7 @@ class ServerLog:
             self._service = (called[1] if called else logger) if failed else None
             reason = message
         else:
-            # The last line of a traceback that stands at the margin is the error.
+            # The last unindented line of a traceback is the error.
             reason = line
         if self._service and reason.strip() and not reason.startswith((" ", "Traceback")):
             self._failed[self._service] = self._clock(), masked(reason.strip())[:_LONGEST]

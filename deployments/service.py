@@ -1,4 +1,4 @@
-"""Serving deployments: a Prefect runner that stops everything it started, in order."""
+"""Service for deployments: a Prefect runner with an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from parquetry.deployments.server_log import ServerLog
 from parquetry.deployments.watch import Watch, watching
 
 RUNS_AT_A_TIME = 4
-"""flow runs of all deployments together; each is a process of its own"""
+"""maximum number of flow runs of all deployments at a time; each is a separate process"""
 _LOOK_SECONDS = 5
-"""between looks at the server"""
+"""seconds between checks of the server"""
 _MOST_ABANDONED = 200
-"""the most that the API returns at once, and more than there can be"""
+"""the API's maximum per request, and more than there can be"""
 
 
 def serve(
@@ -36,16 +36,16 @@ def serve(
     on_trouble: Callable[[str], None],
     log: Path | None,
 ) -> None:
-    """Serve deployments until SIGINT or SIGTERM; then cancel the runs at work, pause the schedules and return.
+    """Serve deployments until SIGINT or SIGTERM; then cancel active runs, pause the schedules and return.
 
-    `prefect.serve` does the same but for the end: it leaves the runs that it kills as running for ever.
+    `prefect.serve` differs at the end: the runs it kills stay in the state running forever.
 
     Args:
-        deployments: to make known to the server and to run.
-        on_ready: called once the server knows them.
-        on_trouble: gets a line about a service of the server that fails or a schedule that produces no run, and one
-            when that is over; called from a thread.
-        log: of the server; None for a server elsewhere.
+        deployments: deployments to register with the server and run.
+        on_ready: called once they are registered.
+        on_trouble: receives a line about a failing service of the server or a schedule without runs, and another
+            when it is resolved; called from a thread.
+        log: log file of the server; None for a remote server.
     """
     runner = _Runner(name="parquetry", pause_on_shutdown=True, limit=RUNS_AT_A_TIME)
 
@@ -60,12 +60,12 @@ def serve(
 
 
 def crash_abandoned_runs() -> int:
-    """Mark the runs that a killed service left behind, so that nothing waits for them.
+    """Mark the runs left behind by a killed service as crashed, so that nothing waits for them.
 
-    Only for a server that nothing but this service works with.
+    Only for a server used by this service alone.
 
     Returns:
-        How many there were.
+        Number of runs marked.
     """
     types = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
     unfinished = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
@@ -79,7 +79,7 @@ def crash_abandoned_runs() -> int:
 
 
 class _Runner(Runner):
-    """A runner whose end is the same for both signals."""
+    """Runner that shuts down the same way for both signals."""
 
     async def serve(
         self,
@@ -95,13 +95,13 @@ class _Runner(Runner):
             await self._end
 
     def handle_sigterm(self, *_: Any) -> None:
-        """What the runner installs for SIGTERM; the signal may come between any two instructions."""
+        """Handle SIGTERM for the runner; the signal may arrive between any two instructions."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._end_soon)
 
     def _end_soon(self) -> None:
         if self._end is None:
-            # From here on Ctrl-C means at once.
+            # From here on Ctrl-C ends at once.
             asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
             self._end = asyncio.ensure_future(self._stop())
 

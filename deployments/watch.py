@@ -1,4 +1,4 @@
-"""Watching a Prefect API that is served from: what fails silently there is one line, and one when it is over."""
+"""Monitoring of a Prefect API: prints a line when something fails silently, and another when it is resolved."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from time import monotonic
 from parquetry.errors import first_line
 
 Look = Callable[[], Iterable["Trouble"]]
-"""gives what is wrong now"""
+"""returns the current troubles"""
 _STOP_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that is wrong with the server or a schedule."""
+    """Problem with the server or a schedule."""
 
     key: str
-    """the same for as long as it is the same trouble"""
+    """identity of the trouble across checks"""
     line: str
-    """what is wrong, and where to look"""
+    """the problem, and where to look"""
     over: str
-    """said when it is gone"""
+    """message once it is resolved"""
     patience: float = 0
-    """seconds that it has to last before it is worth a line"""
+    """minimum duration in seconds before it is reported"""
 
 
 @dataclass
 class Watch:
-    """Says each trouble once, and once more when it is over.
+    """Reporter of each trouble, once when it appears and once when it is resolved.
 
     Args:
-        looks: each is asked for all of its troubles.
+        looks: checks, each returning all of its troubles.
         say: prints a line.
-        clock: seconds, from any start.
+        clock: monotonic clock in seconds.
     """
 
     looks: Sequence[Look]
     say: Callable[[str], None]
     clock: Callable[[], float] = monotonic
     _since: dict[str, float] = field(default_factory=dict)
-    """key -> when the trouble was first seen"""
+    """key -> time the trouble was first seen"""
     _said: dict[str, Trouble] = field(default_factory=dict)
     _broken: str = ""
-    """why the last look failed, as it was said"""
+    """error of the last check, as reported"""
 
     def look_on(self) -> None:
-        """Look once; what goes wrong with looking itself is said, too, and the next look is tried."""
+        """Run one check; report an error of the check itself, and continue."""
         try:
             self.look()
         except Exception as error:  # noqa: BLE001 - a watch that ended silently would be the silence that it is to end
@@ -63,7 +63,7 @@ class Watch:
                 self.say("the server is watched again")
 
     def look(self) -> None:
-        """Look once."""
+        """Run one check."""
         now = self.clock()
         found = {trouble.key: trouble for look in self.looks for trouble in look()}
         self._since = {key: self._since.get(key, now) for key in found}
@@ -77,7 +77,7 @@ class Watch:
 
 @contextmanager
 def watching(watch: Watch, seconds: float) -> Iterator[None]:
-    """Look every so many seconds while the block runs, in a thread."""
+    """Run checks every `seconds` in a thread while the block runs."""
     stop = threading.Event()
 
     def work() -> None:

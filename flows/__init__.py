@@ -1,1 +1,1 @@
-"""Compositions of tasks: what happens in a run, in which order."""
+"""Compositions of tasks: the steps of each run, in order."""

@@ -1,4 +1,4 @@
-"""A refresh in the process of the caller, without Prefect: what `parquetry.refresh` and `parquetry.plan` are."""
+"""`parquetry.refresh` and `parquetry.plan`: a refresh in the caller's process, without Prefect."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def refresh(
     namespace: str | None = None,
     allow_removals: bool = False,
 ) -> RunReport:
-    """Bring a corpus up to date with its sources, and publish.
+    """Update a corpus from its sources, and publish.
 
-    Extraction processes are started: a script needs `if __name__ == "__main__":` around the call.
+    Starts extraction processes: a script needs `if __name__ == "__main__":` around the call.
 
     Args:
-        settings: the settings, or their file; None as the command line.
+        settings: settings or their file; None for the command line's default.
         targets: names of sources, folders or files; none for all sources.
-        namespace: one part of the corpus; None for all.
-        allow_removals: agree to the removal of any number of documents.
+        namespace: only this namespace of the corpus; None for all.
+        allow_removals: True to allow the removal of any number of documents.
 
     Returns:
-        Counts, and every document that was not indexed with its reason; `as_json()` as `parquetry refresh --json`.
+        Counts, and the documents not indexed with reasons; `as_json()` gives the JSON of `parquetry refresh --json`.
 
     Raises:
-        OutageError: a service or store failed; what was good is published.
-        RefusedError: a guard or the budget held a source back; the others are published.
-        IndexNotWritten: all is published, and the search index could not follow.
+        OutageError: a service or store failed; unaffected documents are published.
+        RefusedError: a guard or the budget stopped a source; the others are published.
+        IndexNotWritten: everything is published, but the search index could not be updated.
         ParquetryError: nothing was published.
     """
     report = run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Silent())
@@ -52,16 +52,16 @@ def plan(
     namespace: str | None = None,
     allow_removals: bool = False,
 ) -> RefreshPlan:
-    """List the sources and tell what a refresh would do and cost; write and spend nothing.
+    """List the sources, and return what a refresh would do and cost. Write and spend nothing.
 
     Args:
-        settings: as `refresh`.
-        targets: as `refresh`.
-        namespace: as `refresh`.
-        allow_removals: as `refresh`.
+        settings: as in `refresh`.
+        targets: as in `refresh`.
+        namespace: as in `refresh`.
+        allow_removals: as in `refresh`.
 
     Raises:
-        ParquetryError: as `refresh`.
+        ParquetryError: as in `refresh`.
     """
     return plan_only(_request(settings, targets, namespace, allow_removals))
 

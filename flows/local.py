@@ -1,4 +1,4 @@
-"""A flow run started from the command line: on the configured Prefect API, or on a server of its own."""
+"""Flow runs started from the command line, on the configured Prefect API or a bundled server."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _DRAIN_SECONDS = 5
 def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> RunReport:
     """Run a request as a Prefect flow run in this process.
 
-    Without `PREFECT_API_URL` (in the environment or the active profile) a server is started for the run alone.
+    Without `PREFECT_API_URL` (in the environment or the active profile) a server is started for this run only.
 
     Args:
-        request: what to do.
-        observer: is told of progress.
-        verbose: show Prefect's log on stderr.
+        request: request to run.
+        observer: receives progress.
+        verbose: True to show Prefect's log on stderr.
 
     Raises:
         ParquetryError: nothing was published.
@@ -49,13 +49,13 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
 def run_sessions_on_prefect(
     request: SessionsRequest, observer: SessionsObserver, review: Review | None, *, verbose: bool
 ) -> SessionsReport:
-    """Learn from sessions as a Prefect flow run in this process, as `run_on_prefect`.
+    """Learn from sessions as a Prefect flow run in this process, as in `run_on_prefect`.
 
     Args:
-        request: what to learn from.
-        observer: is told of progress.
-        review: asks about merges; None to publish without asking.
-        verbose: show Prefect's log on stderr.
+        request: request to run.
+        observer: receives progress.
+        review: asks for approval of merges; None to publish without review.
+        verbose: True to show Prefect's log on stderr.
 
     Raises:
         ParquetryError: nothing was published.
@@ -71,7 +71,7 @@ def run_sessions_on_prefect(
 
 @contextmanager
 def _prefect(*, verbose: bool) -> Iterator[bool]:
-    """Work with Prefect in this process: yields whether its API serves this run alone."""
+    """Use Prefect in this process; yield True if its API serves this run only."""
     os.environ.update({key: value for key, value in ENVIRONMENT.items() if key not in os.environ})
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO" if verbose else "CRITICAL")
     with _api() as alone:
@@ -81,13 +81,13 @@ def _prefect(*, verbose: bool) -> Iterator[bool]:
         try:
             yield alone
         finally:
-            # The last lines of the log and the last states of tasks have to arrive before the server stops.
+            # The last log lines and task states have to arrive before the server stops.
             APILogWorker.drain_all(timeout=_DRAIN_SECONDS)
             EventsWorker.drain_all(timeout=_DRAIN_SECONDS)
 
 
 def api_is_configured() -> bool:
-    """Whether the environment or the active profile names a Prefect API."""
+    """Return True if the environment or the active profile names a Prefect API."""
     if os.environ.get("PREFECT_API_URL"):
         return True
     home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
@@ -103,7 +103,7 @@ def api_is_configured() -> bool:
 
 @contextmanager
 def _heeding_interrupts() -> Iterator[None]:
-    """Raise at the end what an import swallowed: libraries catch everything while they try what is installed."""
+    """Re-raise an interrupt swallowed by an import: libraries catch everything around optional imports."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -134,13 +134,13 @@ def _heeding_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _api() -> Iterator[bool]:
-    """Work with the configured API, or one of our own: yields whether it serves this run alone."""
+    """Use the configured API or a bundled server; yield True if it serves this run only."""
     if api_is_configured():
         yield False
         return
     with own_server() as server:
         with _heeding_interrupts():
-            # The server takes seconds to start; importing Prefect takes two of them.
+            # The server takes seconds to start; meanwhile Prefect's import takes two.
             from prefect.settings import PREFECT_API_URL, temporary_settings
 
             import parquetry.flows.refresh

@@ -44,12 +44,12 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
     """Run a request as a flow run in this process.
 
     Args:
-        request: what to do.
-        observer: is told of progress.
-        alone: the API serves this run only; nothing is done to keep others from its namespaces.
+        request: request to run.
+        observer: receives progress.
+        alone: True if the API serves this run only; its namespaces are then not locked.
 
     Returns:
-        The report. A source that a guard held back or a service failed fails the flow run, and is in the report.
+        The report. A source stopped by a guard or a failed service fails the flow run, and is in the report.
 
     Raises:
         ParquetryError: nothing was published.
@@ -75,7 +75,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
 
 
 def _run_name() -> str:
-    """`refresh-{namespace, targets or all}-{when it was to start}`."""
+    """Return `refresh-{namespace, targets or all}-{scheduled start}`."""
     given = runtime.flow_run.parameters.get("parameters") or {}
     model = ReindexParameters if runtime.flow_run.flow_name == "reindex" else RefreshParameters
     parameters = given if isinstance(given, Parameters) else model.model_validate(given)
@@ -92,7 +92,7 @@ def refresh(
     Args:
         parameters: what to refresh.
         config: settings file where the flow runs; default parquetry.toml in its working folder.
-        corpus: folder of the corpus, over what the file says.
+        corpus: folder of the corpus; overrides the file.
     """
 
     def request() -> Request:
@@ -117,7 +117,7 @@ def reindex(
     Args:
         parameters: which documents.
         config: settings file where the flow runs; default parquetry.toml in its working folder.
-        corpus: folder of the corpus, over what the file says.
+        corpus: folder of the corpus; overrides the file.
     """
 
     def request() -> Request:

@@ -41,7 +41,7 @@ from parquetry.tasks.sessions.publish import Review
 @dataclass
 class _Caller(Caller[SessionsRequest, SessionsObserver, SessionsReport]):
     review: Review | None = None
-    """asks about merges; None to publish without asking"""
+    """asks for approval of merges; None to publish without review"""
 
 
 _caller: ContextVar[_Caller | None] = ContextVar("sessions_caller", default=None)
@@ -54,13 +54,13 @@ def run_sessions_request(
     """Run a request as a flow run in this process.
 
     Args:
-        request: what to learn from.
-        observer: is told of progress.
-        review: asks about merges; None to publish without asking.
-        alone: the API serves this run only; nothing is done to keep others from its namespaces.
+        request: request to run.
+        observer: receives progress.
+        review: asks for approval of merges; None to publish without review.
+        alone: True if the API serves this run only; its namespaces are then not locked.
 
     Returns:
-        The report. A source that a service failed fails the flow run, and is in the report.
+        The report. A source with a failed service fails the flow run, and is in the report.
 
     Raises:
         ParquetryError: nothing was published.
@@ -82,7 +82,7 @@ def run_sessions_request(
 
 
 def _run_name() -> str:
-    """`sessions-{namespace, targets or all}-{when it was to start}`."""
+    """Return `sessions-{namespace, targets or all}-{scheduled start}`."""
     given = runtime.flow_run.parameters.get("parameters") or {}
     parameters = given if isinstance(given, SessionsParameters) else SessionsParameters.model_validate(given)
     return f"sessions-{visible(parameters.subject())}-{runtime.flow_run.scheduled_start_time:%Y%m%d-%H%M%S}"
@@ -97,7 +97,7 @@ def sessions(
     Args:
         parameters: what to learn from.
         config: settings file where the flow runs; default parquetry.toml in its working folder.
-        corpus: folder of the corpus, over what the file says.
+        corpus: folder of the corpus; overrides the file.
     """
     caller = _caller.get()
     begin()

@@ -1,1 +1,1 @@
-"""The read side: command line and services. Never imports Prefect."""
+"""The read side: command line and Python API. Never imports Prefect."""

@@ -1,4 +1,4 @@
-"""A corpus for programs: what `parquetry.Corpus` is."""
+"""The public class `parquetry.Corpus`: a corpus for programs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from parquetry.storage.search.searcher import Hit, Mode
 
 
 class Corpus:
-    """One version of a corpus, to search and to look into. Several threads may search; `sql` is for one at a time.
+    """One version of a corpus, to search and inspect. `search` is thread-safe; `sql` is not.
 
     Args:
-        place: folder or address of the corpus; a settings file, which names it; or settings.
-        version: as `parquetry history` shows; None for the newest.
+        place: folder or URL of the corpus; a settings file that names it; or settings.
+        version: version number, as in `parquetry history`; None for the newest.
 
     Raises:
-        SettingsError: there is no corpus, or no such version.
-        StorageError: it cannot be read.
+        SettingsError: the corpus or the version does not exist.
+        StorageError: the corpus cannot be read.
     """
 
     def __init__(self, place: str | os.PathLike[str] | Settings, *, version: int | None = None) -> None:
@@ -39,32 +39,32 @@ class Corpus:
         self.close()
 
     def close(self) -> None:
-        """Close the index and every connection."""
+        """Close the index and all connections."""
         self._reader.close()
 
     @property
     def version(self) -> int:
-        """Number of the version that is read."""
+        """Number of the version being read."""
         return self._reader.snapshot.version
 
     def search(
         self, query: str, *, k: int = 5, mode: Mode = "hybrid", filters: Filters | None = None
     ) -> tuple[Hit, ...]:
-        """The chunks that answer best, best first.
+        """Return the chunks that best answer a query, best first.
 
         Args:
-            query: in words.
-            k: results at most.
-            mode: `hybrid`, `vector` or `text`, which ranks by keywords.
-            filters: who asks and which documents may answer; they apply before ranking.
+            query: query in natural language.
+            k: maximum number of results.
+            mode: `hybrid`, `vector`, or `text` for keyword ranking.
+            filters: caller and document filters; applied before ranking.
         """
         request = SearchRequest(query, mode=mode, k=k, filters=filters or Filters())
         return self._reader.search(request).hits
 
     def sql(self, statement: str) -> Any:
-        """Run a statement of DuckDB's SQL on the views and search macros of `connect`.
+        """Run a DuckDB SQL statement on the views and search macros of `connect`.
 
-        It can read and write files, as DuckDB can: an operator's tool.
+        It can read and write files, as DuckDB can: for operators only.
 
         Returns:
             DuckDB's relation: `.fetchall()`, `.df()`, `.to_arrow_table()`.
@@ -77,18 +77,18 @@ class Corpus:
         return self._reader.connection
 
     def documents(self, namespace: str | None = None) -> list[dict[str, Any]]:
-        """The current documents: columns of the view `documents`."""
+        """Return the current documents: columns of the view `documents`."""
         return self._reader.documents(namespace)
 
     def text(self, document: str) -> str | None:
-        """The stored text of the one document that an id, uri or name means; None if it has none."""
+        """Return the stored text of the one document that an id, uri or name matches; None if it has none."""
         return self._reader.text(self._reader.document(document)["document_id"])
 
     def entries(self, filters: Filters | None = None) -> list[dict[str, Any]]:
-        """The live knowledge entries, those that were said last first: columns of the view `entries`.
+        """Return the live knowledge entries, most recently stated first: columns of the view `entries`.
 
         Args:
-            filters: whose `caller` may see them; its other fields are not looked at.
+            filters: only `caller` is used, to limit the entries to those it may see.
         """
         with closing(connect_readable(self._reader.snapshot)) as connection:
             if filters is not None and filters.caller is not None:

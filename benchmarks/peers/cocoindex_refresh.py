@@ -1,6 +1,6 @@
-"""A folder of PDFs into LanceDB with CocoIndex; run by `benchmarks.refresh` in an environment of its own.
+"""Refresh of a folder of PDFs into LanceDB with CocoIndex; run by `benchmarks.refresh` in a separate environment.
 
-The same engine for PDFs, chunk size and vectors as ours. Prints one JSON line.
+Uses our PDF engine, chunk size and vectors. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def model() -> Any:
 
 @dataclass
 class Chunk:
-    """A row of the table."""
+    """Row of the table."""
 
     id: int
     filename: str

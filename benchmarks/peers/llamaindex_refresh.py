@@ -1,6 +1,6 @@
-"""A folder of PDFs into LanceDB with LlamaIndex; run by `benchmarks.refresh` in an environment of its own.
+"""Refresh of a folder of PDFs into LanceDB with LlamaIndex; run by `benchmarks.refresh` in a separate environment.
 
-Its own PDF reader and its ingestion pipeline with a document store; the same vectors as ours. Prints one JSON line.
+Uses its own PDF reader and ingestion pipeline with a document store, and our vectors. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOCUMENTS = Path("documents.json")
 
 
 class Bundled(BaseEmbedding):
-    """The same weights as the other contestants."""
+    """Embedding with the same weights as the other contestants."""
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return MODEL.embed(texts, norm=True).tolist()
@@ -41,7 +41,7 @@ class Bundled(BaseEmbedding):
 
 
 class Store(LanceDBVectorStore):
-    """The store with a deletion that works: in today's LanceDB, what stands in double quotes is a column."""
+    """Vector store with a working deletion: current LanceDB reads text in double quotes as a column name."""
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
         self.table.delete("{} = '{}'".format(self.doc_id_key, ref_doc_id.replace("'", "''")))
@@ -54,7 +54,7 @@ def main() -> None:
     read = SimpleDirectoryReader(sys.argv[1], filename_as_id=True).load_data(num_workers=2)
     known = SimpleDocumentStore() if first else SimpleDocumentStore.from_persist_path(str(DOCUMENTS))
     pipeline = IngestionPipeline(
-        # About 1,200 characters with 200 of overlap, in the tokens that it counts.
+        # About 1,200 characters with an overlap of 200, in the splitter's tokens.
         transformations=[SentenceSplitter(chunk_size=300, chunk_overlap=50), Bundled(embed_batch_size=32)],
         docstore=known,
         vector_store=Store(uri="lance", mode="overwrite" if first else "append"),

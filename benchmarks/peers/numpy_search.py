@@ -1,4 +1,4 @@
-"""Exact search by NumPy, the yardstick: `numpy_search.py MATERIAL`."""
+"""Exact search by NumPy, the baseline: `numpy_search.py MATERIAL`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Times queries against a folder of material, for programs in any environment: needs nothing but NumPy.
+"""Timing of queries against a folder of material, for programs in any environment: needs only NumPy.
 
-The arrays are described in `benchmarks/search_material.py`.
+See `benchmarks/search_material.py` for the arrays.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Asked:
 
     @cached_property
     def vectors(self) -> Any:
-        """Read only by who asks for them: they are most of the memory."""
+        """Vectors of the corpus, read on first use because they take most of the memory."""
         return np.load(self.folder / "vectors.npy")
 
     def time(self, what: str, setting: str, truth: str, search: Callable[[Any], Sequence[int]]) -> None:
-        """Time a way to search, and note how much of the truth it finds.
+        """Time a search method, and measure its recall.
 
         Args:
-            what: the row of the result.
-            setting: how the program was set.
-            truth: `all` or a share.
-            search: from a query to the numbers of 10 chunks.
+            what: name of the row in the result.
+            setting: settings of the program.
+            truth: ground truth: `all` or a share.
+            search: returns the numbers of 10 chunks for a query.
         """
         warm_up = self.facts["warm_up"]
         for query in self.queries[:warm_up]:
@@ -53,13 +53,13 @@ class Asked:
         self.rows.append(row(what, setting, seconds, float(np.mean(found))))
 
     def report(self, **facts: Any) -> None:
-        """Print everything as the last line of output."""
+        """Print all rows and facts as the last line of output."""
         json.dump({**facts, "rows": self.rows}, sys.stdout)
         print()
 
 
 def row(what: str, setting: str, seconds: Sequence[float], recall: float | None) -> dict[str, Any]:
-    """One row of the result, in milliseconds."""
+    """Return one row of the result, in milliseconds."""
     milliseconds = 1000 * np.array(seconds)
     return {
         "what": what,
@@ -72,5 +72,5 @@ def row(what: str, setting: str, seconds: Sequence[float], recall: float | None)
 
 
 def bytes_below(folder: Path) -> int:
-    """Size of all files below a folder."""
+    """Return the total size in bytes of all files below a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

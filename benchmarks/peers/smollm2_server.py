@@ -1,4 +1,4 @@
-"""Serves SmolLM2-135M-Instruct by llama.cpp's own server on loopback, in the environment of `bench-smollm2`.
+"""Server for SmolLM2-135M-Instruct: llama.cpp's own, on loopback, in the environment of `bench-smollm2`.
 
 python benchmarks/peers/smollm2_server.py PORT
 """
@@ -21,7 +21,7 @@ def main() -> None:
     settings.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
     settings.n_ctx = 8192
     settings.n_parallel = 1
-    # More threads than idle processors wait for each other.
+    # More threads than idle processors would wait for each other.
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.use_jinja = True
     settings.hostnames = ["127.0.0.1"]

@@ -1,1 +1,1 @@
-"""What Prefect needs around a run: parameters, logs, artifacts, exclusion, a server of one's own."""
+"""Prefect integration of a run: parameters, logs, artifacts, concurrency limits, a bundled server."""

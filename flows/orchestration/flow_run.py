@@ -1,4 +1,4 @@
-"""What every flow does: find its settings and its caller, end with who started it, be found in the UI."""
+"""Behaviour shared by all flows: settings, caller, termination, final states, tags."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ Watcher = TypeVar("Watcher")
 Report = TypeVar("Report")
 
 TAG = "parquetry"
-"""of every run and deployment; automations wait for it"""
+"""tag of every run and deployment; automations filter by it"""
 _OWN_PROCESS = "PREFECT__FLOW_RUN_ID"
-"""environment variable that Prefect sets where a worker or service started this process for one flow run"""
+"""environment variable set by Prefect when a worker or service started this process for a single flow run"""
 _HOOK_SECONDS = 0.1
-"""for `sys.unraisablehook` to return"""
+"""seconds for `sys.unraisablehook` to return"""
 
 
 @dataclass
 class Caller(Generic[Asked, Watcher, Report]):
-    """A program that runs a flow in its own process: what it asks for, who watches, what came of it."""
+    """A program that runs a flow in its own process: its request, observer and the resulting report."""
 
     request: Asked
     observer: Watcher
     alone: bool
-    """whether the API serves this run only, so that there is nobody to wait for"""
+    """True if the API serves this run only, so that no other run can hold its namespaces"""
     report: Report | None = None
     stopped: Cancelled | None = None
 
     def told(self) -> Report:
-        """The report of the flow that has run."""
+        """Return the report of the finished flow."""
         if self.report is None:
             raise RuntimeError("the flow ended without a report")
         return self.report
@@ -69,12 +69,12 @@ C = TypeVar("C", bound=Caller[Any, Any, Any])
 
 @contextmanager
 def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
-    """Let the flow that runs in the block find its caller, and have its tag from the start.
+    """Make the caller available to the flow that runs in the block, and tag its run from the start.
 
-    Prefect's server takes a run's tags for all its events from its first one; a tag that it gets later is in none.
+    Prefect's server tags all events of a run as it was tagged at the first one; a tag added later is in none.
 
     Raises:
-        Cancelled: somebody cancelled the run.
+        Cancelled: the run was cancelled.
     """
     token = variable.set(caller)
     try:
@@ -89,43 +89,43 @@ def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
 
 
 def cancelled(caller: Caller[Any, Any, Any] | None, why: Cancelled) -> State[Any]:
-    """The final state of a run that was cancelled, of which its caller is told."""
+    """Return the final state of a cancelled run, and pass the cause to its caller."""
     if caller:
         caller.stopped = why
     return CancelledState(message=visible(str(why)))
 
 
 def refused(error: RefusedError) -> State[Any]:
-    """The final state of a run that a guard or a budget stopped: failed, under a name that automations can tell apart.
+    """Return the final state of a run stopped by a guard or a budget: failed, named for automations.
 
-    Prefect emits `prefect.flow-run.Refused` for it. Whoever called the flow gets the error.
+    Prefect emits `prefect.flow-run.Refused` for it. The flow's caller receives the error.
     """
     return Failed(name="Refused", message=visible(str(error)), data=error)
 
 
 def failed(error: ParquetryError) -> State[Any]:
-    """The final state of a run that failed. Prefect would repeat the names in the error as they are.
+    """Return the final state of a failed run, with control characters in names made visible, unlike Prefect's own.
 
-    Whoever called the flow gets the error.
+    The flow's caller receives the error.
     """
     return Failed(message=visible(f"Flow run encountered an exception: {type(error).__name__}: {error}"), data=error)
 
 
 def without_index(error: str) -> State[Any]:
-    """The final state of a run that has published, and whose search index could not follow: failed, under a name.
+    """Return the final state of a run that published without a new search index: failed, named for automations.
 
-    Prefect emits `prefect.flow-run.Unindexed` for it. Whoever called the flow gets the error.
+    Prefect emits `prefect.flow-run.Unindexed` for it. The flow's caller receives the error.
     """
     return Failed(name="Unindexed", message=visible(error), data=IndexNotWritten(error))
 
 
 def nothing_scheduled(settings: Settings, content: Literal["documents", "sessions"]) -> State[Any] | None:
-    """The final state of a scheduled run over all sources of a kind where the settings have other sources alone.
+    """Return the final state of a scheduled run over all sources of a kind, if the settings have only other sources.
 
-    A schedule for all sources, as in `prefect.yaml`, must not fail every night for that.
+    A schedule for all sources, as in `prefect.yaml`, must not fail every night because of that.
 
     Returns:
-        Completed, saying so; None where there is something to do, or the run was asked for.
+        Completed, with a message; None if there is something to do, or the run is not a scheduled one.
     """
     if not settings.source or any(source.content == content for source in settings.source):
         return None
@@ -138,41 +138,41 @@ def nothing_scheduled(settings: Settings, content: Literal["documents", "session
 
 
 def settings_of_run(config: str | None, corpus: str | None) -> Settings:
-    """The settings of a flow run.
+    """Load the settings of a flow run.
 
     Args:
-        config: settings file; None for parquetry.toml in the working folder.
-        corpus: folder of the corpus, over what the file says.
+        config: settings file; None for parquetry.toml in the working directory.
+        corpus: folder of the corpus; overrides the file.
 
     Raises:
-        SettingsError: as `load_settings`.
+        SettingsError: as for `load_settings`.
     """
     settings = load_settings(config)
     return override(settings, {"corpus": {"root": corpus}}) if corpus else settings
 
 
 def begin() -> None:
-    """Tie a process that was started for one flow run to that run, and keep secrets out of its log."""
+    """Tie a process that serves a single flow run to its starter, and keep secrets out of its log."""
     guard_output()
     if _OWN_PROCESS in os.environ:
         end_with_starter()
 
 
 def _hush() -> None:
-    """Let the end of a flow run's process be silent.
+    """Silence stderr at the end of a flow run's process.
 
-    Prefect's daemon threads keep objects of DuckDB alive to the very end, which its binding layer then reports as
-    leaks, a hundred lines in the worker's log after every run.
+    Prefect's daemon threads keep DuckDB objects alive until exit. DuckDB's binding layer then reports them as leaks, a
+    hundred lines in the worker's log after every run.
     """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _heed_termination() -> None:
-    """Send SIGTERM again where Python ignored it.
+    """Send SIGTERM again if Python swallowed it.
 
-    Prefect's handler raises, and what is raised while an object is being deleted is printed and forgotten: the run
-    would go on to its end.
+    Prefect's handler raises. An exception raised during an object's deletion is printed and discarded, so the run
+    would continue to its end.
     """
     tell_of_ignored = sys.unraisablehook
     ignored_signals: SimpleQueue[None] = SimpleQueue()
@@ -180,7 +180,7 @@ def _heed_termination() -> None:
     def send_again() -> None:
         while True:
             ignored_signals.get()
-            # In the hook it would be ignored again.
+            # A signal sent inside the hook would be swallowed again.
             time.sleep(_HOOK_SECONDS)
             if is_prefect_sigterm_handler_installed():
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -195,14 +195,14 @@ def _heed_termination() -> None:
     sys.unraisablehook = heed
 
 
-# As soon as DuckDB is there: a run may be ended before it begins.
+# As soon as DuckDB is imported: a run may be stopped before it begins.
 if _OWN_PROCESS in os.environ:
     atexit.register(_hush)
     _heed_termination()
 
 
 def tag(scopes: Sequence[Scope]) -> None:
-    """Runs are found in the UI by their namespaces and sources, whatever started them."""
+    """Tag the run with its namespaces and sources, so that the UI finds it however it was started."""
     found_by = {f"namespace:{scope.namespace}" for scope in scopes} | {f"source:{scope.name}" for scope in scopes}
     with get_client(sync_client=True) as client:
         run = client.read_flow_run(runtime.flow_run.id)

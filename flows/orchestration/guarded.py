@@ -1,6 +1,6 @@
-"""Processes that end when the program which started them is gone, however that happened.
+"""Processes that end when the program that started them is gone, for any reason.
 
-`python -m parquetry.flows.orchestration.guarded ...` is `prefect ...` that does; flow runs that a service starts do by
+`python -m parquetry.flows.orchestration.guarded ...` runs `prefect ...` that way; flow runs started by a service use
 `end_with_starter`.
 """
 
@@ -16,16 +16,16 @@ import time
 from parquetry.masked_output import guard_output
 
 STARTER = "PARQUETRY_STARTER"
-"""environment variable: process id of a service whose flow runs are of no use without it"""
+"""environment variable with the process id of the service that its flow runs depend on"""
 _STOP_SECONDS = 10
-"""for an orderly stop"""
+"""seconds for an orderly stop"""
 
 
 def end_with_starter() -> None:
     """End this flow run's process when the service that started it is gone.
 
-    Its server is gone with it, for which Prefect would go on asking for minutes. A run that ends at any moment leaves
-    the corpus as it was, and what it embedded is found again.
+    Its server is gone, too, and Prefect would retry requests to it for minutes. A run can end at any moment without
+    changing the corpus, and its embeddings are reused by the next run.
     """
     starter = os.environ.get(STARTER)
     if starter and int(starter) == os.getppid():
@@ -39,7 +39,7 @@ def _end_without(starter: int) -> None:
 
 
 def _watch_input() -> None:
-    """Standard input is a pipe from the starter; it ends when the starter does."""
+    """Stop when standard input, a pipe from the starter, is closed."""
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

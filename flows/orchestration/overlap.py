@@ -1,7 +1,7 @@
-"""One run per namespace at a time, whichever deployment or program starts it.
+"""Limit of one run at a time per namespace, for all deployments and programs.
 
-This saves waste and is not what keeps a corpus right: publishes of one namespace are serialised by storage. So a
-server that refuses to keep limits costs a line in the log, and the run goes on.
+This avoids duplicate work and is not needed for correctness: storage serialises the publishes of a namespace. If a
+server rejects concurrency limits, the run logs a line and continues.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from parquetry.ids import settings_hash
 
 LEASE_SECONDS = 60
-"""the shortest that the server takes: how long a killed run keeps others waiting"""
+"""seconds; the shortest lease the server accepts, and so the wait after a killed run"""
 _LOCKED = 423
 
 
 def limit_name(root: str, namespace: str, work: str = "") -> str:
-    """Name of the global concurrency limit of a namespace.
+    """Return the name of a namespace's global concurrency limit.
 
     Args:
         root: absolute folder or URL of the corpus.
-        namespace: part of it.
-        work: kind of work that only excludes its own; empty for work on documents.
+        namespace: namespace of the corpus.
+        work: kind of work, which excludes only runs of its kind; empty for documents.
 
     Returns:
         `parquetry-{corpus folder}-{namespace}-{hash of the root}`, in the characters that Prefect allows.
@@ -44,12 +44,12 @@ def limit_name(root: str, namespace: str, work: str = "") -> str:
 
 @contextmanager
 def one_run_at_a_time(root: str, namespaces: Iterable[str], work: str = "") -> Iterator[None]:
-    """Hold the namespaces of a corpus; wait while another flow run holds one of them.
+    """Hold the namespaces of a corpus; wait while another flow run holds any of them.
 
     Args:
         root: absolute folder or URL of the corpus.
-        namespaces: all of them are taken at once, so that runs cannot block each other in a circle.
-        work: as for `limit_name`.
+        namespaces: namespaces to hold, acquired at once to prevent deadlocks.
+        work: as in `limit_name`.
     """
     names = sorted({limit_name(root, namespace, work) for namespace in namespaces})
     with ExitStack() as held:
@@ -90,7 +90,7 @@ def _slots(names: list[str], max_retries: int | None) -> Iterator[None]:
 
 
 def _create(names: Iterable[str]) -> None:
-    """Make the limits that are missing; one that an operator widened or switched off stays as it is."""
+    """Create missing limits; leave alone those that an operator raised or disabled."""
     with get_client(sync_client=True) as client:
         for name in names:
             try:

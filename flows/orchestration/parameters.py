@@ -1,4 +1,4 @@
-"""Parameters of the flows: pydantic models, which the Prefect UI shows as forms."""
+"""Pydantic models of the flows' parameters; the Prefect UI shows them as forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from parquetry.errors import SettingsError
 
 
 class Parameters(BaseModel):
-    """What a run is about."""
+    """Parameters shared by all flows."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -17,7 +17,7 @@ class Parameters(BaseModel):
     )
 
     def subject(self) -> str:
-        """What a run with these parameters is about, for its name."""
+        """Return the subject of a run with these parameters, for its name."""
         return self.namespace or "all"
 
 
@@ -40,7 +40,7 @@ class RefreshParameters(Parameters):
 
 
 class ReindexParameters(Parameters):
-    """An on-demand rebuild of documents, whatever their hashes say."""
+    """An on-demand rebuild of documents, regardless of their hashes."""
 
     documents: list[str] = Field([], title="Documents", description="Ids, uris, or globs over names and paths.")
     all: bool = Field(False, title="All", description="Every document; needed where none is named.")
@@ -51,10 +51,10 @@ class ReindexParameters(Parameters):
     )
 
     def check(self) -> None:
-        """Refuse parameters that name no document without saying that all are meant, or that do both.
+        """Reject parameters that neither name documents nor ask for all, or do both.
 
         Raises:
-            SettingsError: says which parameters to give.
+            SettingsError: the message names the parameters to set.
         """
         if self.all == bool(self.documents):
             given = "both are given" if self.all else "neither is given"

@@ -1,4 +1,4 @@
-"""A run's report as artifacts for the Prefect UI."""
+"""Report of a run as artifacts for the Prefect UI."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from parquetry.planning.report import RunReport, dollars, failures_by_reason
 from parquetry.printing import visible
 
 MOST_FAILURES = 1000
-"""rows of the table; the corpus's own table `failures` has them all"""
+"""maximum number of rows of the table; the corpus's table `failures` has all"""
 MOST_WARNINGS = 50
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~!#&$]")
 
 
 def create_artifacts(report: RunReport, kind: str, namespaces: Iterable[str]) -> None:
-    """Leave the report, and the documents that are not indexed, with the flow run.
+    """Create artifacts of the flow run for the report and for the documents that are not indexed.
 
-    The keys `{kind}-report-{namespace}` and `{kind}-failures-{namespace}` make the reports of one namespace a history.
+    The keys `{kind}-report-{namespace}` and `{kind}-failures-{namespace}` group a namespace's reports into a history.
 
     Args:
-        report: of the run.
+        report: report of the run.
         kind: refresh or reindex.
-        namespaces: that the run was about.
+        namespaces: namespaces of the run.
     """
     create_markdown_artifact(
         report_markdown(report, kind), key=artifact_key(f"{kind}-report", namespaces), description="What the run did"
@@ -38,13 +38,13 @@ def create_artifacts(report: RunReport, kind: str, namespaces: Iterable[str]) ->
 
 
 def artifact_key(what: str, namespaces: Iterable[str]) -> str:
-    """A key of lower-case letters, digits and hyphens, which is all that Prefect takes."""
+    """Return a key of lower-case letters, digits and hyphens, the only characters Prefect accepts."""
     name = "-".join([what, *sorted(namespaces)]).lower()
     return re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:200]
 
 
 def report_markdown(report: RunReport, kind: str = "refresh") -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     counts, work = report.documents, report.work
     lines = [
         f"# {kind.capitalize()} {report.run_id}",
@@ -86,17 +86,17 @@ def report_markdown(report: RunReport, kind: str = "refresh") -> str:
 
 
 def as_markdown(text: str) -> str:
-    """One line that says in Markdown what a text says: names and titles draw nothing, and fetch no picture."""
+    """Escape a text for a line of Markdown, so that names and titles cannot add markup or load images."""
     return _MARKUP.sub(r"\\\g<0>", visible(text))
 
 
 def index_error_lines(error: str | None) -> tuple[str, ...]:
-    """The lines of Markdown that tell why there is no new search index."""
+    """Return Markdown lines with the reason that there is no new search index; none without an error."""
     return ("", f"**Search index not written:** {as_markdown(error)}") if error is not None else ()
 
 
 def visible_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of a table that show what a terminal or a page would obey or hide."""
+    """Make control and invisible characters in the cells of a table visible."""
     return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
 
 
@@ -107,7 +107,7 @@ def _outcome(report: RunReport) -> str:
 
 
 def failures_table(report: RunReport) -> list[dict[str, Any]]:
-    """One row per document that is not indexed."""
+    """Return one row per document that is not indexed."""
     rows = [
         {
             "status": failure.status,

@@ -1,4 +1,4 @@
-"""What the log of a flow run tells a person."""
+"""Progress of a refresh in the flow run's log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from parquetry.tasks.documents.plan import RefreshPlan
 from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
 
 _MOST_FAILURES = 20
-"""documents named in the log; the table artifact and the corpus's table `failures` have the others"""
+"""maximum number of documents named in the log; the table artifact and the table `failures` have more"""
 
 
 class RunLog:
-    """Tells the flow run's log how it goes on, and whoever else watches.
+    """Observer that logs progress to the flow run's log and forwards it to another observer.
 
     Args:
-        watcher: is told the same; None if nobody else watches.
+        watcher: observer to forward to; None for none.
     """
 
     def __init__(self, watcher: Observer | None) -> None:
@@ -100,7 +100,7 @@ class RunLog:
 
 
 class _ToRunLog(logging.Handler):
-    """Passes records on to the log of the flow or task run that they come from."""
+    """Handler that forwards records to the log of the current flow or task run."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -112,7 +112,7 @@ class _ToRunLog(logging.Handler):
 
 @contextmanager
 def tasks_log_to_run() -> Iterator[None]:
-    """What the steps of a run log by themselves, without knowing of Prefect, shows up in the flow run's log."""
+    """Forward the steps' own log records, which do not depend on Prefect, to the flow run's log."""
     log, handler = logging.getLogger("parquetry"), _ToRunLog()
     before = log.level
     log.addHandler(handler)

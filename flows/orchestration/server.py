@@ -1,4 +1,4 @@
-"""A Prefect server of this program's own, for runs on a machine that has none. Imports nothing of Prefect."""
+"""A bundled Prefect server, for runs on a machine without one. Imports nothing of Prefect."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ import psutil
 from parquetry.errors import ParquetryError
 
 START_SECONDS = 180
-"""a first start writes its database and compiles all of Prefect: half a minute on a busy machine"""
+"""seconds; a first start creates the database and compiles all of Prefect: half a minute on a busy machine"""
 STOP_SECONDS = 15
 MOST_HOMES = 8
-"""runs at a time that keep a home; further ones make one and throw it away"""
+"""maximum number of simultaneous runs with a persistent home; further ones use a temporary home"""
 LARGEST_DATABASE = 256 * 1024 * 1024
-"""bytes after which the history of single runs starts anew; what they did is in the corpus's own table `runs`"""
+"""bytes; a larger database is deleted with its history of runs, which the corpus's own table `runs` keeps"""
 
 _FILE = 0o600
-"""mode of the files of a home"""
+"""mode of the files in a home"""
 
 ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -44,12 +44,12 @@ class ServerFailed(ParquetryError):
 
 
 class Server:
-    """A Prefect server in a process of its own, with its own home, on loopback. It ends with this program.
+    """Prefect server in a separate process with its own home, on loopback. Ends with this program.
 
     Args:
-        home: folder of its database and log; kept from run to run, so that migrations happen once.
-        port: to listen on; 0 for any that is free.
-        lasting: serve schedules and the UI too, for as long as deployments are served; otherwise the API alone.
+        home: folder of its database and log; persistent, so that migrations run once.
+        port: port to listen on; 0 for any free port.
+        lasting: True to run schedules and the UI for as long as deployments are served; False for the API alone.
     """
 
     def __init__(self, home: Path, port: int = 0, *, lasting: bool = False) -> None:
@@ -66,12 +66,12 @@ class Server:
             self.log.chmod(_FILE)
             self._process = subprocess.Popen(
                 command if lasting else [*command, "--no-services"],
-                stdin=subprocess.PIPE,  # its end tells the server that this program is gone
+                stdin=subprocess.PIPE,  # closed when this program ends, which stops the server
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment(),
-                umask=0o077,  # its database holds what runs were asked for and what became of them
-                start_new_session=True,  # Ctrl-C is for this program, which stops the server last
+                umask=0o077,  # its database holds the runs' parameters and results
+                start_new_session=True,  # Ctrl-C must reach this program only, which stops the server last
             )
 
     def _environment(self) -> Mapping[str, str]:
@@ -80,16 +80,16 @@ class Server:
         }
         own = {**ENVIRONMENT, "PREFECT_HOME": str(self._home), "PREFECT_SERVER_UI_ENABLED": str(self._lasting).lower()}
         if self._lasting:
-            own["PREFECT_UI_URL"] = self.ui_url  # for the messages that its automations send
-            # Slots of runs that were killed together with the server are given back after its next start.
+            own["PREFECT_UI_URL"] = self.ui_url  # for links in messages of its automations
+            # Concurrency slots of runs killed together with the server are released after its next start.
             own["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"] = "prefect.server.concurrency.lease_storage.filesystem"
         return {**inherited, **own}
 
     def wait(self) -> None:
-        """Return when the server answers.
+        """Wait until the server answers.
 
         Raises:
-            ServerFailed: it stopped, or did not answer in time; says where its log is.
+            ServerFailed: the server stopped, or did not answer in time; the message names its log file.
         """
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
@@ -107,7 +107,7 @@ class Server:
         )
 
     def _listens(self) -> bool:
-        """Whether it is this server that answers: another program may have taken the port while this one started."""
+        """Return True if this server owns the port, which another program may have taken during the start."""
         try:
             connections = psutil.Process(self._process.pid).net_connections("tcp")
         except psutil.NoSuchProcess:
@@ -119,7 +119,7 @@ class Server:
         return "" if self._lasting else ". Or use --direct"
 
     def stop(self) -> None:
-        """Stop it in order; kill it if it does not, or if nobody wants to wait for it."""
+        """Stop the server in order; kill it after a timeout or an interrupt."""
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)
@@ -135,7 +135,7 @@ class Server:
 
 @contextmanager
 def own_server() -> Iterator[Server]:
-    """A server for one run that is being started; call `wait` before the first use. Stopped at the end."""
+    """Start a server for one run, and stop it at the end; call `wait` before its first use."""
     with _home_of_a_run() as home:
         server = Server(home)
         try:
@@ -146,14 +146,14 @@ def own_server() -> Iterator[Server]:
 
 @contextmanager
 def lasting_server(home: Path, port: int) -> Iterator[Server]:
-    """A server with schedules and UI that is being started; call `wait` before the first use. Stopped at the end.
+    """Start a server with schedules and UI, and stop it at the end; call `wait` before its first use.
 
     Args:
-        home: folder that keeps its database.
-        port: to listen on; 0 for any that is free.
+        home: folder of its database.
+        port: port to listen on; 0 for any free port.
 
     Raises:
-        ServerFailed: another program serves from this home.
+        ServerFailed: another program uses this home, or it is not writable.
     """
     held = _lock(home)
     if held is None:
@@ -168,7 +168,7 @@ def lasting_server(home: Path, port: int) -> Iterator[Server]:
 
 @contextmanager
 def _home_of_a_run() -> Iterator[Path]:
-    """The first kept home that no other run is using, else one for this run alone."""
+    """Yield the first persistent home not in use by another run, else a temporary one."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parquetry"
     for number in range(1, MOST_HOMES + 1):
         home = base / f"prefect-{number}"
@@ -193,7 +193,7 @@ def _forget_long_history(home: Path) -> None:
 
 
 def _lock(folder: Path) -> IO[str] | None:
-    """The open file whose lock says that this program uses the folder; None if another does, or nobody can."""
+    """Lock a folder and return the open lock file; None if another program holds it or the lock cannot be taken."""
     try:
         _make_private(folder)
         held = (folder / "lock").open("w")
@@ -206,10 +206,10 @@ def _lock(folder: Path) -> IO[str] | None:
 
 
 def _make_private(home: Path) -> None:
-    """Make a home that is its owner's alone; one that an earlier program made for all to read becomes so.
+    """Create a home accessible to its owner only, or restrict the permissions of an existing one.
 
     Raises:
-        OSError: it cannot be made, or is somebody else's.
+        OSError: the home cannot be created, or belongs to another user.
     """
     home.mkdir(0o700, parents=True, exist_ok=True)
     home.chmod(0o700)
@@ -219,7 +219,7 @@ def _make_private(home: Path) -> None:
 
 
 def _locked(descriptor: int) -> bool:
-    """Take the lock that ends with this process, or tell that another has it."""
+    """Take a lock that ends with this process; return False if another process holds it."""
     if sys.platform == "win32":
         return False
     import fcntl
@@ -232,7 +232,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _free_port() -> int:
-    """A port that is free now, and outside the range from which systems take ports for outgoing connections."""
+    """Return a free port outside the range that systems use for outgoing connections."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         if is_free(port):
@@ -240,7 +240,7 @@ def _free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on a port of loopback."""
+    """Return True if a server could listen on a port of loopback."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""What the log of a flow run over sessions tells a person."""
+"""Progress of a run over sessions in the flow run's log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from parquetry.tasks.sessions.batch import SessionBatch, SessionBatchReport
 from parquetry.tasks.sessions.plan import SessionPlan
 
 _MOST_FAILURES = 20
-"""sessions named in the log; the corpus's table `failures` has the others"""
+"""maximum number of sessions named in the log; the corpus's table `failures` has the rest"""
 
 
 class SessionsLog:
-    """Tells the flow run's log how it goes on, and whoever else watches.
+    """Observer that logs progress to the flow run's log and forwards it to another observer.
 
     Args:
-        watcher: is told the same; None if nobody else watches.
+        watcher: observer to forward to; None for none.
     """
 
     def __init__(self, watcher: SessionsObserver | None) -> None:

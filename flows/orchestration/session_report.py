@@ -1,7 +1,7 @@
-"""The report of a run over sessions as artifacts for the Prefect UI.
+"""Report of a run over sessions as artifacts for the Prefect UI.
 
-Whoever sees the UI may not be who may see an entry: what is one user's alone, and what was refused, is named by its
-decision and not repeated.
+Access to the UI does not imply access to every entry: private entries, and rejected ones, appear only by their
+decision's id, without their text.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from parquetry.sessions.model import Decision
 from parquetry.sessions.report import SessionsReport, reasons
 
 MOST_ROWS = 1000
-"""of the tables; the corpus's own table `decisions` has them all"""
+"""maximum number of rows of each table; the corpus's table `decisions` has all"""
 LEARNED = ("new", "merged", "contradicts")
 REFUSED = ("refused", "quarantined")
 
 
 def create_session_artifacts(report: SessionsReport, namespaces: Iterable[str]) -> None:
-    """Leave with the flow run: the report, what was learned, merged and contradicted, and what was refused and why.
+    """Create artifacts of the flow run: the report; entries learned, merged, contradicted; and rejections with reasons.
 
     Args:
-        report: of the run.
-        namespaces: that the run was about.
+        report: report of the run.
+        namespaces: namespaces of the run.
     """
     names = sorted(namespaces)
     create_markdown_artifact(
@@ -52,7 +52,7 @@ def create_session_artifacts(report: SessionsReport, namespaces: Iterable[str]) 
 
 
 def session_markdown(report: SessionsReport) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     outcome = f"Version {report.version_before} -> **{report.version}**"
     if report.version == report.version_before:
         outcome = f"Nothing to publish, still version **{report.version}**,"
@@ -84,7 +84,7 @@ def session_markdown(report: SessionsReport) -> str:
 
 
 def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
-    """One row per decision of some kinds."""
+    """Return one row per decision of the given kinds."""
     rows = [
         {
             "decision": each.decision_id,

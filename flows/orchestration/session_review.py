@@ -1,4 +1,4 @@
-"""A person's answer about merges, waited for by a flow run."""
+"""Human review of merges during a flow run."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from parquetry.plural import counted
 from parquetry.sessions.merge.effects import Proposal
 
 POLL_SECONDS = 5
-"""between two looks whether somebody has answered"""
+"""seconds between two checks for an answer"""
 LONGEST_WAIT = 24 * 60 * 60
-"""seconds; a run that nobody answers fails after that, with nothing published and every paid answer kept"""
+"""seconds; a run without an answer then fails, with nothing published and every paid LLM answer kept"""
 
 
 class MergeReview(RunInput):
-    """Which merges are rejected; what they would have joined is kept side by side."""
+    """Keys of the rejected merges; the entries they would have merged stay separate."""
 
     rejected: list[str] = Field([], title="Rejected", description="Keys of the merges that must not be made.")
 
 
 def wait_for_review(proposals: Sequence[Proposal]) -> Collection[str]:
-    """Show merges to whoever watches the flow run, and wait for the answer.
+    """Show merges in the flow run's UI, and wait for the answer.
 
-    A run of a deployment is suspended: its process ends, and it begins again when the answer is there, without a paid
-    call, because answers are kept. Any other run waits in its process.
+    A deployment's run is suspended: its process ends, and it restarts when the answer is there, without paid calls,
+    because LLM answers are cached. Any other run waits in its process.
 
     Returns:
-        Keys of the merges that are rejected.
+        Keys of the rejected merges.
     """
     form = MergeReview.with_initial_data(description=as_markdown(proposals), rejected=[])
-    # The same merges are asked about once, however often the run begins again.
+    # The same merges are asked about only once, however often the run restarts.
     key = f"merges-{settings_hash({'keys': sorted(proposal.key for proposal in proposals)})}"
     if runtime.deployment.id:
         answer = suspend_flow_run(wait_for_input=form, key=key, timeout=LONGEST_WAIT)
@@ -45,7 +45,7 @@ def wait_for_review(proposals: Sequence[Proposal]) -> Collection[str]:
 
 
 def as_markdown(proposals: Sequence[Proposal]) -> str:
-    """Merges as a person reads them."""
+    """Format merges as Markdown."""
     parts = [
         f"# {counted(len(proposals), 'merge waits', 'merges wait')} for an answer",
         "Resume the run with the keys of those to reject.",

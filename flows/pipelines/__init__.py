@@ -1,1 +1,1 @@
-"""A run step by step, whichever engine runs it. No Prefect here."""
+"""Runs as a sequence of steps, independent of the engine. No Prefect here."""

@@ -1,4 +1,4 @@
-"""What a refresh is, step by step, whichever engine runs it. No Prefect here."""
+"""The steps of a refresh, independent of the engine. No Prefect here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from parquetry.waiting import Teller, Waits
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a refresh is asked to do."""
+    """Request for a refresh."""
 
     settings: Settings
     targets: tuple[str, ...] = ()
@@ -56,21 +56,21 @@ class Request:
     allow_removals: bool = False
     force: Force | None = None
     scopes: tuple[Scope, ...] = ()
-    """instead of targets"""
+    """scopes to refresh, instead of targets"""
     kind: str = "refresh"
     compute_vectors_anew: bool = False
-    """ignore the vectors that are stored"""
+    """True to ignore stored vectors"""
     rehash: bool = False
-    """look at the bytes of every document, whatever its change token says"""
+    """True to compare the bytes of every document, even with an unchanged change token"""
 
 
 class Observer(Protocol):
-    """Who is told how a run goes on."""
+    """Observer of a refresh."""
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
 
     def documents_read(self, reading: ReadingProgress) -> None:
-        """Take what can be looked at while documents are read."""
+        """Receive the progress object to inspect while documents are read."""
         ...
 
     def document_read(self) -> None:
@@ -78,7 +78,7 @@ class Observer(Protocol):
         ...
 
     def document_slow(self, slow: SlowDocument) -> None:
-        """Hear of a document that takes long; called from a thread of its own."""
+        """Receive a document that takes long to read; called from a separate thread."""
         ...
 
     def batch_done(self, report: BatchReport) -> None: ...
@@ -88,7 +88,7 @@ class Observer(Protocol):
 
 @dataclass
 class _Collected:
-    """What the batches gave."""
+    """Rows and reports of the batches."""
 
     rows: list[DocumentRow] = field(default_factory=list)
     reports: list[BatchReport] = field(default_factory=list)
@@ -98,12 +98,12 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     """Refresh: scan, plan, process batches, publish, record.
 
     Args:
-        request: what to refresh.
-        engine: runs the steps and batches.
-        observer: is told of progress.
+        request: request to run.
+        engine: engine that runs the steps and batches.
+        observer: receives progress.
 
     Returns:
-        The report; documents that failed, and sources that a guard held back or a service failed, are in it.
+        The report, including failed documents, and sources stopped by a guard or a failed service.
 
     Raises:
         ParquetryError: nothing was published.
@@ -124,18 +124,18 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
             raise
         report = _report(run, plan, collected, published, version, perf_counter() - started)
         report = _recorded(run, request, report)
-    # The extraction processes have ended by now, and their memory is free. No step of the engine: a run that has
-    # published cannot be cancelled any more.
+    # The extraction processes have ended, and their memory is free. Not a step of the engine: a published run can no
+    # longer be cancelled.
     report = _with_index(run, report)
     observer.published(report)
     return report
 
 
 def check_request(request: Request) -> None:
-    """Find what is wrong with a request before anything is started for it.
+    """Validate a request before anything is started.
 
     Raises:
-        ParquetryError: what `run_refresh` would raise at once.
+        ParquetryError: any error that `run_refresh` would raise at the start.
     """
     scopes = scopes_of_request(request)
     _check_spending(request.settings, scopes)
@@ -143,10 +143,10 @@ def check_request(request: Request) -> None:
 
 
 def scopes_of_request(request: Request) -> tuple[Scope, ...]:
-    """What a refresh concerns.
+    """Return the scopes of a refresh.
 
     Raises:
-        SettingsError: as `scopes_of`.
+        SettingsError: as for `scopes_of`.
     """
     root = request.settings.corpus.root
     return request.scopes or scopes_of(
@@ -155,10 +155,10 @@ def scopes_of_request(request: Request) -> tuple[Scope, ...]:
 
 
 def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
-    """Find out whether the budget, if there is one, can be kept.
+    """Check that the prices needed for the budget, if any, are known.
 
     Raises:
-        SettingsError: a price is not known.
+        SettingsError: a price is unknown.
     """
     budget = settings.refresh.budget_usd
     check_prices(settings, (scope.namespace for scope in scopes), budget, BUDGET_KEY)
@@ -167,15 +167,15 @@ def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
 
 
 def plan_only(request: Request) -> RefreshPlan:
-    """As `plan_with_space`, without the space."""
+    """Return the plan of a refresh, without disk space."""
     return plan_with_space(request)[0]
 
 
 def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[Space, ...]]:
-    """The plan of a refresh, and what it takes of each disk; writes nothing, not even an empty corpus.
+    """Return the plan of a refresh and the space it takes on each disk. Write nothing, not even an empty corpus.
 
     Raises:
-        ParquetryError: as `run_refresh`.
+        ParquetryError: as for `run_refresh`.
     """
     settings = request.settings
     scopes = scopes_of_request(request)
@@ -241,7 +241,7 @@ def _process(plan: RefreshPlan, run: Run, engine: Engine, observer: Observer) ->
         for report in engine.batches(batches, document_batches(run)):
             collected.reports.append(report)
             collected.rows.extend(report.rows)
-            # Those of a batch that failed as a whole, or that nobody would pay for, may not have been read at all.
+            # Documents of a failed batch, or beyond the budget, may not have been read at all.
             for change in by_number[report.batch].changes:
                 run.reading.read(change)
             observer.batch_done(report)
@@ -286,7 +286,7 @@ def _report(
 
 
 def _unlisted(run: Run, plan: RefreshPlan) -> tuple[Failure, ...]:
-    """Sources whose listing broke off, and what of the others could not be seen."""
+    """Return failures for sources with an incomplete listing, and for places of others that could not be listed."""
     found: list[Failure] = []
     for source in plan.sources:
         uri = run.scopes[source.namespace, source.source].settings.uri
@@ -301,7 +301,7 @@ def _unlisted(run: Run, plan: RefreshPlan) -> tuple[Failure, ...]:
 
 
 def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Failure, ...]:
-    """Documents that failed now, then those that had failed before and were not tried again."""
+    """Return documents that failed in this run, then earlier failures that were not retried."""
     tried = {(row.namespace, row.document_id) for row in published}
     now = [failure_of(row) for row in published if not row.removed and row.status != "indexed"]
     before = [
@@ -347,17 +347,17 @@ def _recorded(run: Run, request: Request, report: RunReport) -> RunReport:
 def reindex_request(
     settings: Settings, documents: tuple[str, ...], namespace: str | None, *, embeddings_only: bool
 ) -> Request:
-    """The request to rebuild documents whatever their hashes say.
+    """Return a request to rebuild documents regardless of their hashes.
 
     Args:
-        settings: of the corpus.
+        settings: settings of the corpus.
         documents: ids, uris, or globs over names and paths; empty for all.
         namespace: only documents of this namespace.
-        embeddings_only: compute vectors anew from the stored text; otherwise extract and chunk again, with the vectors
-            that exist.
+        embeddings_only: True to recompute vectors from the stored text; False to extract and chunk again, reusing
+            existing vectors.
 
     Raises:
-        SettingsError: no document matches one of the names.
+        SettingsError: a name matches no document.
     """
     published = reread(lambda: current_rows(Lake(settings.corpus.root).snapshot()))
     current = [row for row in published if namespace in (None, row.namespace)]

@@ -1,4 +1,4 @@
-"""What every run begins and ends with: sources and corpus opened, a row in `runs`, the search index."""
+"""Start and end of every run: open sources and corpus, record the run, update the search index."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from parquetry.tasks.documents.run import Cancelled, Run
 
 Result = TypeVar("Result")
 _GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
-"""what ends a run that is of no interest unless it has left something"""
+"""errors after which a run is recorded only if it left data behind"""
 _ERROR_CHARACTERS = 2000
-"""of what ended a run, that are kept"""
+"""maximum number of characters stored of a run's error"""
 
 
 def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
-    """Find out whether sources and corpus can be opened, without making anything.
+    """Check that sources and corpus can be opened, without creating anything.
 
     Raises:
-        ParquetryError: as `open_run`.
+        ParquetryError: as for `open_run`.
     """
     for scope in scopes:
         open_source(scope, settings.corpus.root)
@@ -52,16 +52,16 @@ def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
 
 
 def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_vectors: bool = True) -> Run:
-    """A run over some sources, which begins now; a corpus that is not there is made when there is something to keep.
+    """Start a run over some sources; a missing corpus is created only when there is something to store.
 
     Args:
-        settings: of the corpus.
-        scopes: what the run is about.
-        kind: of run.
-        reuse_vectors: take vectors of earlier runs by text hash.
+        settings: settings of the corpus.
+        scopes: scopes of the run.
+        kind: kind of run, as in the table `runs`.
+        reuse_vectors: True to reuse vectors of earlier runs by text hash.
 
     Raises:
-        OutageError: an embedding service that has to be asked for the length of its vectors fails; the run is recorded.
+        OutageError: an embedding service failed when asked for its vector length; the run is recorded.
         ParquetryError: a source or the corpus cannot be opened.
     """
     started = perf_counter()
@@ -86,7 +86,7 @@ def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_ve
 
 
 def from_newest(run: Run, read: Callable[[], Result]) -> Result:
-    """What a reading of the version that a run starts from gives; from a newer one if files of that gave way."""
+    """Return the result of a read of the run's base version; of a newer version if its files were replaced."""
 
     def again() -> Result:
         try:
@@ -101,17 +101,17 @@ def from_newest(run: Run, read: Callable[[], Result]) -> Result:
 def record(
     run: Run, kind: str, seconds: float, failures: Sequence[Failure], told: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """Leave a row that tells what a run did; a run that cannot be recorded has published all the same.
+    """Record the run; a failure to do so does not undo what is published.
 
     Args:
-        run: that has published.
-        kind: of run.
-        seconds: that it took.
-        failures: of it, and those that are known from earlier runs.
-        told: columns of `runs` that only this kind of run can fill.
+        run: the run, after publishing.
+        kind: kind of run, as in the table `runs`.
+        seconds: duration of the run.
+        failures: failures of the run, and those known from earlier runs.
+        told: columns of `runs` specific to this kind of run.
 
     Returns:
-        What went wrong.
+        Errors of recording.
     """
     row = {**_row(run, kind, seconds), "failures_by_reason": json.dumps(failures_by_reason(failures)), **told}
     try:
@@ -124,17 +124,17 @@ def record(
 
 
 def record_failure(run: Run, kind: str, seconds: float, error: BaseException, told: Mapping[str, object]) -> None:
-    """Leave a row that tells why a run published nothing, if the corpus can still be written at all.
+    """Record a run that published nothing, with its error, if the corpus is still writable.
 
     A first run that was refused or interrupted before it wrote or paid anything leaves nothing: an empty corpus would
     look like one in which nothing is found.
 
     Args:
-        run: that has ended.
-        kind: of run.
-        seconds: that it took.
-        error: that ended it; gets a note if it cannot be recorded.
-        told: columns of `runs` that only this kind of run can fill.
+        run: the run, after its end.
+        kind: kind of run.
+        seconds: duration.
+        error: error that ended the run; gets a note if it cannot be recorded.
+        told: columns of `runs` specific to this kind of run.
     """
     ended = {
         "status": "refused" if isinstance(error, RefusedError) else "failed",
@@ -154,7 +154,7 @@ def record_failure(run: Run, kind: str, seconds: float, error: BaseException, to
 
 
 def _make_room(run: Run, error: BaseException) -> None:
-    """Delete what a run wrote before the disk was full; vectors stay that a service was asked for."""
+    """Delete the files of a run that filled the disk, except vectors from a paid service."""
     paid = run.ledger.usage.get("embed", Usage()).calls > 0
     try:
         run.lake.discard(run.stamp.run_id, vectors=not paid)
@@ -176,10 +176,10 @@ def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
 
 
 def refresh_index(run: Run) -> tuple[float, str | None]:
-    """Bring the search index to the published version; a run whose index fails has published all the same.
+    """Update the search index to the published version; a failure does not undo what is published.
 
     Returns:
-        Seconds that it took, and what went wrong and what to do; None if nothing did.
+        Duration in seconds, and an error message with a remedy; None on success.
     """
     started = perf_counter()
     wrong: str | None = None

@@ -1,4 +1,4 @@
-"""What learning from chat sessions is, step by step, whichever engine runs it. No Prefect here."""
+"""The steps of learning from chat sessions, independent of the engine. No Prefect here."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ from parquetry.tasks.sessions.run import SessionRun, prompts_of
 from parquetry.waiting import Waits
 
 KIND = "sessions"
-"""of run, in the table `runs`"""
+"""kind of the run in the table `runs`"""
 
 
 @dataclass(frozen=True, slots=True)
 class AdHoc:
-    """Whose the sessions are in places that the settings do not name."""
+    """Owner of the sessions in ad-hoc targets."""
 
     user_id: str | None = None
     org_id: str | None = None
     widest: Visibility | None = None
-    """how widely what is learned may be shown at most; None for its owner alone"""
+    """maximum visibility of what is learned; None for the owner only"""
 
     def __bool__(self) -> bool:
         return (self.user_id, self.org_id, self.widest) != (None, None, None)
@@ -67,18 +67,18 @@ class AdHoc:
 
 @dataclass(frozen=True, slots=True)
 class SessionsRequest:
-    """What a run over sessions is asked to do."""
+    """Request for a run over sessions."""
 
     settings: Settings
     targets: tuple[str, ...] = ()
     namespace: str | None = None
     owner: AdHoc = field(default_factory=AdHoc)
     retry_quarantined: bool = False
-    """ask again about what was quarantined"""
+    """True to retry quarantined windows"""
 
 
 class SessionsObserver(Protocol):
-    """Who is told how a run goes on."""
+    """Observer of a run over sessions."""
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
 
@@ -90,10 +90,10 @@ class SessionsObserver(Protocol):
 
 
 def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
-    """What a run is about: configured sources of sessions, or other places with the owner that was named.
+    """Return the scopes of a run: configured sources of sessions, or ad-hoc targets with the given owner.
 
     Raises:
-        SettingsError: there is nothing, a target does not exist, or an owner is named for a configured source.
+        SettingsError: there are no sources, a target does not exist, or an owner is given for a configured source.
     """
     settings, owner = request.settings, request.owner
     scopes = scopes_of(
@@ -121,22 +121,22 @@ def run_sessions(
     """Learn from sessions: scan, read, distil, compare, publish, record.
 
     Args:
-        request: what to learn from.
-        engine: runs the steps and batches.
-        observer: is told of progress.
-        review: asks about merges before anything is published; None to publish without asking.
+        request: request to run.
+        engine: engine that runs the steps and batches.
+        observer: receives progress.
+        review: asks for approval of merges before anything is published; None to publish without review.
 
     Returns:
-        The report; what failed, and sources that a service failed, are in it.
+        The report, including failed sessions, and sources with a failed service.
 
     Raises:
-        ParquetryError: nothing was published; answers that were paid for are kept.
+        ParquetryError: nothing was published; paid LLM answers are kept.
     """
     started = perf_counter()
     settings = request.settings
     scopes = session_scopes(request)
     prompts = prompts_of(settings)
-    # Nothing is made for a run that cannot ask anybody.
+    # No corpus is created for a run without a usable model.
     _check_spending(settings, scopes)
     run = open_run(settings, scopes, KIND)
     with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.retry_quarantined) as session_run:
@@ -145,7 +145,7 @@ def run_sessions(
             learned = _learn(plan, session_run, engine, observer)
             outcome = engine.step("publish", lambda: publish_learned(session_run, plan, learned, review))
         except BaseException as error:
-            # A run that waits for a person has not failed; it begins again when the answer is there.
+            # A run suspended for review has not failed; it restarts when the answer is there.
             if isinstance(error, Exception | KeyboardInterrupt):
                 record_failure(run, KIND, perf_counter() - started, error, _spent(session_run))
             raise
@@ -158,10 +158,10 @@ def run_sessions(
 
 
 def check_sessions_request(request: SessionsRequest) -> None:
-    """Find what is wrong with a request before anything is started for it.
+    """Validate a request before anything is started.
 
     Raises:
-        ParquetryError: what `run_sessions` would raise at once.
+        ParquetryError: any error that `run_sessions` would raise at the start.
     """
     settings = request.settings
     scopes = session_scopes(request)
@@ -171,10 +171,10 @@ def check_sessions_request(request: SessionsRequest) -> None:
 
 
 def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
-    """Find out whether the model can be asked, and whether the budget, if there is one, can be kept.
+    """Check that the model is usable, and that the prices needed for the budget, if any, are known.
 
     Raises:
-        SettingsError: no model is configured, there is no key for it, or a price is not known.
+        SettingsError: no model is configured, its key is missing, or a price is unknown.
     """
     ledger = Ledger(settings.sessions.budget_usd)
     LanguageModel(settings.llm, "distill", ledger)
@@ -182,10 +182,10 @@ def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
 
 
 def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
-    """What a run would do and cost; writes nothing, not even an empty corpus, and asks no language model.
+    """Return what a run would do and cost. Write nothing, not even an empty corpus, and call no language model.
 
     Raises:
-        ParquetryError: as `run_sessions`.
+        ParquetryError: as for `run_sessions`.
     """
     settings = request.settings
     scopes = session_scopes(request)
@@ -268,7 +268,7 @@ def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: Session
 
 def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float) -> SessionsReport:
     usage = run.asked.values()
-    # A file without a session is a matter of course; any other reason to leave one out is not.
+    # A file without a session is expected; any other reason to skip one is not.
     usual = ("extract/no-session", "extract/empty")
     failures = [
         failure_of(row)
@@ -298,7 +298,7 @@ def _outages(plan: SessionPlan, learned: Sequence[LearnedSession], outcome: Outc
 
 
 def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
-    """What became of the sessions that were planned."""
+    """Count the planned sessions by outcome."""
     counts = dict(plan.counts)
     failed = {row.document_id for row in outcome.rows if row.status == "failed"}
     for found in plan.sessions:

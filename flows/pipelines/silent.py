@@ -1,4 +1,4 @@
-"""The observer of a run that reports nothing, and the base of those that report something. Imports nothing."""
+"""Observer that reports nothing, the base of those that report something. Imports nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Silent:
-    """Reports nothing."""
+    """Observer that reports nothing."""
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The command that takes one file, web page or text into the corpus."""
+"""The command `add`: index one file, web page or text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from parquetry.storage.files.durable import make_folder
 
 _STDIN = "-"
 _NAME_WORDS, _NAME_CHARACTERS = 6, 60
-"""of a text, that make its name"""
+"""maximum number of words and characters of a text used for its file name"""
 _NAME = re.compile(r"[\w][\w .-]{0,120}")
 
 
@@ -62,7 +62,7 @@ def add(
     if text is not None:
         file = _kept(settings, text, name)
         target = str(file)
-        # All texts are of one source, the folder that they are kept in.
+        # All texts belong to one source, the folder where they are stored.
         folder = SourceSettings(name=file.parent.as_uri(), uri=file.parent.as_uri())
         scopes = (Scope(folder, namespace or settings.corpus.namespace, file.name),)
     elif name is not None:
@@ -91,7 +91,7 @@ def _stdin(most: int) -> str:
 
 
 def _kept(settings: Settings, text: str, name: str | None) -> Path:
-    """Write a text where later runs find it: a folder beside the corpus."""
+    """Write a text to a folder beside the corpus, where later runs find it."""
     if not text.strip():
         raise SettingsError("there is no text to add")
     if not is_local(settings.corpus.root):

@@ -1,4 +1,4 @@
-"""What people see of a search: results, passages and sources, in lines that fit the terminal."""
+"""Terminal output of a search: results, passages and sources, wrapped to the terminal's width."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from parquetry.serving.search.passages import Passage
 from parquetry.storage.search.searcher import Hit
 
 ALSO_IN_NAMED = 3
-"""other places of a text that are named; the rest is counted"""
+"""maximum number of other places named per text; the rest are counted"""
 WIDEST_LINE = 100
-"""characters; longer lines are hard to read on the widest terminal too"""
+"""characters; longer lines are hard to read even on a wide terminal"""
 _INDENT = "    "
 _MARK = "  > "
-"""before lines of a passage that are of a hit"""
+"""prefix of passage lines that belong to a hit"""
 
 
 def print_answer(answer: Answer) -> None:
-    """Print an answer: results or passages, then sources and how it came about, as far as they are shown."""
+    """Print an answer: results or passages, then the sources and the explanation if requested."""
     response, shown = answer.response, answer.shown
     width = min(terminal_width(), WIDEST_LINE)
     if not response.hits:
@@ -60,7 +60,7 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
         query, language = answer.response.request.query, answer.settings.language
         code = is_source_code(hit.row["media_type"] or "")
         _print_lines(excerpt(text, query, inner, code=code, language=language))
-    # Unbroken, because terminals and scripts take a uri as a whole.
+    # Unbroken, because terminals and scripts need the URI in one piece.
     uri = answer.cited.citations[rank].uri if answer.shown.citations else hit.row["uri"]
     tell(f"{_INDENT}{uri} [{hit.row['start']}:{hit.row['end']}]")
     _print_also_in(hit, width)
@@ -69,7 +69,7 @@ def _print_result(answer: Answer, rank: int, hit: Hit, width: int) -> None:
 
 
 def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
-    """A passage under the places of its hits, their lines marked."""
+    """Print a passage below the places of its hits, with their lines marked."""
     hits = answer.response.hits
     for rank in sorted(passage.stretch.hits):
         marker = answer.cited.citations[rank].marker if answer.shown.citations else f"[{rank + 1}]"
@@ -88,7 +88,7 @@ def _print_passage(answer: Answer, passage: Passage, width: int) -> None:
 
 
 def _print_also_in(hit: Hit, width: int) -> None:
-    """`also in: people/leave.md, manual.pdf page 3 (+5)`."""
+    """Print `also in: people/leave.md, manual.pdf page 3 (+5)`."""
     if not hit.also_in:
         return
     named = [
@@ -111,14 +111,14 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _quotation(citation: Citation, width: int) -> list[str]:
-    """The sentence that is quoted; a row of a table under the names of its columns."""
+    """Return the quoted sentence; for a table row, below its column names."""
     if citation.header is None:
         return textwrap.wrap(f'"{" ".join(citation.snippet.split())}"', width)
     return [*textwrap.wrap(citation.header, width), *textwrap.wrap(citation.snippet, width)]
 
 
 def _told(hit: Hit) -> str:
-    """`found by vector (1st, 0.831) and text (3rd, 7.215)`."""
+    """Return `found by vector (1st, 0.831) and text (3rd, 7.215)`."""
     found = how_found(hit)
     reranked, aged = found.pop("rerank"), found.pop("recency", None)
     sides = [

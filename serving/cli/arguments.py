@@ -1,4 +1,4 @@
-"""What every command asks of its arguments, whatever they mean."""
+"""Checks that apply to the arguments of every command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 from typer.core import TyperCommand
 
 _OF_ANY_BYTES = frozenset({"config", "dataset", "file", "queries", "target", "targets"})
-"""arguments that name files which may be called anything that the system allows"""
+"""arguments that name files, whose names may hold any bytes the system allows"""
 
 
 class Command(TyperCommand):
-    """A command that refuses what no argument can be: one line, before anything is opened."""
+    """Command that rejects invalid text in its arguments with one line, before it opens anything."""
 
     def invoke(self, ctx: Any) -> Any:
         check_arguments(ctx)
@@ -22,10 +22,10 @@ class Command(TyperCommand):
 
 
 def check_arguments(context: typer.Context) -> None:
-    """Refuse arguments that are no text.
+    """Reject arguments that are not valid text.
 
     Raises:
-        BadParameter: one holds a NUL, or bytes that are not UTF-8.
+        BadParameter: an argument holds a NUL, or bytes that are not UTF-8.
     """
     for parameter in context.command.params:
         for text in _texts(context.params.get(str(parameter.name))):

@@ -1,4 +1,4 @@
-"""`parquetry doctor`: whether a corpus is whole, and what makes it so again."""
+"""`parquetry doctor`: check a corpus and repair it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Repair:
-    """What was done, told as it is done."""
+    """Log of a repair, printed as it proceeds."""
 
     silent: bool
     steps: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """what only sources or backups can give back"""
+    """data that only sources or backups can restore"""
 
     def tell(self, step: str) -> None:
         self.steps.append(step)
@@ -92,14 +92,14 @@ def _state(checkup: Checkup, *, fixed: bool) -> str:
 
 
 def mend(settings: Settings, told: Repair) -> None:
-    """Do all that brings a corpus back.
+    """Repair a corpus as far as possible.
 
     Args:
-        settings: of the corpus.
-        told: is told of each step before it is done.
+        settings: settings of the corpus.
+        told: receives each step before it is taken.
 
     Raises:
-        ParquetryError: it cannot be mended.
+        ParquetryError: the corpus cannot be repaired.
     """
     from parquetry.storage.maintenance.repair import documents_lacking, repair
 

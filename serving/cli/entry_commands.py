@@ -1,4 +1,4 @@
-"""Commands on what was learned from chat sessions."""
+"""Commands on knowledge entries."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def entries(
 
 @contextmanager
 def _views(snapshot: Snapshot, caller: Caller | None) -> Iterator[Connection]:
-    """The views of a version, with nothing in them that the caller may not see."""
+    """Yield the views of a version, limited to what the caller may see."""
     with naming_damage(snapshot), closing(connect_readable(snapshot)) as connection:
         if caller is not None:
             restrict(connection, caller)

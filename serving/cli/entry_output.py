@@ -1,4 +1,4 @@
-"""What people see of entries, decisions and undoings."""
+"""Terminal output of entries, decisions and undo."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from parquetry.storage.entries.undoing import Undone
 
 _INDENT = "    "
 SHOWN_TEXT = 70
-"""characters of an entry that is mentioned beside another"""
+"""characters shown of an entry mentioned beside another"""
 
 
 def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | None, texts: Mapping[str, str]) -> None:
-    """An entry, what it contradicts, and how it came about if that is asked for.
+    """Print an entry, its contradictions, and its history if requested.
 
     Args:
         entry: row of the view `entries`.
-        opposite: texts of live entries that are contradicted, by id.
-        story: None for none.
-        texts: of the entries that the story names, by id.
+        opposite: texts of the live entries it contradicts, by id.
+        story: history of the entry; None to omit it.
+        texts: texts of the entries that the story names, by id.
     """
     _print(f"[{entry['kind']}] {entry['text']}", "", _INDENT)
     sessions = entry["sessions"]
@@ -49,7 +49,7 @@ def print_entry(entry: Row, opposite: Mapping[str, str], story: EntryStory | Non
 
 
 def print_decision(decision: Row, texts: Mapping[str, str], indent: str = "") -> None:
-    """A decision: what it was, what came of it, why, and where it comes from."""
+    """Print a decision: its kind, result, reason and origin."""
     undone = f", undone by {decision['undone_by']}" if decision["undone_by"] else ""
     reason = f" ({decision['reason']})" if decision["reason"] else ""
     heading = f"{decision['at']:%Y-%m-%d %H:%M} {decision['kind']}{reason} by {decision['judge']}{undone}"
@@ -77,7 +77,7 @@ def print_decision(decision: Row, texts: Mapping[str, str], indent: str = "") ->
 
 
 def print_undone(done: Undone) -> None:
-    """What came back, what left, and what else is affected."""
+    """Print the entries that returned, those that left, and others affected."""
     decision = done.undoing.decision
     for what, entries in (("Back", decision.adds), ("Gone", decision.retires)):
         for entry in entries:
@@ -93,7 +93,7 @@ def print_undone(done: Undone) -> None:
 
 
 def level(row: Row) -> str:
-    """Who may see it."""
+    """Describe the audience of an entry."""
     if row["visibility"] == "organization":
         return f"for {row['org_id']}"
     return f"for {row['user_id']} alone" if row["visibility"] == "individual" else "public"

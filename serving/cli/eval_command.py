@@ -1,4 +1,4 @@
-"""The command `eval`: how well search finds what people judged relevant, on a test collection of one's own choice."""
+"""The command `eval`: measure search quality on a test collection with relevance judgements."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ EvalMode = Literal["hybrid", "vector", "text", "all"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 _SOURCE = "documents"
 _MOST_CHUNKS = 100 * RECALL_DEPTH
-"""asked for in order to find `RECALL_DEPTH` documents"""
+"""maximum number of chunks to request in order to find `RECALL_DEPTH` documents"""
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A test collection in a corpus."""
+    """A test collection indexed in a corpus."""
 
     dataset: Dataset
     settings: Settings
-    """with the corpus's root"""
+    """settings with the corpus's root"""
     report: RunReport
-    """of the refresh that indexed it"""
+    """report of the refresh that indexed the collection"""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How one mode of search did."""
+    """Metrics of one search mode."""
 
     mode: Mode
     measures: Measures
     ms_per_query: float
-    """mean, embedding the query included"""
+    """mean, including the embedding of the query"""
 
 
 def evaluate(
@@ -86,16 +86,16 @@ def evaluate(
 
 
 def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: Silent) -> Indexed:
-    """Refresh a new corpus with the documents of a test collection.
+    """Index the documents of a test collection in a new corpus.
 
     Args:
-        dataset: what to index.
-        settings: chunking, embedder and search; the places in them are replaced.
-        folder: an empty one, for documents and corpus.
-        observer: is told of progress.
+        dataset: the test collection.
+        settings: chunking, embedder and search settings; their paths are replaced.
+        folder: empty folder for documents and corpus.
+        observer: receives progress.
 
     Raises:
-        ParquetryError: as a refresh.
+        ParquetryError: as for a refresh.
         StorageError: a document was lost on the way.
     """
     from parquetry.flows.pipelines.documents import Request, run_refresh
@@ -118,7 +118,7 @@ def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: 
 
 
 def _placed(settings: Settings, corpus: Path, source: Path) -> Settings:
-    """The settings with one source and a corpus of its own, whose searches leave no trace elsewhere."""
+    """Return settings with a single source and a separate corpus, and without search logs."""
     values = settings.model_dump()
     values["corpus"] |= {"root": str(corpus)}
     values["search"] |= {"index_folder": None, "log": None, "record_searches": False, "cache_entries": 0}
@@ -127,7 +127,7 @@ def _placed(settings: Settings, corpus: Path, source: Path) -> Settings:
 
 
 def _filename(number: int) -> str:
-    # Ids may be anything; a number is a file name everywhere.
+    # Ids may hold any characters; a number is a valid file name everywhere.
     return f"{number}.md"
 
 
@@ -136,19 +136,19 @@ def _document(dataset: Dataset, filename: str) -> Passage:
 
 
 def _markdown(document: Passage) -> str:
-    """A document as people would write it: its title, then its text."""
+    """Format a document as Markdown: its title, then its text."""
     title = " ".join(document.title.split())
     return f"# {title}\n\n{document.text}\n" if title else f"{document.text}\n"
 
 
 def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], mode: Mode) -> Evaluation:
-    """Ask every query, and measure the answers.
+    """Run every query and compute the metrics.
 
     Args:
-        reader: of the corpus that holds the collection.
-        dataset: what was indexed.
-        queries: id -> text of those to ask.
-        mode: how to rank.
+        reader: reader of the corpus with the collection.
+        dataset: the indexed test collection.
+        queries: query id -> text of the queries to run.
+        mode: search mode.
     """
     rankings: dict[str, list[str]] = {}
     short: list[str] = []
@@ -166,7 +166,7 @@ def evaluate_mode(reader: Reader, dataset: Dataset, queries: Mapping[str, str], 
 
 
 def _documents(dataset: Dataset, response: SearchResponse) -> list[str]:
-    """The documents of some chunks, each at the rank of its best one."""
+    """Return the documents of the chunks found, each at the rank of its best chunk."""
     return list(dict.fromkeys(_document(dataset, hit.row["filename"]).id for hit in response.hits))
 
 
@@ -178,9 +178,9 @@ def _lengthen(
     queries: Mapping[str, str],
     mode: Mode,
 ) -> None:
-    """Ask for more chunks where those found are of fewer documents than recall looks at.
+    """Request more chunks where those found cover fewer documents than recall needs.
 
-    What they add stands after what people see without asking for so many.
+    The additional documents rank after those of the ordinary search.
     """
     asked = RECALL_DEPTH
     while short and asked < _MOST_CHUNKS:
@@ -197,7 +197,7 @@ def _lengthen(
 
 
 def _print_notes(indexed: Indexed) -> None:
-    """What the figures do not tell, on stderr."""
+    """Print the limits of the figures on stderr."""
     skipped = sum(failure.status == "skipped" for failure in indexed.report.failures)
     if skipped:
         tell(f"{counted(skipped, 'document has', 'documents have')} no text and cannot be found.", err=True)

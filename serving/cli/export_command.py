@@ -1,4 +1,4 @@
-"""The command that hands somebody a part of the corpus."""
+"""The command `export`: write a part of the corpus to a DuckDB file."""
 
 from __future__ import annotations
 

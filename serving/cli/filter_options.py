@@ -1,4 +1,4 @@
-"""The options that say which documents may answer, and on whose behalf."""
+"""Command-line options that filter documents and set the caller."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def caller_of(user: str | None, org: str | None) -> Caller | None:
-    """On whose behalf a command runs; None is the operator, who sees everything.
+    """Return the caller a command runs for; None for the operator, who sees everything.
 
-    An empty name, as that of a variable that is not set, is nobody's: whoever gives one sees what is public.
+    An empty name, such as an unset variable, matches no user: such a caller sees public documents only.
     """
     return None if user is None and org is None else Caller(user, org)
 
@@ -70,10 +70,10 @@ def filters_from(
     user: str | None = None,
     org: str | None = None,
 ) -> Filters:
-    """The filters that a command line gives.
+    """Build the filters from command-line options.
 
     Raises:
-        SettingsError: an option is not what it may be; the message names it.
+        SettingsError: an option is invalid; the message names it.
     """
     if where is not None:
         parse_where(where)
@@ -94,15 +94,15 @@ def filters_from(
 
 
 def moment(text: str, option: str, now: datetime | None = None) -> datetime:
-    """A moment as people write it.
+    """Parse a point in time.
 
     Args:
         text: ISO date or time, in UTC if it names no zone, or an age: `12h`, `30d`, `2w`.
-        option: for the message.
-        now: that ages count from; None for the present.
+        option: name of the option, for the message.
+        now: reference time for ages; None for the current time.
 
     Raises:
-        SettingsError: it is neither.
+        SettingsError: the text is neither.
     """
     age = _AGE.fullmatch(text)
     try:

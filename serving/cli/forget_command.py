@@ -1,4 +1,4 @@
-"""The command that erases what tells of a user."""
+"""The command `forget`: erase a user's data."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def _print(done: Erasure, root: str) -> None:
 
 
 def _ask(user: str, root: str) -> None:
-    """Go on only if a person agrees.
+    """Ask for confirmation, and return only if it is given.
 
     Raises:
-        RefusedError: nobody is there to be asked, or the answer is no.
+        RefusedError: standard input is not a terminal, or the answer is no.
     """
     what = f"erase all documents, entries and sessions that only user {user!r} may see from {root}, for good"
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""The command that lists the versions of a corpus with the runs that made them."""
+"""The command `history`: list the versions of a corpus and the runs that published them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _as_json(publish: Publish, run: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _row(publish: Publish, run: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """A version; a run that was killed before it was recorded has published all the same."""
+    """Return the row of a version; a run killed after publishing is not recorded."""
     at = f"{publish.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     if run is None:
         kind = "unrecorded" if publish.run_id else publish.operation

@@ -1,4 +1,4 @@
-"""Commands on the independent parts of a corpus."""
+"""The commands `namespaces` and `namespaces delete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they mean."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ NamespaceOption = Annotated[str | None, typer.Option("--namespace", metavar="NAM
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")]
 MOST_RESULTS = 10_000
-"""of one search"""
+"""maximum number of results of a search"""
 MOST_CONTEXT = 1_000
-"""chunks before and after a result"""
+"""maximum number of chunks before and after a result"""
 MOST_ROWS = 1_000_000
-"""of a list"""
+"""maximum number of rows of a list"""
 VersionOption = Annotated[
     int | None, typer.Option("--version", metavar="N", help="Read the corpus as of this version (see `history`).")
 ]
 
 
 def settings_for(config: Path | None, corpus: str | None) -> Settings:
-    """The settings of a command: the file's, with what the command line says over them.
+    """Load the settings of a command: the file, overridden by the command line.
 
     Raises:
-        SettingsError: as `load_settings`.
+        SettingsError: as for `load_settings`.
     """
     settings = load_settings(config)
     return settings if corpus is None else override(settings, {"corpus": {"root": corpus}})

@@ -1,4 +1,4 @@
-"""What people see: reports and tables as text; and JSON for programs."""
+"""Terminal output: reports and tables as text, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ NARROWEST_COLUMN = 10
 _GAP = "  "
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _NAMES = frozenset({"filename", "namespace", "path", "source", "uri"})
-"""columns in which white space tells one thing from another"""
+"""columns where white space is significant"""
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout."""
+    """Print one JSON object on stdout."""
     tell_json(plain(value), 2 if sys.stdout.isatty() else None)
 
 
 def print_json_line(value: Any) -> None:
-    """One JSON object on a line of its own, for a reader of many."""
+    """Print one JSON object on a single line, for JSON-lines output."""
     tell_json(plain(value))
 
 
 def confirmed(question: str, *, default: bool = False, err: bool = False) -> bool:
-    """Ask the person at the terminal."""
+    """Ask the user at the terminal to confirm."""
     return bool(typer.confirm(visible(question), default=default, err=err))
 
 
 def plain(value: Any) -> Any:
-    """A value of a row as JSON can hold it."""
+    """Convert a value of a row to a JSON type."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
-        # JSON has no number for it.
+        # JSON has no number for NaN or infinity.
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def terminal_width() -> int:
-    """Characters in a line; what is not a terminal gets lines as for one of 80, and no line is made shorter than 20."""
+    """Return the terminal's width in characters: 80 without a terminal, at least 20."""
     return max(shutil.get_terminal_size().columns, 2 * NARROWEST_COLUMN)
 
 
 def print_report(report: RunReport, root: str) -> None:
-    """What a refresh did."""
+    """Print the report of a refresh."""
     counts = report.documents
     seen = f"{counted(counts.scanned, 'document')} in {report.seconds:.1f} s"
     parts = [f"{value} {name}" for name, value in counts.as_dict().items() if value and name != "scanned"]
@@ -88,7 +88,7 @@ def print_report(report: RunReport, root: str) -> None:
 
 
 def print_failures(report: RunReport) -> None:
-    """Documents that are not indexed, and why; the most frequent reasons first when there are many."""
+    """Print the documents that are not indexed, with reasons; by most frequent reason when there are many."""
     if len(report.failures) > SHOWN_FAILURES:
         for reason, count in failures_by_reason(report.failures).items():
             tell(f"  {count} x {reason}")
@@ -99,7 +99,7 @@ def print_failures(report: RunReport) -> None:
 
 
 def print_kept(kept: Sequence[Kept]) -> None:
-    """Documents that are not removed because not all of their source could be seen."""
+    """Print the documents kept because their source could not be listed completely."""
     for each in kept[:SHOWN_FAILURES]:
         tell(f"Kept: {each}.")
     rest = kept[SHOWN_FAILURES:]
@@ -109,7 +109,7 @@ def print_kept(kept: Sequence[Kept]) -> None:
 
 
 def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
-    """What a refresh would do."""
+    """Print the plan of a refresh."""
     for source in plan.sources:
         changes = [change for change in (*source.changes, *source.handed_over) if change.effort != "nothing"]
         tell(f"Source {source.source}: {counted(source.listed, 'document')}, {len(changes)} to do.")
@@ -150,7 +150,7 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
 
 
 def print_space(spaces: Iterable[Space]) -> None:
-    """What a refresh would take of the disks."""
+    """Print the disk space that a refresh would take."""
     for space in spaces:
         tell(f"Space: {space.line}.")
         if space.refusal is not None:
@@ -158,12 +158,12 @@ def print_space(spaces: Iterable[Space]) -> None:
 
 
 def priced(cost_usd: float | None) -> str:
-    """A cost as people read it; an unknown one tells what is missing."""
+    """Format a cost; an unknown one names the missing price."""
     return "cost unknown (no price is set)" if cost_usd is None else dollars(cost_usd)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], width: int = 60) -> None:
-    """An aligned table of plain text; on a terminal in lines that fit it, long cells over several."""
+    """Print an aligned table of plain text; on a terminal, fit it to the width and wrap long cells."""
     values = [list(row) for row in rows]
     cells = [[_cell(*cell, width) for cell in zip(row, columns, strict=True)] for row in values]
     heads = [visible(name) for name in columns]
@@ -204,7 +204,7 @@ def _print_fitted(columns: Sequence[str], cells: Sequence[Sequence[str]], number
 
 
 def _print_records(columns: Sequence[str], cells: Sequence[Sequence[str]], limit: int) -> None:
-    """Rows of more columns than a line holds: one value a line."""
+    """Print rows with more columns than fit on a line: one value per line."""
     indent = max(map(len, columns)) + len(_GAP)
     for number, row in enumerate(cells):
         if number:

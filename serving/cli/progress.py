@@ -1,4 +1,4 @@
-"""Progress of a run, for people: a bar on a terminal, elsewhere a line now and then while a model is awaited."""
+"""Progress of a run: a bar on a terminal; elsewhere a line now and then while waiting for a model."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 LINE_SECONDS = 10.0
-"""between two lines where there is no terminal"""
+"""seconds between two lines without a terminal"""
 NAMED_SECONDS = 2.0
-"""after which a document that is being read is named beside the bar"""
+"""seconds after which a document being read is named beside the bar"""
 _BAR_CHARACTERS = 20
-"""half of what is usual: 80 characters have to do for a name as well"""
+"""half the usual width, so that 80 characters have room for a name"""
 
 
 class Lines(Silent):
-    """A line on stderr now and then: of a document that takes long, and while an answer of a model is awaited."""
+    """Progress as occasional lines on stderr: for slow documents, and while waiting for a model."""
 
     def __init__(self, seconds: float = LINE_SECONDS) -> None:
         self._seconds = seconds
@@ -61,10 +61,10 @@ class Lines(Silent):
 
 
 class Bar(Silent):
-    """A progress bar that counts documents or sessions, with what is being waited for beside it.
+    """Progress bar that counts documents or sessions and shows the item being waited for.
 
     Args:
-        console: where to draw; stderr if None.
+        console: console to draw on; None for stderr.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -72,7 +72,7 @@ class Bar(Silent):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._awaited: Callable[[int], str] = lambda _: ""
-        """what is being waited for now, fit for a terminal, in so many characters if it can"""
+        """formats the item being waited for, visible characters only, within the given width if possible"""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(_BAR_CHARACTERS),
@@ -97,7 +97,7 @@ class Bar(Silent):
     def document_read(self) -> None:
         self._progress.advance(self._task)
         if self._progress.finished:
-            # What is read is still to be embedded and written.
+            # The documents are read, but not yet embedded and written.
             self._progress.update(self._task, description="Finishing")
 
     def published(self, report: RunReport) -> None:  # noqa: ARG002 - the Protocol's
@@ -124,10 +124,10 @@ class Bar(Silent):
 
 
 def _awaited_column(line: Callable[[int], str]) -> ProgressColumn:
-    """A column that shows a line in the room that is left.
+    """Build a column that shows a line in the remaining space.
 
     Args:
-        line: makes it, in so many characters if it can.
+        line: formats the line, within the given number of characters if possible.
     """
     from rich.console import ConsoleOptions, RenderResult
     from rich.measure import Measurement
@@ -149,7 +149,7 @@ def _awaited_column(line: Callable[[int], str]) -> ProgressColumn:
 
 
 def progress(*, silent: bool) -> Silent:
-    """A bar if a person is watching, else lines; nothing if it is to be silent."""
+    """Return a bar on a terminal, else lines; a silent observer if `silent`."""
     if silent:
         return Silent()
     return Bar() if sys.stderr.isatty() else Lines()

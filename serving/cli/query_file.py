@@ -1,4 +1,4 @@
-"""Files of many queries: a query on each line, or a JSON object."""
+"""Files of queries: one query per line, as text or as a JSON object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_BYTES = 64 * 1024 * 1024
 
 
 class _Line(BaseModel):
-    """What a line of JSON may say."""
+    """JSON object on a line of a query file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -30,7 +30,7 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a file."""
+    """Query from a file."""
 
     text: str
     k: int
@@ -38,16 +38,16 @@ class Query:
 
 
 def read_queries(file: str, k: int, mode: Mode) -> list[Query]:
-    """Read a file of queries; empty lines are passed over.
+    """Read a file of queries; skip empty lines.
 
     Args:
         file: path, or `-` for stdin. If the first line begins with `{`, every line is a JSON object with `query` and
-            possibly `k` and `mode`; else every line is a query.
-        k: for queries that name none.
-        mode: for queries that name none.
+            optionally `k` and `mode`; otherwise every line is a query.
+        k: number of results for queries without their own.
+        mode: search mode for queries without their own.
 
     Raises:
-        SettingsError: the file cannot be read, or a line of it is not what it should be.
+        SettingsError: the file cannot be read, or a line is invalid.
     """
     name = "stdin" if file == STDIN else file
     try:
@@ -55,7 +55,7 @@ def read_queries(file: str, k: int, mode: Mode) -> list[Query]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise SettingsError(f"queries cannot be read from {name}: {reason}") from error
-    # Not `splitlines`: a query may hold characters that only Python takes for the end of a line.
+    # Not `splitlines`, which also splits at characters that a query may hold.
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise SettingsError(f"there is no query in {name}; write one on each line")

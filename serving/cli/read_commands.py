@@ -1,4 +1,4 @@
-"""Commands that read a corpus."""
+"""Commands that read a corpus: `sql`, `documents`, `chunks`, `show`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sql(
             if caller is None and not read_only:
                 columns, rows = reader.query(statement)
             elif caller is None:
-                # Bringing the index up to date is no part of the statement.
+                # The update of the index does not count towards the statement's limits.
                 _ = reader.connection
                 with bounded():
                     columns, rows = reader.query(statement)
@@ -91,7 +91,7 @@ def sql(
 
 @contextmanager
 def _reader(settings: Settings, version: int | None, user: str | None, org: str | None) -> Iterator[Reader]:
-    """A reader of what a caller may see; of everything for the operator."""
+    """Yield a reader limited to what a caller may see; unlimited for the operator."""
     caller = caller_of(user, org)
     with Reader(settings, version) as reader:
         if caller is not None:
@@ -134,7 +134,7 @@ def documents(
 
 
 def _print_notes(reader: Reader, found: list[dict[str, Any]], *, as_json: bool) -> None:
-    """The documents in which something was worked around, and what."""
+    """Print the documents processed with workarounds, and their notes."""
     noted: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for note in rows(reader.tables, "SELECT * FROM notes ORDER BY stage, note"):
         told = {name: note[name] for name in ("stage", "note", "run_id", "noted_at")}

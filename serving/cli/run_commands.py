@@ -1,4 +1,4 @@
-"""Commands that start a run. Flows are imported when one starts, never before."""
+"""Commands that start a run. Flows are imported only when a run starts."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def reindex(
 
 
 def run_request(request: Request, *, direct: bool, as_json: bool, strict: bool, verbose: bool) -> None:
-    """Run a refresh, and tell what came of it."""
+    """Run a refresh and print its report."""
     with progress(silent=as_json) as observer:
         if direct:
             from parquetry.flows.pipelines.documents import run_refresh

@@ -1,4 +1,4 @@
-"""Rows of the table `runs`, as commands tell of them."""
+"""Formatting of rows of the table `runs`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 _COUNTS = ("scanned", "added", "changed", "moved", "permissions", "unchanged", "removed", "failed", "skipped")
 _SESSIONS = {"added": "new"}
-"""column -> word for it where a run was over chat sessions"""
+"""column -> label for runs over chat sessions"""
 
 
 def run_json(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A run as one JSON object; counts that its kind does not have are 0."""
+    """Return a run as a JSON object; counts that its kind lacks are 0."""
     return {
         "run_id": run["run_id"],
         "kind": run["kind"],
@@ -28,12 +28,12 @@ def run_json(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def counts_of(run: Mapping[str, Any]) -> str:
-    """`2 added, 41 unchanged`; nothing for a run that found nothing."""
+    """Format counts as `2 added, 41 unchanged`; empty if the run found nothing."""
     words = _SESSIONS if run["kind"] == "sessions" else {}
     shown = (name for name in _COUNTS if name != "scanned" and run[name])
     return ", ".join(f"{run[name]} {words.get(name, name)}" for name in shown)
 
 
 def outcome_of(run: Mapping[str, Any]) -> str:
-    """The counts of a run, or why there are none."""
+    """Return the counts of a run, or the reason there are none."""
     return counts_of(run) or "nothing found" if run["status"] == "completed" else str(run["status"])

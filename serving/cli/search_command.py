@@ -146,10 +146,10 @@ def search(
 
 
 def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:
-    """Responses as they come; after the first one the command cannot begin again, because it is printed.
+    """Yield responses as they come; after the first is printed, the command cannot restart.
 
     Raises:
-        StorageError: files gave way to others meanwhile.
+        StorageError: files were replaced during the search.
     """
     begun = False
     try:

@@ -130,7 +130,7 @@ def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool,
 
 
 def _asked(proposals: Sequence[Proposal]) -> Collection[str]:
-    """The keys of the merges that the person at the terminal rejects."""
+    """Ask at the terminal about each merge, and return the keys of the rejected ones."""
     return [
         proposal.key
         for number, proposal in enumerate(proposals, start=1)

@@ -1,4 +1,4 @@
-"""What people see of a run over chat sessions."""
+"""Terminal output of a run over chat sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = {"new": "+", "merged": "~", "contradicts": "!"}
 
 
 def print_sessions_report(report: SessionsReport, root: str, *, verbose: bool) -> None:
-    """What a run did."""
+    """Print the report of a run."""
     counts = report.sessions
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
     seen = counted(counts["scanned"], "session")
@@ -70,7 +70,7 @@ def _one_line(text: str) -> str:
 
 
 def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
-    """What a run would do."""
+    """Print the plan of a run."""
     counts, estimate = plan.counts, plan.estimate
     parts = [f"{value} {name}" for name, value in counts.items() if value and name != "scanned"]
     tell(f"{counted(counts['scanned'], 'session')}: {', '.join(parts) or 'nothing to do'}.")
@@ -93,7 +93,7 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
 
 
 def ask_about(proposal: Proposal, number: int, count: int) -> bool:
-    """Show a merge to the person at the terminal, and ask whether it may be made."""
+    """Show a merge at the terminal and ask for approval."""
     tell()
     tell(f"Merge {number} of {count}, from {proposal.session_uri}")
     tell(f"  learned:  {proposal.learned}")

@@ -1,4 +1,4 @@
-"""What there is to query in a corpus, and how: what `parquetry sql` says without a statement."""
+"""The guide that `parquetry sql` prints without a statement: views, macros and connection commands."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _EXAMPLE = '"SELECT status, count(*) FROM documents GROUP BY ALL"'
 
 
 def print_guide(reader: Reader, *, as_json: bool) -> None:
-    """Tell the views and macros, and the ways to reach them; as JSON, tables, files and queries."""
-    # Opening may find a later version than the reader was made for.
+    """Print the views and macros, and the ways to query them; as JSON, tables, files and queries."""
+    # Opening may find a later version than the one the reader was created for.
     connection = reader.connection
     root, index = reader.snapshot.layout.root, _index_file(connection)
     if as_json:
@@ -59,7 +59,7 @@ def _print_wrapped(text: str) -> None:
 
 
 def _index_file(connection: Connection) -> str | None:
-    """None for an index in memory, as of a version that is not the newest."""
+    """Return the index file; None for an index in memory, as for a version other than the newest."""
     ((path,),) = tuples(
         connection, "SELECT path FROM duckdb_databases() WHERE database_name = current_database() AND NOT internal"
     )
@@ -67,7 +67,7 @@ def _index_file(connection: Connection) -> str | None:
 
 
 def _views(connection: Connection) -> Iterator[tuple[str, list[str]]]:
-    """Names of the views that people query, with their columns."""
+    """Yield the names of the public views and their columns."""
     found = tuples(
         connection,
         """SELECT DISTINCT view_name FROM duckdb_views()
@@ -78,7 +78,7 @@ def _views(connection: Connection) -> Iterator[tuple[str, list[str]]]:
 
 
 def _macros(connection: Connection) -> Iterator[str]:
-    """How each search macro is called, in its shortest form, and `embed`."""
+    """Yield the shortest call of each search macro, and of `embed`."""
     found = tuples(
         connection,
         """SELECT function_name, arg_min(parameters, len(parameters)) FROM duckdb_functions()

@@ -1,4 +1,4 @@
-"""The command that shows the state of a corpus and of its sources on one screen."""
+"""The command `status`: the state of a corpus and its sources on one screen."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.overview import Overview, SourceState, overview_of
 
 _FREE = ("wordllama", "onnx")
-"""kinds of embedders that run here and cost nothing"""
+"""kinds of embedders that run locally at no cost"""
 _SHOWN_REASONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """A source of the settings, or one that the corpus still holds documents of."""
+    """Status of a source in the settings, or of a former one that still has documents in the corpus."""
 
     name: str
     namespace: str
     uri: str | None
-    """None if the settings do not name it any more"""
+    """None if the source is no longer in the settings"""
     content: str
     schedule: str | None
     next_run: datetime | None
-    """UTC"""
+    """time of the next scheduled run, UTC"""
     last_run: dict[str, Any] | None
     """row of the table `runs`"""
     documents: int
@@ -62,7 +62,7 @@ def status(config: ConfigOption = None, corpus: CorpusOption = None, as_json: Js
 
 
 def _sources(settings: Settings, overview: Overview | None, now: datetime) -> list[SourceStatus]:
-    """The sources of the settings in their order, then those that only the corpus knows."""
+    """Return the sources in the order of the settings, then those found only in the corpus."""
     known = {(each.namespace, each.source): each for each in overview.sources} if overview else {}
     found = []
     for source in settings.source:
@@ -90,7 +90,7 @@ def _next(schedule: str | None, now: datetime) -> datetime | None:
     try:
         return None if schedule is None else next_run(schedule, now)
     except ValueError:
-        # Its year is past.
+        # The schedule names a year that is past.
         return None
 
 
@@ -102,7 +102,7 @@ def _counts(state: SourceState | None) -> dict[str, int]:
 def _last_run(
     overview: Overview | None, namespace: str, source: str, state: SourceState | None
 ) -> dict[str, Any] | None:
-    """The newest run over a source; of runs by an earlier program, which did not tell, the last that changed it."""
+    """Return the newest run over a source; for older runs without sources, the last one that changed it."""
     for run in overview.runs if overview else ():
         named = run["sources"]
         if named is not None and source in named and namespace in (run["namespaces"] or ()):
@@ -113,7 +113,7 @@ def _last_run(
 
 
 def _cost(settings: Settings, overview: Overview) -> dict[str, Any]:
-    """What all runs cost, and how many of them used tokens that no price was set for."""
+    """Return the total cost of all runs, and the number of runs with unpriced tokens."""
     paid = any(embedder.partition(":")[0] not in _FREE for embedder in settings.embedders)
     unpriced = [
         run

@@ -1,4 +1,4 @@
-"""Suggestions for commands and options that do not exist: what they are called here, or what is spelled like them."""
+"""Suggestions for unknown commands and options: other tools' names for them, and similar spellings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OTHER_NAMES = {
     "show": ("cat", "get", "view"),
     "status": ("info", "stats"),
 }
-"""command -> what other tools call it"""
+"""command -> names for it in other tools"""
 _ELSEWHERE = {
     "chat": "answers are passages, not replies; `parquetry search` finds them",
     "deploy": "`python -m parquetry.deployments` puts schedules on a Prefect server, see docs/deployments.md",
@@ -40,7 +40,7 @@ _ELSEWHERE = {
         "with `parquetry search --json` or from Python, see docs/agents.md",
     ),
 }
-"""what is looked for as a command, and what there is instead"""
+"""name of a missing command -> hint at its substitute"""
 _OTHER_OPTIONS = {
     "-k": ("-n", "--count", "--limit", "--n-results", "--num-results", "--top", "--top-k", "--topk"),
     "--config": ("--settings", "-c"),
@@ -51,17 +51,17 @@ _OTHER_OPTIONS = {
     "--where": ("--filter",),
     "--yes": ("--force", "-f", "-y"),
 }
-"""option -> what other tools call it"""
+"""option -> names for it in other tools"""
 
 
 class Commands(TyperGroup):
-    """A group of commands that says what may have been meant."""
+    """Command group that suggests alternatives for an unknown command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments begin with.
 
         Raises:
-            UsageError: there is none of that name; the message says what there is.
+            UsageError: the command does not exist; the message suggests alternatives.
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
@@ -70,12 +70,12 @@ class Commands(TyperGroup):
 
 
 def no_such_command(name: str, known: Sequence[str], program: str = "parquetry") -> str:
-    """Say that there is no such command, and what may have been meant.
+    """Build the message for an unknown command, with suggestions.
 
     Args:
-        name: as it was typed.
-        known: the commands that there are.
-        program: that they are commands of.
+        name: name as typed.
+        known: names of the existing commands.
+        program: name of the program.
     """
     problem = f"No such command {name!r}"
     if name.casefold() in _ELSEWHERE:
@@ -84,11 +84,11 @@ def no_such_command(name: str, known: Sequence[str], program: str = "parquetry")
 
 
 def no_such_option(name: str, known: Sequence[str]) -> str:
-    """Say that a command has no such option, and which one may have been meant.
+    """Build the message for an unknown option, with suggestions.
 
     Args:
-        name: as it was typed, with its dashes.
-        known: the options of the command.
+        name: option as typed, with its dashes.
+        known: options of the command.
     """
     return f"No such option: {name}" + _meant(_candidates(name, known, _OTHER_OPTIONS))
 

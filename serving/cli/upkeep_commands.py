@@ -1,4 +1,4 @@
-"""Commands that change what a corpus holds without a source: take back, take out."""
+"""The commands `restore` and `remove`, which change a corpus without reading a source."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 
 def _open(corpus: CorpusSettings) -> Lake:
-    """A corpus that is there, to write to."""
+    """Open an existing corpus for writing."""
     Lake(corpus.root)
     return Lake(corpus.root, create=True, single_writer=corpus.single_writer)
 
 
 def _check_namespace(settings: Settings, namespace: str | None, relation: str = "published") -> None:
-    """Refuse a namespace that the corpus does not know."""
+    """Reject a namespace that the corpus does not have."""
     if namespace is not None:
         with closing(connect_snapshot(Lake(settings.corpus.root).snapshot())) as connection:
             check_namespace(connection, settings, namespace, relation=relation)
@@ -45,7 +45,7 @@ def restore(
     from parquetry.storage.lake.rewrite import restore_version
 
     settings = settings_for(config, corpus)
-    # A namespace that was deleted can be restored.
+    # A deleted namespace can be restored.
     _check_namespace(settings, namespace, "document_history")
     done = restore_version(_open(settings.corpus), version, new_stamp(), namespace)
     removed = sum(row.removed for row in done.documents)

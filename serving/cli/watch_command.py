@@ -1,4 +1,4 @@
-"""The command that keeps a corpus fresh while its folders change."""
+"""The command `watch`: refresh a corpus while its folders change."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from parquetry.planning.report import RunReport
 
 QUIET_MS = 300
-"""without another change before a refresh begins"""
+"""milliseconds without a change before a refresh starts"""
 LONGEST_MS = 5_000
-"""of changes that go on, until a refresh begins all the same"""
+"""milliseconds of continuous changes before a refresh starts anyway"""
 AGAIN_SECONDS = 30.0
-"""until a refresh that failed is tried again"""
+"""seconds before a failed refresh is retried"""
 _NEWS = ("added", "changed", "moved", "permissions", "removed")
 _LOOK_MS = 500
-"""until the next look for an interrupt, a folder that has come back, or a refresh that is to be tried again"""
+"""milliseconds between checks for an interrupt, a folder that is back, or a due retry"""
 
 
 def watch(
@@ -51,7 +51,7 @@ def watch(
     """
     settings = settings_for(config, corpus)
     watched = _watched(settings, targets or (), namespace)
-    # A service is stopped by SIGTERM, a person presses Ctrl-C: the same to us.
+    # SIGTERM from a service manager is handled like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for each in watched:
         tell(f"Watching {printable(str(each.root / (each.alone or '')))} ({each.scope.name}).")
@@ -63,19 +63,19 @@ def watch(
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A local source, and what of its folder matters."""
+    """A local source, and the part of its folder that matters."""
 
     scope: Scope
     root: Path
-    """of the source, without links"""
+    """root of the source, with symbolic links resolved"""
     selection: Selection
     corpus: Path | None
-    """folder of the corpus; what changes there is our own work"""
+    """folder of the corpus; changes inside are ignored, as they are the program's own"""
     alone: str | None = None
-    """the one file of `root` that is the source; None if the folder is"""
+    """path of the only file of `root` in the source; None if the source is a folder"""
 
     def concerns(self, changed: str) -> bool:
-        """Whether a change at a path may change the documents of the source."""
+        """Return True if a change at a path may change the documents of the source."""
         path = Path(changed)
         if not path.is_relative_to(self.root) or (self.corpus is not None and path.is_relative_to(self.corpus)):
             return False
@@ -89,15 +89,15 @@ class Watched:
         prefix = self.scope.prefix
         if relative and not (within(relative, prefix) or within(prefix, relative)):
             return False
-        # What was there may have been a folder.
+        # The changed path may have been a folder.
         return not relative or not self.selection.leaves_out(relative, folder=True)
 
 
 def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) -> list[Watched]:
-    """What to watch: the sources that targets name, or all local ones.
+    """Return the sources that the targets name, or all local ones.
 
     Raises:
-        SettingsError: a target is not on this machine, or there is nothing to watch.
+        SettingsError: a target is not local, or there is nothing to watch.
     """
     scopes = scopes_of(settings, targets, namespace, published=lambda: published_sources(settings.corpus.root))
     remote = [scope.name for scope in scopes if not is_local(scope.settings.uri)]
@@ -115,13 +115,13 @@ def _watched(settings: Settings, targets: Sequence[str], namespace: str | None) 
 def _local(scope: Scope, corpus: Path | None) -> Watched:
     root, selection = local_path(scope.settings.uri).resolve(), Selection((), scope.settings.exclude)
     if root.is_file():
-        # Programs save a file by putting another one in its place, which only its folder tells of.
+        # Programs save a file by replacing it, which is an event of its folder only.
         return Watched(scope, root.parent, selection, corpus, printable(root.name))
     return Watched(scope, root, selection, corpus)
 
 
 def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
-    """Refresh what changed, for ever; all of it first."""
+    """Refresh all sources, then those that change, forever."""
     due = list(watched)
     again_at, told = 0.0, ""
     for changed in _changes(sorted({each.root for each in watched})):
@@ -135,7 +135,7 @@ def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
 
 
 def _changes(roots: Sequence[Path]) -> Iterator[set[str]]:
-    """Paths that changed, gathered until it is quiet; an empty set now and then. A folder may go and come back."""
+    """Yield changed paths, grouped until a pause; an empty set now and then. Folders may disappear and return."""
     known: dict[Path, tuple[int, int] | None] = dict.fromkeys(roots)
     while True:
         now = {root: _identity(root) for root in roots}
@@ -154,7 +154,7 @@ def _changes(roots: Sequence[Path]) -> Iterator[set[str]]:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Tells a folder from another one in its place; None if there is none."""
+    """Return an identity that changes if the folder is replaced; None if it does not exist."""
     try:
         status = folder.stat()
     except OSError:
@@ -163,7 +163,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _events(roots: Sequence[Path]) -> Iterator[set[str]]:
-    """Paths below folders that are there, as the operating system tells of them."""
+    """Yield changed paths below existing folders, as reported by the operating system."""
     from watchfiles import watch as watch_folders
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
@@ -179,14 +179,14 @@ def _events(roots: Sequence[Path]) -> Iterator[set[str]]:
         ):
             yield {path for _, path in found}
     except FileNotFoundError:
-        # It went away just now.
+        # The folder disappeared just now.
         return
     except WatchfilesRustInternalError as error:
         raise SettingsError(f"the system does not let these folders be watched: {error}") from error
 
 
 def _refresh(settings: Settings, due: Sequence[Watched]) -> str:
-    """Refresh, and tell it in a line; returns what went wrong, or nothing."""
+    """Refresh and print one line; return the error, or an empty string."""
     from parquetry.flows.pipelines.documents import Request, run_refresh
     from parquetry.tasks.engine.base import DirectEngine
 

@@ -1,4 +1,4 @@
-"""The latest answers of a service, kept in memory."""
+"""Recent answers of a service, kept in memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Value = TypeVar("Value")
 
 
 class AnswerCache(Generic[Value]):
-    """Keeps the values that were asked for last. Safe to use from several threads.
+    """Least-recently-used cache. Thread-safe.
 
-    What an answer depends on must all be in its key: nothing is ever taken out because it is old.
+    A key must hold everything its answer depends on: entries never expire by age.
 
     Args:
-        entries: most values to keep; 0 keeps none.
+        entries: maximum number of values to keep; 0 disables the cache.
     """
 
     def __init__(self, entries: int) -> None:
@@ -25,7 +25,7 @@ class AnswerCache(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Value | None:
-        """The value kept under a key, which becomes the one asked for last; None if there is none."""
+        """Return the value under a key and mark it as most recently used; None if there is none."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -33,7 +33,7 @@ class AnswerCache(Generic[Value]):
             return self._values[key]
 
     def put(self, key: Hashable, value: Value) -> None:
-        """Keep a value, and let go of the one that was not asked for the longest if there are too many."""
+        """Store a value, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)

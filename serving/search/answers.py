@@ -1,4 +1,4 @@
-"""Answers: what a search found, with as much around it as was asked for. Knows nothing of terminals or HTTP."""
+"""Answers: search results with the citations, passages and texts requested. Knows nothing of terminals or HTTP."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from parquetry.storage.search.searcher import Hit
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown beside the results."""
+    """Optional parts of an answer, shown beside the results."""
 
     citations: bool = False
-    """markers, snippets and a bibliography"""
+    """True to show markers, snippets and a bibliography"""
     context: int | None = None
-    """chunks before and after each hit; None for no passages"""
+    """number of chunks before and after each hit; None for no passages"""
     full: bool = False
-    """whole texts"""
+    """True to show whole texts"""
     explain: bool = False
-    """how the results were found"""
+    """True to explain how each result was found"""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A search's results and what is shown of them."""
+    """Search results together with the parts shown beside them."""
 
     response: SearchResponse
     shown: Shown
     settings: SearchSettings
     index: str
-    """what was searched: `file`, or `memory` for a version other than the newest, whose index was made for this"""
+    """index used: `file`, or `memory` for a version other than the newest, indexed for this search only"""
     cited: Cited
-    """nothing unless citations are shown"""
+    """empty unless citations are shown"""
     passages: tuple[Passage, ...]
-    """none unless context is shown"""
+    """empty unless context is shown"""
     texts: Mapping[str, str]
-    """whole texts by document id, in the order of the documents' best hits; none unless they were asked for"""
+    """whole texts by document id, in the order of the documents' best hits; empty unless requested"""
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parquetry search --json` prints: the response, and a key for all else that is shown."""
+        """Return the object that `parquetry search --json` prints: the response, plus a key for each part shown."""
         told, hits = self.response.as_json(), self.response.hits
         if self.response.request.level == "document":
             told["level"] = "document"
@@ -75,7 +75,7 @@ class Answer:
 
     @property
     def explanation(self) -> dict[str, Any]:
-        """How the results were found, apart from what is told of each."""
+        """The explanation of the search as a whole; each result carries its own."""
         settings = self.settings
         fused = {"fusion": settings.fusion, "vector_weight": settings.vector_weight, "depth": settings.depth}
         if settings.fusion == "rrf":
@@ -92,7 +92,7 @@ class Answer:
 
 
 def how_found(hit: Hit) -> dict[str, Any]:
-    """Rank and score of a hit on each side; None for a side that did not find it. A reranker gives scores alone."""
+    """Return rank and score of a hit on each side, None where that side missed it; a reranker gives scores alone."""
     sides: dict[str, Any] = {
         side: {"rank": hit.ranks.get(side), "score": round(hit.scores[side], 6)} if side in hit.scores else None
         for side in ("vector", "text", "rerank")
@@ -103,16 +103,16 @@ def how_found(hit: Hit) -> dict[str, Any]:
 
 
 def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: SearchSettings) -> Answer:
-    """Read what is to be shown beside a search's results.
+    """Read the parts to show beside search results.
 
     Args:
-        reader: that searched.
-        response: of the search.
-        shown: what is asked for.
-        settings: of the search.
+        reader: the reader that ran the search.
+        response: the search's response.
+        shown: the parts requested.
+        settings: search settings.
 
     Raises:
-        StorageError: it cannot be read.
+        StorageError: the corpus cannot be read.
     """
     hits = response.hits
     return Answer(
@@ -127,15 +127,15 @@ def answer(reader: Reader, response: SearchResponse, shown: Shown, settings: Sea
 
 
 def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Passage, ...]:
-    """Hits with their neighbours in the document; what touches or overlaps is one passage.
+    """Read the hits with their neighbours in the document; chunks that touch or overlap form one passage.
 
     Args:
-        reader: that found the hits.
+        reader: the reader that found the hits.
         hits: best first.
-        context: chunks before and after each hit.
+        context: number of chunks before and after each hit.
 
     Returns:
-        In the order of their best hits.
+        Passages in the order of their best hits.
     """
     places = [
         Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
@@ -153,7 +153,7 @@ def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Pa
 
 
 def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
-    """All chunks of the documents of `places`."""
+    """Read all chunks of the documents of `places`."""
     with closing(reader.index.session()) as session:
         found = tuples(
             session,
@@ -165,7 +165,7 @@ def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
 
 
 def _texts(reader: Reader, hits: Sequence[Hit]) -> dict[str, str]:
-    """The whole texts of the hits' documents, in the order of their best hits."""
+    """Read the whole texts of the hits' documents, in the order of their best hits."""
     revisions = {hit.row["document_id"]: hit.row["revision"] for hit in hits}
     with closing(reader.tables.cursor()) as session:
         found = dict(

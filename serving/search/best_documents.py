@@ -8,21 +8,21 @@ from parquetry.embed.base import Vectors
 from parquetry.storage.search.searcher import Hit, Mode, Searcher, fold
 
 _CHUNKS_PER_DOCUMENT = 4
-"""chunks to look at for each document that is asked for, at first"""
+"""chunks to fetch per requested document in the first round"""
 
 
 def best_of_documents(
     searcher: Searcher, query: str, vectors: Mapping[str, Vectors], mode: Mode, wanted: int, *, folded: bool
 ) -> list[Hit]:
-    """The best chunk of each of the best documents: a document is as good as its best chunk.
+    """Return the best chunk of each of the best documents; a document ranks by its best chunk.
 
     Args:
-        searcher: with the filters of the search.
-        query: what is asked.
-        vectors: id of an embedder -> float32[dimension] of the query.
-        mode: what is compared.
-        wanted: documents.
-        folded: of documents with the same best chunk, one is a hit that names the others.
+        searcher: searcher with the filters of the search.
+        query: query text.
+        vectors: embedder id -> float32[dimension] of the query.
+        mode: search mode.
+        wanted: number of documents.
+        folded: True to fold documents with the same best chunk into one hit that names the others.
     """
     depth = wanted * _CHUNKS_PER_DOCUMENT
     while True:

@@ -1,4 +1,4 @@
-"""Citations: where each result stands, what it says there, and markers to write into an answer. Pure."""
+"""Citations: location and snippet of each result, and markers to use in an answer. Pure."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _HEADING = re.compile(r"^## ([\d:]+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """How one result is cited."""
+    """Citation of one result."""
 
     marker: str
-    """`[1]`; results of one document and place share it"""
+    """`[1]`; results from the same document and place share a marker"""
     source: str
-    """name in the settings"""
+    """source name in the settings"""
     uri: str
-    """of a video: at the moment when the snippet is said"""
+    """for a video, the URL at the moment the snippet is spoken"""
     kind: str
-    """what `page` counts: `page`, `sheet`, `slide`, `chapter`; `document` for nothing"""
+    """unit of `page`: `page`, `sheet`, `slide`, `chapter`; `document` if there is none"""
     page: int | None
     """1-based"""
     span: Span
-    """of the chunk in the document's text, in characters"""
+    """character span of the chunk in the document's text"""
     snippet: str
-    """the sentence that is nearest to the query, as it stands in the text"""
+    """the sentence nearest to the query, verbatim"""
     snippet_span: Span
-    """of the snippet in the document's text, in characters"""
+    """character span of the snippet in the document's text"""
     header: str | None = None
-    """column names of the table whose row the snippet is, as they stand in the text"""
+    """column names of the table if the snippet is one of its rows, verbatim"""
     header_span: Span | None = None
-    """of these in the document's text, in characters"""
+    """character span of the header in the document's text"""
 
     def as_json(self) -> dict[str, Any]:
-        """The value of `citation` in a result of `parquetry search --citations --json`."""
+        """Return the value of `citation` in a result of `parquetry search --citations --json`."""
         return {
             "marker": self.marker,
             "source": self.source,
@@ -62,7 +62,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One entry of the bibliography."""
+    """Entry of the bibliography."""
 
     marker: str
     title: str
@@ -72,12 +72,12 @@ class Reference:
 
     @property
     def line(self) -> str:
-        """The entry as it is printed."""
+        """The entry as printed."""
         title = f"{self.title} ({self.place})" if self.title else self.place
         return f"{self.marker} {title}. {self.uri}"
 
     def as_json(self) -> dict[str, str]:
-        """One of `bibliography` in `parquetry search --citations --json`."""
+        """Return one item of `bibliography` in `parquetry search --citations --json`."""
         return {
             "marker": self.marker,
             "title": self.title,
@@ -89,21 +89,21 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """The citations of an answer."""
+    """Citations and bibliography of an answer."""
 
     citations: tuple[Citation, ...]
-    """one for each hit, in their order"""
+    """one citation per hit, in hit order"""
     bibliography: tuple[Reference, ...]
-    """one for each marker, in the order of the markers"""
+    """one reference per marker, in marker order"""
 
 
 def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
-    """Cite what was found.
+    """Cite search hits.
 
     Args:
-        query: as typed; it decides which sentence is quoted.
-        hits: best first.
-        language: of the stemmer, as `search.language`.
+        query: query as typed; determines which sentence is quoted.
+        hits: hits, best first.
+        language: stemmer language, as in `search.language`.
     """
     texts = [str(hit.row["text"]) for hit in hits]
     quotations = snippets(query, texts, [hit.row["headings"] or () for hit in hits], language)
@@ -135,12 +135,12 @@ def cite(query: str, hits: Sequence[Hit], language: str) -> Cited:
 
 
 def at_moment(uri: str, text: str, headings: Sequence[str]) -> str:
-    """The URL of a video at the moment when something is said in it; any other URI as it is.
+    """Return a video's URL at the moment the cited text is spoken; any other URI unchanged.
 
     Args:
-        uri: of the document.
-        text: of the chunk, up to the end of what is cited.
-        headings: that the chunk's start stands under.
+        uri: URI of the document.
+        text: text of the chunk, up to the end of the cited part.
+        headings: headings above the start of the chunk.
     """
     if not uri.startswith(_VIDEO):
         return uri
@@ -157,7 +157,7 @@ def _of_entry(told: Mapping[str, Any]) -> str:
 
 
 def place(row: Mapping[str, Any]) -> str:
-    """Where a chunk stands: `leave.pdf, page 3, Parental leave > Money`; `lesson, learned from 2 sessions`."""
+    """Describe where a chunk is: `leave.pdf, page 3, Parental leave > Money`, or `lesson, learned from 2 sessions`."""
     if row["media_type"] == ENTRY_TYPE:
         return _of_entry(json.loads(row["metadata"]))
     headings = list(row["headings"] or ())

@@ -1,4 +1,4 @@
-"""The documents that names typed by a person mean."""
+"""Lookup of documents by the names that people type."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from parquetry.storage.database import Connection, rows
 from parquetry.storage.search.filters import TYPED_PATH
 
 _CHOICES = 5
-"""documents that an ambiguous name lists"""
+"""maximum number of documents listed for an ambiguous name"""
 
 
 def listed(
     connection: Connection, namespace: str | None = None, status: str | None = None, names: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """The current documents, one dictionary of columns each, by source and path.
+    """Return the current documents by source and path, one dictionary of columns each.
 
     Args:
-        connection: with the view `documents`, of what the caller may see.
-        namespace: only of this one.
-        status: only those.
-        names: only those that one of them means, as `named`; without any, all.
+        connection: connection with the view `documents`, limited to what the caller may see.
+        namespace: only documents of this namespace.
+        status: only documents with this status.
+        names: only documents that match one of these names, as in `named`; empty for all.
 
     Raises:
-        SettingsError: a name means no document.
+        SettingsError: a name matches no document.
     """
     wanted: set[str] | None = None
     if names:
@@ -45,12 +45,12 @@ def listed(
 
 
 def named(connection: Connection, name: str) -> list[dict[str, Any]]:
-    """The documents that a name typed by a person means; the first of these that fits any decides.
+    """Return the documents that match a typed name; the first form with a match decides.
 
     Args:
-        connection: with the view `documents`, of what the caller may see.
-        name: id, uri, path, `source/path`, filename, beginning of an id (6 characters or more), or a glob over
-            paths and filenames, in which `*` passes over `/`.
+        connection: connection with the view `documents`, limited to what the caller may see.
+        name: id, uri, path, `source/path`, filename, id prefix (6 characters or more), or a glob over
+            paths and filenames, in which `*` also matches `/`.
     """
     return rows(
         connection,
@@ -68,10 +68,10 @@ def named(connection: Connection, name: str) -> list[dict[str, Any]]:
 
 
 def the_one(connection: Connection, name: str) -> dict[str, Any]:
-    """The one document that a name means.
+    """Return the one document that a name matches.
 
     Raises:
-        SettingsError: none or several match.
+        SettingsError: no document or several documents match.
     """
     found = named(connection, name)
     if not found:

@@ -1,4 +1,4 @@
-"""What is known from chat sessions and how it came about, as a caller may see it. Knows nothing of terminals."""
+"""Knowledge entries and their history, limited to what a caller may see. Knows nothing of terminals."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class EntryStory:
-    """How an entry came about."""
+    """History of an entry."""
 
     decisions: tuple[Row, ...]
-    """that name it or what was merged into it, oldest first; without those of other people's sessions"""
+    """decisions that name the entry or one merged into it, oldest first; without those of other users' sessions"""
     others: int
-    """sessions of other people that say it"""
+    """number of other users' sessions that support it"""
 
 
 def live_entries(
@@ -29,13 +29,13 @@ def live_entries(
     kind: EntryKind | None = None,
     contains: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The live entries, those that were said last first.
+    """Return the live entries, most recently stated first.
 
     Args:
-        connection: on a snapshot, restricted to what the caller may see.
-        namespace: only of this.
-        kind: only these.
-        contains: only those with this in their text, whatever its case.
+        connection: connection on a snapshot, limited to what the caller may see.
+        namespace: only rows of this namespace.
+        kind: only rows of this kind.
+        contains: only entries with this text, case-insensitive.
     """
     return rows(
         connection,
@@ -54,16 +54,16 @@ def decisions(
     entry: str | None = None,
     limit: int | None = None,
 ) -> list[dict[str, Any]]:
-    """The decisions, newest first.
+    """Return the decisions, newest first.
 
     Args:
-        connection: on a snapshot, restricted to what the caller may see.
-        namespace: only of this.
-        run: only of this run.
-        session: only about this session: its id or its uri, or a part of that.
-        kind: only these.
-        entry: only those that name the entry with this id, or with an id that begins with it.
-        limit: newest ones; None for all.
+        connection: connection on a snapshot, limited to what the caller may see.
+        namespace: only rows of this namespace.
+        run: only decisions of this run.
+        session: only decisions about this session: its id, its uri, or part of the uri.
+        kind: only rows of this kind.
+        entry: only decisions that name the entry with this id or id prefix.
+        limit: maximum number of decisions; None for all.
     """
     return rows(
         connection,
@@ -78,14 +78,14 @@ def decisions(
 
 
 def stories(connection: Connection, entries: Sequence[Row]) -> dict[tuple[str, str], EntryStory]:
-    """How entries came about.
+    """Read the history of entries.
 
     Args:
-        connection: as for `live_entries`.
-        entries: as that gave them.
+        connection: as in `live_entries`.
+        entries: rows from `live_entries`.
 
     Returns:
-        By namespace and id.
+        Stories by namespace and id.
     """
     naming: dict[tuple[str, str], list[Row]] = defaultdict(list)
     undoing: dict[str, list[Row]] = defaultdict(list)
@@ -128,13 +128,13 @@ def _story(
 
 
 def live_texts(connection: Connection, entry_ids: Collection[str]) -> dict[str, str]:
-    """Texts of entries that are live and that the caller may see, by id."""
+    """Return the texts, by id, of entries that are live and visible to the caller."""
     chosen = "SELECT entry_id, text FROM entries WHERE entry_id IN (SELECT unnest($1::VARCHAR[]))"
     return {row["entry_id"]: row["text"] for row in rows(connection, chosen, [sorted(entry_ids)])}
 
 
 def texts_of(connection: Connection, decisions: Sequence[Row]) -> dict[str, str]:
-    """Texts of the entries that decisions name and that the caller may see, live or not, by id."""
+    """Return the texts, by id, of the entries named in decisions and visible to the caller, live or not."""
     named = {
         entry for each in decisions for entry in (each["entry_id"], *each["adds"], *each["retires"], *each["links"])
     }

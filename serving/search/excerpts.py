@@ -1,4 +1,4 @@
-"""Which lines of a chunk people see first: prose wrapped, code and tables line by line. Pure."""
+"""Excerpts of a chunk for display: prose wrapped, code and tables line by line. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from parquetry.language.stems import stop_words
 from parquetry.serving.search.tables import tables
 
 SHOWN_LINES = 4
-"""of a chunk that answers"""
+"""lines of a chunk in an excerpt"""
 STEM_CHARACTERS = 5
-"""of a word that make it the same word in another inflection, well enough to choose what to show"""
+"""leading characters that identify a word across inflections, well enough for choosing lines"""
 _SHORT = 3
-"""characters; words up to this long have to stand in a line as they are"""
+"""characters; words up to this length must match exactly"""
 _GAP = "..."
 _TAB = 4
-"""columns of a tab in code"""
+"""columns of a tab stop in code"""
 _FENCE = re.compile(r"\s*(?:```+|~~~+)(.*)")
 _INDENTED = re.compile(r"(?: {4}|\t)")
 _HEADING = re.compile(r"#{1,6}\s")
@@ -30,29 +30,29 @@ _Kind = Literal["prose", "code", "row", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line as it is shown."""
+    """A display line."""
 
     text: str
     header: str | None = None
-    """column names that a row of a table stands under"""
+    """column names, if the line is a table row"""
 
 
 def excerpt(text: str, query: str, width: int, *, code: bool, language: str) -> list[str]:
-    """The lines of a chunk, a few in a row, that hold most of the query's words in whatever inflection.
+    """Return the few consecutive lines of a chunk with most of the query's words, in any inflection.
 
-    Rows of a table come with its column names. Empty lines are left out.
+    Table rows come with their column names. Empty lines are left out.
 
     Args:
-        text: of the chunk.
-        query: as typed.
-        width: characters in a line; longer lines of code and tables are cut.
-        code: the text is source code as a whole.
-        language: of the stop words, as `search.language`.
+        text: text of the chunk.
+        query: query as typed.
+        width: line width in characters; longer lines of code and tables are cut.
+        code: True if the whole text is source code.
+        language: language of the stop words, as in `search.language`.
     """
     lines = [_Line(_cut(line, width)) for line in text.split("\n") if line.strip()] if code else _lines(text, width)
     asked = set(re.findall(r"\w+", query.casefold()))
     words = {word[:STEM_CHARACTERS] for word in asked - stop_words(language) or asked}
-    # The names of the columns belong to every row.
+    # Column names belong to every row.
     found = [_found(words, f"{line.text}\n{line.header or ''}".casefold()) for line in lines]
     last = max(0, len(lines) - SHOWN_LINES)
     start = max(range(last + 1), key=lambda line: (len(set().union(*found[line : line + SHOWN_LINES])), -line))
@@ -64,7 +64,7 @@ def excerpt(text: str, query: str, width: int, *, code: bool, language: str) -> 
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """All lines of a chunk, the long ones wrapped below their beginnings."""
+    """Return all lines of a chunk, long ones wrapped with a hanging indent."""
     return [part for line in text.split("\n") for part in _folded(line, width) or [""]]
 
 
@@ -85,7 +85,7 @@ def _found(words: set[str], line: str) -> set[str]:
 
 
 def _before(lines: Sequence[_Line], start: int) -> list[str]:
-    """What stands above the lines that are shown: column names of a row, and a mark for what is left out."""
+    """Return the lines above an excerpt: a row's column names, and an ellipsis if text is left out."""
     header = lines[start].header if start else None
     if header is None:
         return [_GAP] * (start > 0)
@@ -95,7 +95,7 @@ def _before(lines: Sequence[_Line], start: int) -> list[str]:
 
 
 def _lines(text: str, width: int) -> list[_Line]:
-    """Lines of a text that may hold code and tables among its prose."""
+    """Return the display lines of a text that may mix prose, code and tables."""
     shown: list[_Line] = []
     paragraph: list[str] = []
     for line, kind, header in _told(text):
@@ -110,19 +110,19 @@ def _lines(text: str, width: int) -> list[_Line]:
 
 
 def _begins(line: str) -> bool:
-    """Whether a heading or an item of a list begins with a line."""
+    """Return True if the line starts a heading or list item."""
     return bool(_HEADING.match(line) or _ITEM.match(line))
 
 
 def _paragraph(lines: Sequence[str], width: int) -> list[str]:
-    """Lines of prose as one; an indented block is code of an older fashion."""
+    """Join lines of prose into a paragraph; keep an indented block as code."""
     if lines and all(map(_INDENTED.match, lines)):
         return [part for line in lines for part in _folded(line, width)]
     return textwrap.wrap(" ".join(" ".join(lines).split()), width)
 
 
 def _told(text: str) -> Iterator[tuple[str, _Kind, str | None]]:
-    """Every line with what it is, and the column names of a row."""
+    """Yield every line with its kind and, for a table row, the column names."""
     headers: dict[int, str | None] = {}
     for table in tables(text):
         names = text[slice(*table.header)]
@@ -144,11 +144,11 @@ def _told(text: str) -> Iterator[tuple[str, _Kind, str | None]]:
             yield line.strip(), "row", headers[start]
         else:
             yield line, "prose", None
-        # The line below column names is drawn, not written.
+        # The rule below the column names is drawn, not stored.
         ruled = start in headers and headers[start] is None
 
 
 def _begins_in_code(lines: Sequence[str]) -> bool:
-    """Whether a chunk was cut within a block of code: its first fence names no language, and has no other."""
+    """Return True if the chunk starts inside a code block: an odd number of fences, the first without a language."""
     fences = [found[1].strip() for line in lines if (found := _FENCE.match(line))]
     return len(fences) % 2 == 1 and not fences[0]

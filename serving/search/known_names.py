@@ -1,4 +1,4 @@
-"""Refuses names of namespaces, sources and tags that mean nothing, instead of answering with nothing."""
+"""Checks that reject unknown namespaces, sources and tags instead of returning no results."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from parquetry.storage.search.names import Kind, known_names
 
 
 def check_filters(connection: Connection, settings: Settings, filters: Filters) -> None:
-    """Refuse filters by names that the caller has no document of.
+    """Reject filters that name something the caller has no document of.
 
-    A name that is there, but on nothing that the caller may see, is refused in the same words as one that is nowhere.
-    What the settings name is known before its first refresh.
+    A name that exists only on documents hidden from the caller gets the same message as one that does not exist.
+    Names from the settings are known before their first refresh.
 
     Raises:
-        SettingsError: with the names that are near.
+        SettingsError: unknown name; the message suggests similar ones.
     """
     asked: Mapping[Kind, Sequence[str]] = {
         "namespace": filters.namespaces,
@@ -39,17 +39,17 @@ def check_namespace(
     caller: Caller | None = None,
     relation: str = "published",
 ) -> None:
-    """Refuse a namespace of which the caller may see nothing; as `check_filters`."""
+    """Reject a namespace in which the caller may see nothing, as in `check_filters`."""
     if namespace is not None:
         known = known_names(connection, "namespace", caller, relation) | configured(settings, "namespace", caller)
         check_known("namespace", [namespace], known, settings)
 
 
 def check_known(kind: str, names: Iterable[str], known: Iterable[str], settings: Settings) -> None:
-    """Refuse names that are not among the known ones.
+    """Reject names that are not among the known ones.
 
     Raises:
-        SettingsError: with the names that are near.
+        SettingsError: unknown name; the message suggests similar ones.
     """
     known = set(known)
     for name in names:
@@ -58,7 +58,7 @@ def check_known(kind: str, names: Iterable[str], known: Iterable[str], settings:
 
 
 def configured(settings: Settings, kind: Kind, caller: Caller | None) -> set[str]:
-    """The names that the settings give to what the caller will see."""
+    """Return the names of a kind in the settings that the caller will be able to see."""
     sources = [source for source in settings.source if _shows(source, caller)]
     if kind == "source":
         return {source.name for source in sources}

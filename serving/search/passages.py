@@ -1,4 +1,4 @@
-"""Passages: hits together with what stands around them, each text told once. Pure."""
+"""Passages: hits with the surrounding text, without repetition. Pure."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from parquetry.serving.search.tables import Span
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A chunk in its document."""
+    """Position of a chunk in its document."""
 
     document_id: str
     chunk_index: int
     """0-based"""
     start: int
-    """characters, 0-based"""
+    """first character, 0-based"""
     end: int
-    """characters, one past the last"""
+    """one past the last character"""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Chunks of one document that follow each other, as one span."""
+    """Consecutive chunks of one document as a single span."""
 
     document_id: str
     start: int
-    """characters, 0-based"""
+    """first character, 0-based"""
     end: int
-    """characters, one past the last"""
+    """one past the last character"""
     hits: tuple[int, ...]
-    """0-based ranks of the hits in it, in the order of the text"""
+    """0-based ranks of the hits inside, in text order"""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch with its text."""
+    """A stretch and its text."""
 
     stretch: Stretch
     text: str
     """exactly `document_text[start:end]`"""
     marks: tuple[Span, ...]
-    """of each hit in the document's text, in the order of `stretch.hits`"""
+    """character span of each hit in the document's text, in the order of `stretch.hits`"""
 
     def as_json(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """One of `passages` in `parquetry search --context N --json`.
+        """Return one item of `passages` in `parquetry search --context N --json`.
 
         Args:
-            rows: columns of all hits, best first.
+            rows: rows of all hits, best first.
         """
         first = rows[self.stretch.hits[0]]
         return {
@@ -70,17 +70,17 @@ class Passage:
 
 
 def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[Stretch]:
-    """Put every hit together with its neighbours, and what touches or overlaps into one.
+    """Extend every hit by its neighbours, and merge stretches that touch or overlap.
 
-    Two chunks that follow each other touch: between them is nothing but white space.
+    Consecutive chunks touch: only white space separates them.
 
     Args:
-        hits: best first.
-        chunks: of the hits' documents, at least those from `context` before to `context` after each hit.
-        context: chunks before and after each hit.
+        hits: positions of the hits, best first.
+        chunks: chunks of the hits' documents, at least those within `context` of each hit.
+        context: number of chunks before and after each hit.
 
     Returns:
-        Stretches without a common character, in the order of their best hits; each hit is in exactly one.
+        Disjoint stretches in the order of their best hits; each hit is in exactly one.
     """
     ranks = {(hit.document_id, hit.chunk_index): rank for rank, hit in enumerate(hits)}
     found: dict[str, list[int]] = defaultdict(list)
@@ -110,6 +110,6 @@ def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[
 
 
 def _distance(sorted_indexes: Sequence[int], index: int) -> float:
-    """From the nearest of some indexes; infinite if there is none."""
+    """Return the distance to the nearest index; infinity if there is none."""
     right = bisect_left(sorted_indexes, index)
     return min((abs(each - index) for each in sorted_indexes[max(right - 1, 0) : right + 1]), default=inf)

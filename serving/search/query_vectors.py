@@ -1,4 +1,4 @@
-"""A query as vectors: one by each model behind the documents that a caller may see."""
+"""Query vectors: one per embedder behind the documents that a caller may see."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def query_vectors(queries: Sequence[str], searcher: Searcher, settings: Settings
     """Embed queries for a search.
 
     Args:
-        queries: as typed, each once.
-        searcher: knows which models the visible documents have.
-        settings: name the embedders of all namespaces.
+        queries: distinct queries as typed.
+        searcher: searcher, which knows the embedders of the visible documents.
+        settings: settings with the embedders of all namespaces.
 
     Returns:
-        Query -> id of the embedder -> float32[dimension]; nothing for a query where nothing can be compared.
+        Query -> embedder id -> float32[dimension]; empty for a query with nothing to compare it with.
 
     Raises:
-        SettingsError: the settings do not name the model behind some of the documents.
+        SettingsError: the settings lack the embedder of some documents.
     """
     vectors: dict[str, dict[str, Vectors]] = {query: {} for query in queries}
     for model in searcher.embedders() if queries else ():
@@ -36,7 +36,7 @@ def query_vectors(queries: Sequence[str], searcher: Searcher, settings: Settings
 def _embedder(model: str, searcher: Searcher, settings: Settings) -> Embedder:
     names = settings.embedders
     if len(names) > 1:
-        # Those of the namespaces that are searched come first: another one's may be out of reach, and is not needed.
+        # Embedders of the searched namespaces come first: another one may be unreachable, and is not needed.
         own = map(settings.embedder_of, searcher.namespaces_of(model))
         names = tuple(dict.fromkeys((*own, *names)))
     embedder = embedder_behind(model, names, settings.embedding)

@@ -1,4 +1,4 @@
-"""Results for programs: the JSON of a hit. Pure."""
+"""Search results for programs: the JSON of a hit. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from parquetry.model import ENTRY_TYPE
 from parquetry.storage.search.searcher import Hit
 
 ALSO_IN_LISTED = 20
-"""places of one text that are listed; all are counted"""
+"""maximum number of places listed for one text; all are counted"""
 
 
 def result_json(hit: Hit) -> dict[str, Any]:
-    """One of `results` in `parquetry search --json`."""
+    """Return one item of `results` in `parquetry search --json`."""
     row = hit.row
     return {
         **_place(row),
@@ -30,7 +30,7 @@ def result_json(hit: Hit) -> dict[str, Any]:
 
 
 def _place(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a chunk stands."""
+    """Return the location of a chunk."""
     return {
         "chunk_id": row["chunk_id"],
         "document_id": row["document_id"],

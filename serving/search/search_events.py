@@ -1,4 +1,4 @@
-"""What is told of each search, for monitoring: a line of JSON in a file, a row of the table `searches`."""
+"""Search events for monitoring: a JSON line in a file, a row of the table `searches`."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from parquetry.storage.lake.lake import Lake
 
 _DIGITS = 6
 RECORDED_TOGETHER = 200
-"""events that one commit to the table `searches` holds at most"""
+"""maximum number of events in one commit to the table `searches`"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchEvent:
-    """One search that was answered. Tells nothing of who asked but whether somebody did."""
+    """One answered search. Does not identify the caller, only records if there was one."""
 
     searched_at: datetime
-    """UTC, when it was answered"""
+    """time of the answer, UTC"""
     query: str
     mode: str
     level: str
     k: int
     caller: bool
-    """whether it was limited to what a user or an organization may see"""
+    """True if the search was limited to what a user or an organization may see"""
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     count: int
-    """results"""
+    """number of results"""
     mean_score: float | None
-    """of the results; None without any"""
+    """mean score of the results; None without any"""
     best_score: float | None
     seconds: float
     cached: bool
 
     def as_row(self) -> dict[str, Any]:
-        """Its values by column, for a table."""
+        """Return the values by column, for a table."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def as_json(self) -> dict[str, Any]:
-        """Its values as JSON can hold them."""
+        """Return the values as JSON types."""
         return {
             **self.as_row(),
             "searched_at": self.searched_at.isoformat(),
@@ -56,22 +56,22 @@ class SearchEvent:
 
 
 def now() -> datetime:
-    """The time for an event."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def mean(scores: Sequence[float]) -> float | None:
-    """Of no scores there is none."""
+    """Return the mean of scores; None if there are none."""
     return sum(scores) / len(scores) if scores else None
 
 
 class SearchLog:
-    """Appends events to a file. Safe to use from several threads and processes.
+    """JSON-lines log of searches. Safe to use from several threads and processes.
 
-    A search is never lost because it cannot be logged: the first failure is told on stderr, and later ones are not.
+    A logging failure never fails the search: the first one is reported on stderr, later ones are not.
 
     Args:
-        file: of JSON lines; it is made with its folder if it is not there.
+        file: JSON-lines file; created with its folder if missing.
     """
 
     def __init__(self, file: str) -> None:
@@ -84,7 +84,7 @@ class SearchLog:
         line = json_text(event.as_json()) + "\n"
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            # Opened for every event, so that the file can be moved away; one write is one line between processes, too.
+            # Opened for every event, so that the file can be rotated; one write is one line across processes, too.
             with self._file.open("ab", buffering=0) as file:
                 file.write(line.encode("utf-8", "backslashreplace"))
         except OSError as error:
@@ -100,7 +100,7 @@ class SearchLog:
 
 
 class SearchRecord:
-    """Keeps events in the corpus's table `searches`, many in one commit. Safe to use from several threads.
+    """Recorder of searches in the corpus's table `searches`, many in one commit. Thread-safe.
 
     Args:
         lake: the corpus.
@@ -113,7 +113,7 @@ class SearchRecord:
         self._told = False
 
     def write(self, event: SearchEvent) -> None:
-        """Keep one event; those that came together are written when they are many."""
+        """Buffer one event; a full buffer is written."""
         with self._lock:
             self._kept.append(event)
             full = len(self._kept) >= RECORDED_TOGETHER
@@ -121,7 +121,7 @@ class SearchRecord:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is kept. A search is never lost because it cannot be recorded: that is told once on stderr."""
+        """Write the buffer. A failure never fails the search: it is reported once on stderr."""
         with self._lock:
             kept, self._kept = self._kept, []
             if not kept:

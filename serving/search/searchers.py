@@ -1,4 +1,4 @@
-"""Searchers that are kept for the next search with the same filters: preparing one costs as much as searching."""
+"""Pool of searchers for repeated filters: preparing a searcher costs as much as searching."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Searcher
 
 KEPT = 8
-"""idle searchers; each holds two numbers for every document that its caller may see"""
+"""maximum number of idle searchers; each holds two numbers per document visible to its caller"""
 
 
 class Searchers:
-    """Lends searchers of an index. Safe to use from several threads.
+    """Pool of searchers of an index. Thread-safe.
 
     Args:
-        settings: of the searchers.
+        settings: settings of the searchers.
     """
 
     def __init__(self, settings: SearchSettings) -> None:
@@ -29,10 +29,10 @@ class Searchers:
 
     @contextmanager
     def lent(self, index: OpenIndex, filters: Filters) -> Iterator[Searcher]:
-        """A searcher with a session that nobody else uses; after an error it is not used again.
+        """Yield a searcher with an exclusive session; after an error it is discarded.
 
         Raises:
-            SettingsError: a filter is not what it may be.
+            SettingsError: a filter is invalid.
         """
         searcher = self._take(index, filters)
         with ExitStack() as unfinished:
@@ -60,7 +60,7 @@ class Searchers:
             each.connection.close()
 
     def close(self) -> None:
-        """Close those that are idle."""
+        """Close the idle searchers."""
         with self._lock:
             idle, self._idle = self._idle, []
         for *_, searcher in idle:

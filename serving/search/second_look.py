@@ -1,4 +1,4 @@
-"""A second look at what a search found: a model reads the candidates, or those are chosen that differ."""
+"""Reranking, recency and diversity: the steps between the candidates of a search and its results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from parquetry.storage.search.searcher import Hit
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """How fast what is known loses weight."""
+    """Decay of scores with age."""
 
     half_life: float
-    """days after which a score counts half"""
+    """age in days that halves a score"""
     now: datetime
-    """that ages count to; UTC"""
+    """reference time for ages; UTC"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a reranker was asked."""
+    """Use of a reranker in a search."""
 
     by: str
     """id of the reranker"""
@@ -40,7 +40,7 @@ class Judged:
     usage: Usage
 
     def as_json(self) -> dict[str, Any]:
-        """As `search --explain` tells it."""
+        """Return the JSON for `search --explain`."""
         return {
             "by": self.by,
             "candidates": self.candidates,
@@ -52,42 +52,42 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a second look came to."""
+    """Results after reranking and diversification."""
 
     hits: tuple[Hit, ...]
     """best first"""
     judged: Judged | None
-    """None if nothing was reranked"""
+    """None if no reranker was used"""
 
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """What is done with the candidates of a search before the best are taken."""
+    """Steps applied to the candidates of a search before the best are taken."""
 
     rerank: bool = False
-    """the reranker of the settings reads query and text together and scores them anew"""
+    """True to rescore candidates with the configured reranker, which reads query and text together"""
     recency: Recency | None = None
-    """what was said or changed long ago counts less"""
+    """decay of scores by age; None for no decay"""
     diversify: bool = False
-    """a candidate that says what a better one said waits (maximal marginal relevance); a copy of its text comes last"""
+    """True to rank near-duplicates of better candidates lower (maximal marginal relevance), exact copies last"""
 
     def candidates(self, k: int) -> int:
-        """Hits to search for when `k` are wanted."""
+        """Return the number of candidates to fetch for `k` results."""
         return k if self == SecondLook() else k * CANDIDATES_PER_HIT
 
     def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> Looked:
-        """Take the `k` best of the candidates.
+        """Return the `k` best of the candidates.
 
         Args:
-            hits: the candidates, best first.
-            query: as typed.
-            k: most hits to return.
-            session: whose current database is the index that gave the candidates.
-            settings: name the reranker.
+            hits: candidates, best first.
+            query: query as typed.
+            k: maximum number of hits to return.
+            session: session on the index that gave the candidates.
+            settings: settings with the reranker.
 
         Raises:
-            SettingsError: no reranker is configured, or it lacks something.
-            TransientError: the language model did not answer usefully.
+            SettingsError: no reranker is configured, or its configuration is incomplete.
+            TransientError: the language model gave no valid answer.
         """
         judged = None
         if self.rerank:
@@ -116,9 +116,9 @@ def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list
 
 
 def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:
-    """Hits with their scores aged, best first; `age` among the scores is in days.
+    """Return hits with their scores decayed by age, best first; `age` among the scores is in days.
 
-    A text that stands in several places is as old as it is in the newest of them.
+    A text found in several places has the age of the newest.
     """
     again = []
     for hit in hits:
@@ -130,7 +130,7 @@ def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:
 
 
 def _read(hit: Hit) -> str:
-    """What the reranker reads: a chunk says what it is about in the headings above it."""
+    """Return the reranker's input: the chunk below its headings, which say what it is about."""
     text: str = hit.row["text"]
     return "\n".join([*(heading for heading in hit.row["headings"] or () if heading not in text), text])
 
@@ -146,7 +146,7 @@ def _diverse(hits: Sequence[Hit], k: int, session: Connection) -> list[Hit]:
 
 
 def _vectors(hits: Sequence[Hit], session: Connection) -> Vectors:
-    """float32[hits, all dimensions]: vectors of different embedders are like nothing of each other, as is none."""
+    """Return float32[hits, all dimensions]; vectors of different embedders, and missing ones, are orthogonal."""
     found = tuples(
         session,
         """SELECT revision, chunk_index, any_value(embedder), any_value(vector) FROM parts.every_chunk

@@ -1,7 +1,7 @@
-"""Where the sentences of a text are: of prose, lists, tables and code, in any script. Pure.
+"""Sentence boundaries in prose, lists, tables and code, in any script. Pure.
 
-Good enough to choose what is shown of a passage. A sentence that is not cut where it ends only makes the quotation
-longer; one that is cut at an abbreviation is a broken quotation, so in doubt nothing is cut.
+Precise enough to choose a snippet. A missed boundary only makes the snippet longer; a false one, as after an
+abbreviation, breaks it. So in doubt the text is not cut.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 NARROW = 40
-"""characters; in lines shorter than this nobody wraps prose"""
+"""characters; prose is not wrapped at fewer"""
 _FITS = 0.85
-"""of the longest line: where the next word would still have stood on a line of this share, the break was meant"""
+"""share of the longest line: a break is intended if the next word would still have fit within this share"""
 
 _NEAR = 40
-"""characters before and after a mark that decide whether it ends a sentence"""
+"""characters before and after a mark that decide if it ends a sentence"""
 
 _CLOSERS = r"""(?:["'”’»›)\]}*_`」』）】》〉]|\[\d+\])*"""
 _WIDE = "。！？｡．।॥؟۔።။។"
-"""ends of sentences that need no space after them, or that nothing else is written with"""
+"""sentence ends that need no following space, or that have no other use"""
 _END = re.compile(rf"(?:[{_WIDE}]+|[.!?…]+){_CLOSERS}")
 _WORD_BEFORE = re.compile(r"[\w.]*\Z")
 _LETTERS_WITH_DOTS = re.compile(r"\w(?:\.\w)+")
@@ -34,16 +34,16 @@ _NEVER_LAST = _words(
     """mr mrs ms dr prof st messrs rev gen capt lt sgt hon fr hr frl mme mlle sra srta dña dott ing sig
     vs cf viz ca approx dept resp incl excl bzw vgl evtl ggf inkl exkl str bspw sog geb gest"""
 )
-"""words that end with a dot and have something after them"""
+"""abbreviations that never end a sentence"""
 _BEFORE_NUMBERS = _words(
     """no nos nr fig figs eq eqs vol vols pp ch sec art ref refs abs ziff abb tel pág num núm
     jan feb mar apr jun jul aug sep sept oct nov dec"""
 )
-"""words that end with a dot if a number follows"""
+"""abbreviations that do not end a sentence if a number follows"""
 _MONTHS = _words("januar februar märz april mai juni juli august september oktober november dezember jahrhundert")
-"""what follows an ordinal number in languages that write it with a dot"""
+"""words that follow an ordinal number in languages that write it with a dot"""
 _LAST_SOMETIMES = frozenset(["a.m", "p.m"])
-"""letters with dots that may be the last of a sentence"""
+"""dotted abbreviations that may end a sentence"""
 
 _LINE = re.compile(r"[^\n]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -64,7 +64,7 @@ class Sentence:
     end: int
     """characters, one past the last"""
     heading: bool
-    """whether it is a heading in Markdown's form"""
+    """True for a Markdown heading"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,19 @@ class _Line:
     end: int
     text: str
     alone: bool
-    """whether it is a unit of its own, whatever stands around it"""
+    """True if the line is a unit of its own, independent of its neighbours"""
     starts: bool
-    """whether something begins with it"""
+    """True if a unit starts on this line"""
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences of a text in order, without the white space around them.
+    """Return the sentences of a text in order, without the surrounding white space.
 
     Args:
-        text: of a chunk or a document.
+        text: text of a chunk or a document.
 
     Returns:
-        Spans that do not overlap. Every letter and digit is in one, except of fences and rules of tables.
+        Disjoint spans. They cover every letter and digit except those of code fences and table rules.
     """
     found: list[Sentence] = []
     for block in _blocks(text):
@@ -98,7 +98,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[list[_Line]]:
-    """Lines that belong together: a wrapped paragraph or item, or one line that stands alone."""
+    """Yield groups of lines: a wrapped paragraph or item, or a line that stands alone."""
     for paragraph in _paragraphs(text):
         width = max(NARROW, *(len(line.text) for line in paragraph))
         block = [paragraph[0]]
@@ -111,7 +111,7 @@ def _blocks(text: str) -> Iterator[list[_Line]]:
 
 
 def _paragraphs(text: str) -> Iterator[list[_Line]]:
-    """Runs of lines without an empty one between them; lines without a letter or digit count as empty."""
+    """Yield runs of non-empty lines; a line without a letter or digit counts as empty."""
     paragraph: list[_Line] = []
     fenced = False
     for found in _LINE.finditer(text):
@@ -132,7 +132,7 @@ def _paragraphs(text: str) -> Iterator[list[_Line]]:
 
 
 def _meant(block: Sequence[_Line], following: _Line, width: int) -> bool:
-    """Whether a line ends because its writer wanted it to, and not because it was full."""
+    """Return True if the line break is intended, not the result of wrapping."""
     last = block[-1]
     indented = len(last.text) - len(last.text.lstrip()) != len(following.text) - len(following.text.lstrip())
     if indented and not block[0].starts:
@@ -144,7 +144,7 @@ def _meant(block: Sequence[_Line], following: _Line, width: int) -> bool:
 
 
 def _prose(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of the sentences of running text."""
+    """Yield the sentence spans of running text."""
     marker = _ITEM.match(text, start, end)
     begin = start
     for found in _END.finditer(text, marker.end() if marker else start, end):

@@ -1,4 +1,4 @@
-"""What every reading interface offers: search, inspect, look back. Knows nothing of terminals or HTTP."""
+"""The reader behind every interface: search, documents, history. Knows nothing of terminals or HTTP."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from parquetry.storage.search.searcher import Hit, Mode, Searcher
 
 Level = Literal["chunk", "document"]
 INDEXES = 3
-"""that are tried for one search: the one that is there, one that is made from the one before it, one made anew"""
+"""maximum number of indexes tried per search: the current one, one updated from its predecessor, a full rebuild"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search: all that decides what is found."""
+    """One search request: everything that determines the results."""
 
     query: str
     mode: Mode = "hybrid"
@@ -47,31 +47,31 @@ class SearchRequest:
     min_score: float | None = None
     filters: Filters = field(default_factory=Filters)
     level: Level = "chunk"
-    """whether every chunk is a result, or every document with its best chunk"""
+    """`chunk` to rank all chunks, `document` to rank documents by their best chunk"""
     look: SecondLook = field(default_factory=SecondLook)
-    """what is done with the candidates before the best are taken"""
+    """steps applied to the candidates before the best are taken"""
     duplicates: bool = False
-    """equal texts are results of their own, instead of one that names the other places"""
+    """True to return equal texts as separate results instead of one that names the other places"""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a search came to."""
+    """Outcome of ranking."""
 
     hits: tuple[Hit, ...]
     """best first"""
     explanation: Mapping[str, Any]
-    """how: counts of what the caller may see, and seconds by stage"""
+    """counts over what the caller may see, and seconds by stage"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Ranked chunks, and which version of the corpus gave them."""
+    """Ranked chunks, and the version of the corpus they come from."""
 
     request: SearchRequest
     version: int
     seconds: float
-    """of this search; what a batch does once is shared evenly"""
+    """duration of this search; costs shared by a batch are split evenly"""
     cached: bool
     ranking: Ranking
 
@@ -81,7 +81,7 @@ class SearchResponse:
         return self.ranking.hits
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parquetry search --json` prints."""
+        """Return the object that `parquetry search --json` prints."""
         return {
             "query": self.request.query,
             "mode": self.request.mode,
@@ -92,17 +92,17 @@ class SearchResponse:
 
 
 class Reader:
-    """Reads one version of a corpus. Safe to use from several threads.
+    """Reader of one version of a corpus. Thread-safe.
 
     Args:
-        settings: with the corpus's root and embedder.
-        version: as `history` shows; None for the newest.
-        cache: of answers, to share between readers of any versions and settings; None for one of its own.
-        locked: for `query` alone, with SQL of somebody who is not trusted (`parquetry.storage.search.locked`).
+        settings: settings with the corpus's root and embedder.
+        version: version number, as in `history`; None for the newest.
+        cache: answer cache to share between readers of any version and settings; None for a private one.
+        locked: only for `query` with untrusted SQL (`parquetry.storage.search.locked`).
 
     Raises:
-        SettingsError: there is no corpus, or no such version.
-        StorageError: it cannot be read.
+        SettingsError: the corpus or the version does not exist.
+        StorageError: the corpus cannot be read.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Reader:
         self._asked_version = version
         self._index: OpenIndex | None = None
         self._viewed = False
-        """the index has the views that only `connection` needs"""
+        """True once the index has the views that only `connection` needs"""
         self._tables: Connection | None = None
         self._lock = threading.RLock()
         self._searchers = Searchers(settings.search)
@@ -132,7 +132,7 @@ class Reader:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close; if something failed because files are damaged, name them."""
+        """Close; if something failed because of damaged files, name them."""
         self.close()
         if error is not None:
             with naming_damage(self.snapshot):
@@ -140,15 +140,15 @@ class Reader:
 
     @property
     def index(self) -> OpenIndex:
-        """The search index, brought up to date when it is first asked for."""
+        """The search index, brought up to date on first use."""
         with self._lock:
             return self._index or self._keep(open_index(self._lake, self.snapshot, self._asked_version, self._settings))
 
     def _keep(self, index: OpenIndex) -> OpenIndex:
-        """Use an index from now on."""
+        """Switch to an index."""
         self._index, self._viewed = index, False
         if index.version != self.snapshot.version:
-            # Somebody published since; nothing of the earlier version was shown yet.
+            # A newer version was published since; nothing of the earlier version was shown yet.
             self.snapshot, self._tables = snapshot_of(self._lake, self.snapshot, index), None
         return index
 
@@ -165,10 +165,10 @@ class Reader:
             return self.index.connection
 
     def _is_replaced(self, index: OpenIndex, error: Exception) -> bool:
-        """Whether there is another index now for one with which something failed: its file was damaged."""
+        """Return True if the failed index has been replaced because its file was damaged."""
         with self._lock:
             if self._index is not index:
-                # Another thread was first.
+                # Another thread replaced it first.
                 return True
             another = replacement(self._lake, self.snapshot, self._asked_version, self._settings, index, error)
             if another is None:
@@ -181,11 +181,11 @@ class Reader:
         """Run a statement over all views and macros.
 
         Returns:
-            Column names, and rows.
+            Column names and rows.
 
         Raises:
-            QueryError: the statement is wrong.
-            DamagedCorpus: it uses what cannot be read.
+            QueryError: the statement is invalid.
+            DamagedCorpus: the statement uses damaged data.
         """
         for _ in range(INDEXES):
             connection = self.connection
@@ -198,14 +198,14 @@ class Reader:
 
     @property
     def tables(self) -> Connection:
-        """The DuckDB connection with views straight on the Parquet files, which needs no index."""
+        """The DuckDB connection with views directly on the Parquet files; needs no index."""
         with self._lock:
             if self._tables is None:
                 self._tables = connect_readable(self.snapshot)
             return self._tables
 
     def close(self) -> None:
-        """Record what was searched, and give the index's file free for later versions."""
+        """Record the searches, and release the index for later versions."""
         with self._lock:
             if self._record is not None:
                 self._record.flush()
@@ -222,16 +222,16 @@ class Reader:
         """Rank chunks.
 
         Raises:
-            SettingsError: the corpus was embedded by another model than the settings name, or a filter is wrong.
+            SettingsError: the settings name a model other than that of the corpus, or a filter is invalid.
         """
         (response,) = self.search_all([request])
         return response
 
     def search_all(self, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
-        """Rank chunks for many queries, in their order; neighbours with the same filters are embedded together.
+        """Rank chunks for many queries, in order; adjacent queries with the same filters are embedded together.
 
         Raises:
-            SettingsError: as `search`; nothing was ever published.
+            SettingsError: as in `search`, or nothing was ever published.
         """
         if self._asked_version is None and not self.snapshot.version:
             raise SettingsError(
@@ -273,7 +273,7 @@ class Reader:
                 if ranking is None:
                     ranking = self._rank(searcher, request, vectors.get(request.query, {}), shared)
                     self._cache.put(self._key(request), ranking)
-                    # The same query once more among these is not worked out, or paid for, again.
+                    # A query that repeats within the batch is neither computed nor paid for again.
                     known[request] = ranking
                 seconds = sum(shared.values()) + perf_counter() - started
                 response = SearchResponse(request, self.snapshot.version, seconds, cached, ranking)
@@ -281,14 +281,14 @@ class Reader:
                 yield response
 
     def _key(self, request: SearchRequest) -> Hashable:
-        """All that an answer depends on."""
+        """Return the cache key: everything an answer depends on."""
         settings = self._settings
-        # The files tell a corpus from one that was made in its place and has come to the same version.
+        # The files distinguish a corpus from one recreated in its place that has reached the same version.
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
         return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm)
 
     def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
-        """Query -> id of the embedder -> its vector; nothing where nothing is compared."""
+        """Return query -> embedder id -> query vector; empty if there is nothing to compare with."""
         queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
         return query_vectors(queries, searcher, self._settings)
 
@@ -299,13 +299,13 @@ class Reader:
         vectors: Mapping[str, Vectors],
         before: Mapping[str, float],
     ) -> Ranking:
-        """Search, and look again.
+        """Search, then rerank and diversify.
 
         Args:
-            searcher: with the request's filters.
-            request: what is asked.
-            vectors: id of an embedder -> float32[dimension] of the query.
-            before: seconds of the stages before, by stage.
+            searcher: searcher with the request's filters.
+            request: the request.
+            vectors: embedder id -> float32[dimension] of the query.
+            before: seconds of the preceding stages, by stage.
         """
         wanted = request.look.candidates(request.k)
         if request.level == "document":
@@ -330,7 +330,7 @@ class Reader:
         return Ranking(tuple(hits), explanation)
 
     def _tell(self, response: SearchResponse) -> None:
-        """Log and record a search that was answered."""
+        """Log and record an answered search."""
         request, scores = response.request, [hit.score for hit in response.hits]
         event = SearchEvent(
             searched_at=now(),
@@ -350,10 +350,10 @@ class Reader:
             if place is not None:
                 place.write(event)
 
-    # --- inspect and look back
+    # --- documents and history
 
     def texts(self, document_ids: Sequence[str]) -> dict[str, str]:
-        """The stored normalised texts of documents; one that has none is missing."""
+        """Return the stored normalised texts by document id; documents without text are missing."""
         if not document_ids:
             return {}
         with closing(self.tables.cursor()) as session:
@@ -369,15 +369,15 @@ class Reader:
     def documents(
         self, namespace: str | None = None, status: str | None = None, names: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """The current documents, as `parquetry.serving.search.document_names.listed`."""
+        """Return the current documents, as in `parquetry.serving.search.document_names.listed`."""
         return listed(self.tables, namespace, status, names)
 
     def document(self, name: str) -> dict[str, Any]:
-        """The one document that a name means, as `parquetry.serving.search.document_names.the_one`."""
+        """Return the one document that a name matches, as in `parquetry.serving.search.document_names.the_one`."""
         return the_one(self.tables, name)
 
     def chunks(self, document_id: str) -> list[dict[str, Any]]:
-        """The chunks of a document, without vectors, in order."""
+        """Return the chunks of a document in order, without vectors."""
         return rows(
             self.tables,
             "SELECT * EXCLUDE (vector, revision) FROM chunks WHERE document_id = $1 ORDER BY chunk_index",
@@ -385,14 +385,14 @@ class Reader:
         )
 
     def text(self, document_id: str) -> str | None:
-        """The stored normalised text of a document; None if it has none."""
+        """Return the stored normalised text of a document; None if it has none."""
         return self.texts([document_id]).get(document_id)
 
     def history(self, limit: int | None = None) -> list[Publish]:
-        """The publishes, newest first."""
+        """Return the published versions, newest first."""
         return self._lake.history(limit)
 
     def runs(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Rows of the table `runs` by id; one that was not recorded is missing."""
+        """Return rows of the table `runs` by id; unrecorded runs are missing."""
         statement = "SELECT * FROM runs WHERE run_id IN (SELECT unnest($1::VARCHAR[]))"
         return {row["run_id"]: row for row in rows(self.tables, statement, [list(run_ids)])}

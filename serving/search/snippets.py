@@ -1,4 +1,4 @@
-"""Which sentence of a chunk is quoted: the one nearest to the query. Pure."""
+"""Snippet selection: the sentence of a chunk nearest to the query. Pure."""
 
 from __future__ import annotations
 
@@ -15,46 +15,45 @@ from parquetry.serving.search.sentences import sentences
 from parquetry.serving.search.tables import Span, tables
 
 LONGEST_SNIPPET = 300
-"""characters; of a longer sentence the part is quoted that says most about the query"""
+"""characters; a longer sentence is cut to its part with the most of the query"""
 LONGEST_ROW = 1000
-"""characters; a row of a table up to this long is quoted whole, because its cells belong to columns"""
+"""characters; a table row up to this length is quoted whole, because its cells belong to columns"""
 _LEAD = 60
-"""characters before the first word of the query in such a part"""
+"""characters before the first query word in such a part"""
 _SIMILAR = 0.25
-"""share of the query's triples of characters from which on a sentence without any of its words counts as near"""
+"""minimum share of the query's character trigrams for a sentence without query words to count as near"""
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
-"""scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean"""
+"""scripts written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean"""
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
 _PAIRED = re.compile(rf"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """What is quoted of a text."""
+    """Quoted part of a text."""
 
     span: Span
     header: Span | None = None
-    """column names of the table whose row is quoted"""
+    """column names of the table if a row is quoted"""
 
 
 def snippets(query: str, texts: Sequence[str], headings: Sequence[Sequence[str]], language: str) -> list[Quotation]:
-    """The spans to quote, one of each text.
+    """Return the spans to quote, one for each text.
 
-    A sentence counts by the words of the query that are in it, in whatever inflection; the rarer a word is in the
-    sentences of all these texts, the more. Where no word is (a passage can be found by its meaning alone), the
-    sentence that shares most triples of characters with the query is taken, else the first one. A heading is only
-    quoted where there is nothing else. A row of a table is read together with its column names, which are no sentence
-    of their own.
+    A sentence scores by the query words in it, in any inflection; words that are rarer in the sentences of all these
+    texts weigh more. Without any such word (a passage can be found by its meaning alone) the sentence that shares the
+    most character trigrams with the query is taken, else the first one. A heading is quoted only if there is nothing
+    else. A table row is scored together with its column names, which are not a sentence of their own.
 
     Args:
-        query: as typed.
-        texts: of the chunks that were found.
-        headings: above each of them; a sentence that only repeats one of them is a heading.
-        language: of the stemmer, as `search.language`.
+        query: query as typed.
+        texts: texts of the chunks found.
+        headings: headings above each chunk; a sentence that only repeats one of them counts as a heading.
+        language: stemmer language, as in `search.language`.
 
     Returns:
-        Spans within each text, not empty unless the text is, without white space at their ends.
+        Spans within each text, without white space at their ends; empty only for an empty text.
     """
     known = _Query(query, language)
     candidates = [_candidates(text, above) for text, above in zip(texts, headings, strict=True)]
@@ -64,7 +63,7 @@ def snippets(query: str, texts: Sequence[str], headings: Sequence[Sequence[str]]
 
 
 def _candidates(text: str, headings: Iterable[str]) -> list[Quotation]:
-    """Sentences that may be quoted."""
+    """Return the sentences that may be quoted."""
     found, known = sentences(text), tables(text)
     above = {" ".join(heading.split()) for heading in headings}
     names = {table.header[0] for table in known}
@@ -77,12 +76,12 @@ def _candidates(text: str, headings: Iterable[str]) -> list[Quotation]:
     ]
     header_of = {row[0]: table.header for table in known for row in table.rows}
     quotations = [Quotation((each.start, each.end), header_of.get(each.start)) for each in telling or found]
-    # A text without a single letter or digit is quoted as it stands.
+    # Without a single letter or digit, the whole text is quoted.
     return quotations or [Quotation((len(text) - len(text.lstrip()), len(text.rstrip()) or len(text)))]
 
 
 class _Query:
-    """What is looked for."""
+    """A query prepared for matching."""
 
     def __init__(self, query: str, language: str) -> None:
         self._stem = stemmer(language)
@@ -93,7 +92,7 @@ class _Query:
         self._in_names: dict[str, set[str]] = {}
 
     def terms(self, text: str, quotation: Quotation) -> set[str]:
-        """Terms that stand in a quotation, or in the column names above it."""
+        """Return the terms in a quotation or in the column names above it."""
         own = {term for term, _ in self._found(text[slice(*quotation.span)])}
         if quotation.header is None:
             return own
@@ -103,14 +102,14 @@ class _Query:
         return own | self._in_names[names]
 
     def weights(self, quoted: Sequence[set[str]]) -> dict[str, float]:
-        """What each term counts, by how few of the quotations hold it."""
+        """Return the weight of each term; rarer in the quotations is heavier."""
         holding = Counter(term for terms in quoted for term in terms)
         return {term: math.log(1 + (len(quoted) + 1) / (holding[term] + 0.5)) for term in self._terms}
 
     def nearest(
         self, text: str, candidates: Sequence[Quotation], terms: Sequence[set[str]], weights: dict[str, float]
     ) -> Quotation:
-        """The best of the candidates, cut to what can be quoted."""
+        """Return the best candidate, cut to the maximum length."""
 
         def value(number: int) -> tuple[float, float, int]:
             told = sum(weights[term] for term in sorted(terms[number]))
@@ -130,14 +129,14 @@ class _Query:
         return shared / math.sqrt(len(triples))
 
     def _found(self, text: str) -> Iterator[tuple[str, int]]:
-        """Terms of the query that stand in a text, and where."""
+        """Yield the query's terms in a text and their positions."""
         words = list(self._words(text))
         for term, (_, place) in zip(self._stem([word for word, _ in words]), words, strict=True):
             if term in self._terms:
                 yield term, place
 
     def _words(self, text: str) -> Iterator[tuple[str, int]]:
-        """Folded words, and pairs of characters where there are no spaces, with their places."""
+        """Yield folded words, and character bigrams in scripts without spaces, with their positions."""
         for found in _WORD.finditer(text):
             if not _PAIRED.match(found[0]):
                 yield fold(found[0]), found.start()
@@ -152,12 +151,12 @@ def _triples(text: str) -> set[str]:
 
 
 def _cut(text: str, span: Span, places: Sequence[tuple[int, float]]) -> Span:
-    """The part of a long sentence in which most of the query stands, from word to word.
+    """Cut a long sentence, at word boundaries, to the part with the most of the query.
 
     Args:
-        text: that the span is of.
-        span: of the sentence.
-        places: characters from the start of the sentence at which a term stands, and what the term counts; in order.
+        text: text that contains the span.
+        span: span of the sentence.
+        places: offset of each term from the start of the sentence, in characters, and its weight; in order.
     """
     first, end = span
 

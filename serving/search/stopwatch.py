@@ -1,4 +1,4 @@
-"""Seconds of the stages of a search."""
+"""Timing of the stages of a search, in seconds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from time import perf_counter
 
 
 class Stopwatch:
-    """Seconds of what was done one after the other."""
+    """Stopwatch for consecutive stages, in seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._last = perf_counter()
 
     def stage(self, name: str) -> None:
-        """What was done since the last stage has this name."""
+        """Book the time since the last stage under this name."""
         now = perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

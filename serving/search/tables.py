@@ -1,4 +1,4 @@
-"""Where the tables of a text are: header, rule and rows, as Markdown writes them. Pure."""
+"""Markdown tables in a text: header, rule and rows. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 Span = tuple[int, int]
-"""characters from 0, and one past the last"""
+"""character span: 0-based start, and one past the end"""
 
 _LINE = re.compile(r"[^\n]+")
 _WORD = re.compile(r"\w")
@@ -14,16 +14,16 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A header with the rows below it."""
+    """A table header and the rows below it."""
 
     header: Span
-    """the row of column names"""
+    """span of the row of column names"""
     rows: tuple[Span, ...]
-    """the others in their order, without white space around them"""
+    """spans of the other rows in order, without surrounding white space"""
 
 
 def tables(text: str) -> list[Table]:
-    """The tables of a text that have column names and at least one row, in order.
+    """Return the tables of a text, in order, that have column names and at least one row.
 
     A long table is stored in blocks that each repeat the header; every block is a table.
     """
@@ -51,7 +51,7 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 def _touch(text: str, first: Span, second: Span) -> bool:
-    """Whether a line follows the other without an empty one between them."""
+    """Return True if no empty line separates the two lines."""
     return text.count("\n", first[1], second[0]) == 1
 
 
@@ -60,6 +60,6 @@ def _is_row(text: str, line: Span) -> bool:
 
 
 def _is_rule(text: str, line: Span) -> bool:
-    """`| --- | :-: |`: the line below the column names."""
+    """Return True for `| --- | :-: |`, the rule below the column names."""
     marks = set(text[slice(*line)])
     return {"-", "|"} <= marks <= set("-|: \t")
