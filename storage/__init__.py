@@ -1,1 +1,1 @@
-"""Where a corpus is kept: Delta tables of Parquet shards, read through DuckDB."""
+"""The storage of a corpus: Delta tables of Parquet shards, read through DuckDB."""

@@ -1,4 +1,4 @@
-"""A DuckDB connection on a corpus, for analysts and for programs."""
+"""DuckDB connections to a corpus, for analysts and programs."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ log = logging.getLogger("parquetry")
 def connect(
     root: str, *, version: int | None = None, search: bool = True, settings: Settings | None = None
 ) -> Connection:
-    """A DuckDB connection on a corpus.
+    """Open a DuckDB connection to a corpus.
 
     Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `runs`, `failures`, and
     `document_history` (every row ever published up to the version). Macros: `search_vector(vector, k)`,
     `search_text(query, k)`, `search_hybrid(query, k)`, and the function `embed(text)`.
 
     Args:
-        root: folder or address of the corpus.
-        version: as `parquetry history` shows; None for the newest.
-        search: give macros too. The newest version has an index that is brought up to date; one whose index file is
-            not kept any more gets an index in memory, which takes as long as building it. False gives the views
-            alone, straight on the files.
-        settings: name the embedder, for `embed`; None for the defaults.
+        root: folder or URL of the corpus.
+        version: version number as listed by `parquetry history`; None for the newest.
+        search: True to add the macros. The newest version has an index that is kept up to date; an older version
+            without an index file gets an index in memory, which takes as long as building one. False gives only the
+            views, straight on the files.
+        settings: name the embedder for `embed`; None for the defaults.
 
     Raises:
         SettingsError: there is no corpus at `root`, or no such version.
-        StorageError: it cannot be read.
+        StorageError: the corpus cannot be read.
     """
     lake = Lake(root)
     snapshot = lake.snapshot(version, needed=SEARCHED)
@@ -50,23 +50,23 @@ def connect(
     settings = settings or Settings()
     opened = open_index(lake, snapshot, version, settings)
     opened, _ = with_views(lake, snapshot, version, settings, opened)
-    # The lease stays with the process: nobody tells when the connection is closed.
+    # The process keeps the lease: nothing reports that the connection was closed.
     return opened.connection
 
 
 def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings) -> OpenIndex:
-    """The index of a version; to be closed.
+    """Open the index of a version; the caller closes it.
 
     Args:
         lake: the corpus.
-        snapshot: of the version.
-        version: that was asked for; None for the newest, which may have become a later one than the snapshot's. It is
-            an earlier one if no index can be written.
-        settings: of the corpus.
+        snapshot: snapshot of the version.
+        version: the requested version; None for the newest, which may by now be later than the snapshot's. If no index
+            can be written, the index of an earlier version is opened.
+        settings: settings of the corpus.
 
     Raises:
-        DamagedCorpus: a file that an index is built from is not what was written.
-        StorageError: it cannot be built or read.
+        DamagedCorpus: a file that the index is built from does not hold what was written.
+        StorageError: the index cannot be built or read.
     """
     folder = IndexFolder(snapshot.layout, settings.search)
     with naming_damage(snapshot):
@@ -78,7 +78,7 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
             return _open_unwritten(folder, snapshot, settings, error)
         if opened.version == snapshot.version:
             return opened
-        # Somebody has published since, or the corpus is not what it was when it was indexed.
+        # Another run has published since, or the corpus is not the one that was indexed.
         snapshot = lake.snapshot(needed=SEARCHED)
         if snapshot.version >= opened.version:
             return opened
@@ -88,7 +88,7 @@ def open_index(lake: Lake, snapshot: Snapshot, version: int | None, settings: Se
 
 
 def _open_unwritten(folder: IndexFolder, snapshot: Snapshot, settings: Settings, error: IndexNotWritten) -> OpenIndex:
-    """What answers while no index can be written: the newest that may, or one in memory."""
+    """Open the newest usable index while no index can be written, or build one in memory."""
     opened = folder.open_older(snapshot)
     if opened is not None:
         log.warning("%s; answering from version %d, the newest that is indexed", error, opened.version)
@@ -104,15 +104,15 @@ def _open_unwritten(folder: IndexFolder, snapshot: Snapshot, settings: Settings,
 def replacement(
     lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, failed: OpenIndex, error: Exception
 ) -> OpenIndex | None:
-    """Another index for one that could not be read because its file is damaged; None if it is not.
+    """Open another index in place of one whose file is damaged; None if its file is intact.
 
     Args:
         lake: the corpus.
-        snapshot: that `failed` was opened for.
-        version: that was asked for.
-        settings: of the corpus.
-        failed: is not closed.
-        error: that reading it raised.
+        snapshot: the snapshot that `failed` was opened for.
+        version: the requested version.
+        settings: settings of the corpus.
+        failed: the index that could not be read; it is not closed.
+        error: the error raised while reading it.
     """
     folder = IndexFolder(snapshot.layout, settings.search)
     if not failed.is_file or not may_be_damage(error) or not folder.is_damaged(failed, error):
@@ -130,18 +130,18 @@ def replacement(
 def with_views(
     lake: Lake, snapshot: Snapshot, version: int | None, settings: Settings, opened: OpenIndex, *, locked: bool = False
 ) -> tuple[OpenIndex, Snapshot]:
-    """An index with the views, macros and functions of `connect`.
+    """Add the views, macros and functions of `connect` to an index.
 
-    A view of what cannot be read fails when it is used, and says why.
+    A view of an unreadable table fails when it is used, and its error gives the reason.
 
     Args:
         lake: the corpus.
-        snapshot: of the version.
-        version: that was asked for.
-        settings: of the corpus.
+        snapshot: snapshot of the version.
+        version: the requested version.
+        settings: settings of the corpus.
         opened: the index, which is closed if another one is returned.
-        locked: for SQL of somebody who is not trusted (`parquetry.storage.search.locked`), without `embed`, which may
-            ask a service.
+        locked: True for SQL of an untrusted caller (`parquetry.storage.search.locked`); leaves out `embed`, which may
+            call a service.
 
     Returns:
         The index, and the snapshot of its version.
@@ -150,7 +150,7 @@ def with_views(
         snapshot = snapshot_of(lake, snapshot, opened)
         _add_views(opened, snapshot, settings, locked=locked)
     except FAILURES as error:
-        # Some damage makes a DuckDB useless for everything else.
+        # Some damage makes a DuckDB instance unusable for everything else.
         another = replacement(lake, snapshot, version, settings, opened, error)
         opened.close()
         opened = another or open_index(lake, snapshot, version, settings)
@@ -175,12 +175,12 @@ def _add_views(opened: OpenIndex, snapshot: Snapshot, settings: Settings, *, loc
 
 
 def snapshot_of(lake: Lake, snapshot: Snapshot, opened: OpenIndex) -> Snapshot:
-    """The snapshot of the version that an index turned out to be of."""
+    """Return the snapshot of the version that the opened index holds."""
     return snapshot if opened.version == snapshot.version else lake.snapshot(opened.version, needed=SEARCHED)
 
 
 def rolled_back(snapshot: Snapshot, indexed: int) -> str:
-    """Say that an index is of a later version than its corpus has.
+    """Describe an index whose version is later than the newest of its corpus.
 
     Args:
         snapshot: the newest version.
@@ -193,7 +193,7 @@ def rolled_back(snapshot: Snapshot, indexed: int) -> str:
 
 
 def _add_embed(connection: Connection, settings: Settings) -> None:
-    """Make `embed(text)` a SQL function, if the corpus has one model and the settings name it."""
+    """Register `embed(text)` as a SQL function if the corpus has one model and the settings name it."""
     spaces = spaces_of(connection)
     if len(spaces) != 1:
         return

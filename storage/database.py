@@ -1,4 +1,4 @@
-"""DuckDB as this project uses it: connections that fetch nothing, results as rows, errors in one line."""
+"""DuckDB helpers: connections without network access, results as rows, errors in one line."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from parquetry.masking import masked
 Connection = duckdb.DuckDBPyConnection
 Result = TypeVar("Result")
 _ROWS_AT_A_TIME = 200
-"""made objects of at once; more take more memory and no less time"""
+"""rows converted to objects at once; a larger number takes more memory and no less time"""
 _ROWS_BETWEEN_LOOKS = 1000
-"""fetched before it is looked whether memory is left"""
+"""rows fetched between two checks of the free memory"""
 _HEADROOM = 64 << 20
-"""bytes below the limit of the process at which an answer is given up"""
+"""bytes below the memory limit of the process at which a result is abandoned"""
 _UNREADABLE = (
     *(duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException),
-    # Of some damaged files, after which the DuckDB is of no use any more.
+    # Errors of some damaged files, after which the DuckDB instance is unusable.
     *(duckdb.InternalException, duckdb.FatalException),
 )
 _DAMAGE = re.compile(r"the corpus is damaged: .*")
-"""what the view of a damaged table says"""
+"""message of the view of a damaged table"""
 
 
 class QueryError(Exception):
-    """A SQL statement that DuckDB refused; the text is DuckDB's own, with its suggestions, on one line."""
+    """A SQL statement that DuckDB rejected; the text is DuckDB's own, with its suggestions, on one line."""
 
 
 FAILURES = (duckdb.Error, StorageError, QueryError)
-"""what reading something that is damaged raises, among others"""
+"""exceptions that reading damaged data raises, among others"""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Say in one line what it means that DuckDB cannot read a corpus.
+    """Translate DuckDB errors about unreadable corpus files into one-line errors.
 
     Raises:
-        DamagedCorpus: a view was used that says what is wrong with its table.
-        FilesGaveWay: a file was replaced by another run since it was listed.
-        StorageError: a file of the corpus is missing, cut short, or not to be read.
+        DamagedCorpus: the statement used a view that reports damage to its table.
+        FilesGaveWay: another run has replaced a file since it was listed.
+        StorageError: a file of the corpus is missing, truncated or unreadable.
     """
     try:
         yield
@@ -59,20 +59,20 @@ def reading() -> Iterator[None]:
             f"the corpus cannot be read: {first_line(error)}; `parquetry doctor` tells what is damaged"
         ) from error
     except duckdb.Error as error:
-        # What DuckDB makes of an error of a file that it was lent; every other one has a class of its own.
+        # DuckDB's class for an error of the object-store filesystem; every other error has a class of its own.
         if type(error) is not duckdb.Error:
             raise
         _raise_if_missing(error)
         raise StorageError(f"the corpus cannot be read: {_end_of_traceback(error)}") from error
     except RuntimeError as error:
-        # What DuckDB makes of Ctrl-C.
+        # DuckDB's error after Ctrl-C.
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from error
         raise
 
 
 def _raise_damage(error: duckdb.Error) -> None:
-    """What a view says of its table is said as it is."""
+    """Raise the message that a view reports about its damaged table, unchanged."""
     if said := _DAMAGE.search(str(error)):
         raise DamagedCorpus(said[0]) from error
 
@@ -91,17 +91,17 @@ def _end_of_traceback(error: Exception) -> str:
 
 
 def open_duckdb() -> Connection:
-    """A connection that reads local files only and fetches nothing."""
+    """Open a connection that reads local files only and downloads nothing."""
     connection = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
     connection.execute(f"SET threads = {os.cpu_count() or 1}")
     connection.execute("SET TimeZone = 'UTC'")
-    # It would stand between the lines of whoever reads our output.
+    # The progress bar would appear between the lines of our output.
     connection.execute("SET enable_progress_bar = false")
     return connection
 
 
 def rows(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """All rows of a query as dictionaries."""
+    """Return all rows of a query as dictionaries."""
     with reading():
         result = connection.execute(sql, list(parameters))
         names = [column[0] for column in result.description or ()]
@@ -109,7 +109,7 @@ def rows(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> li
 
 
 def each_row(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
-    """The rows of a query as dictionaries, a few at a time in memory; the connection is busy until the last one."""
+    """Yield the rows of a query as dictionaries, a few in memory at a time; the connection is busy until the last."""
     with reading():
         result = connection.execute(sql, list(parameters))
         names = [column[0] for column in result.description or ()]
@@ -118,18 +118,18 @@ def each_row(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -
 
 
 def tuples(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """All rows of a query."""
+    """Return all rows of a query as tuples."""
     with reading():
         return connection.execute(sql, list(parameters)).fetchall()
 
 
 def sql_list(values: Iterable[str]) -> str:
-    """A SQL list literal of strings."""
+    """Return a SQL list literal of strings."""
     return "[" + ", ".join(map(sql_string, values)) + "]"
 
 
 def sql_string(value: str) -> str:
-    """A SQL literal of a string."""
+    """Return a SQL string literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -137,12 +137,12 @@ def query(connection: Connection, statement: str) -> tuple[list[str], list[tuple
     """Run a statement.
 
     Returns:
-        Column names, and rows.
+        Column names and rows.
 
     Raises:
-        FilesGaveWay: a file was replaced by another run since it was listed.
+        FilesGaveWay: another run has replaced a file since it was listed.
         QueryError: the statement is wrong.
-        DamagedCorpus: it uses a view of a table that is damaged.
+        DamagedCorpus: the statement uses a view of a damaged table.
     """
     try:
         return _interruptible(connection, lambda: _answer(connection, statement))
@@ -166,7 +166,7 @@ def _answer(connection: Connection, statement: str) -> tuple[list[str], list[tup
 
 
 def _memory_is_short() -> bool:
-    """Whether the process comes near its limit: with none left, native code crashes where it should raise."""
+    """True if the process is close to its memory limit: beyond it, native code crashes where it should raise."""
     if sys.platform == "win32":
         return False
     import resource
@@ -176,7 +176,7 @@ def _memory_is_short() -> bool:
 
 
 def _interruptible(connection: Connection, work: Callable[[], Result]) -> Result:
-    """Work of a connection, which Ctrl-C ends: a thread that DuckDB works in hears of it when its task is done."""
+    """Run work on a connection such that Ctrl-C ends it: a DuckDB worker thread notices when its task is done."""
     with ThreadPoolExecutor(1, "statement", _raise_once, (connection,)) as thread:
         result = thread.submit(work)
         try:
@@ -187,15 +187,15 @@ def _interruptible(connection: Connection, work: Callable[[], Result]) -> Result
 
 
 def _raise_once(connection: Connection) -> None:
-    """Have C++ raise something in this thread, which takes memory the first time: later there may be none left."""
+    """Make C++ raise once in this thread: the first time takes memory, of which none may be left later."""
     with suppress(duckdb.Error):
         connection.extract_statements("(")
 
 
 def _refusal(error: duckdb.Error) -> str:
-    """Join the lines of DuckDB's message, which stand above the statement that it repeats, and name the line there."""
+    """Join the lines of DuckDB's message above the statement that it repeats, and add the line number in it."""
     if type(error) is duckdb.Error:
-        # What DuckDB makes of an error of a file that it was lent.
+        # DuckDB's class for an error of the object-store filesystem.
         return masked(_end_of_traceback(error))
     message, _, repeated = str(error).strip().partition("\n\n")
     line = re.match(r"LINE (\d+):", repeated)

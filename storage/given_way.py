@@ -1,7 +1,7 @@
-"""What it means that a file of a corpus is not there any more: `parquetry forget` replaced it, or it is lost.
+"""Missing files of a corpus: replaced by `parquetry forget`, or lost.
 
-Whoever reads has listed the files before. Those that gave way are not named by the newest version of their table any
-more, and what they held for others is in files that are: reading again from there is all it takes.
+A reader lists the files first. Files that were replaced since are no longer named by the newest version of their table,
+and what they held for others is in files that are: reading again from there is enough.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from parquetry.storage.files.layout import TABLES, layout_of
 
 Result = TypeVar("Result")
 TRIES = 8
-"""readings from the start before it is given up that files keep giving way"""
+"""attempts at a complete read before giving up because files keep being replaced"""
 _MISSING = (
     re.compile(r'Cannot open file "([^"]+\.parquet)": No such file'),
     re.compile(r'No files found that match the pattern "([^"]+\.parquet)"'),
     re.compile(r"FileNotFoundError: (?:\[Errno 2\] )?.*?((?:\w+://|/)[^\s'\"]+\.parquet)"),
 )
-"""what DuckDB says, of a local file and of one that it was lent"""
+"""DuckDB's messages for a missing local file and for one of an object store"""
 
 
 def missing_file(error: Exception) -> str | None:
-    """The Parquet file that an error of DuckDB says is not there; None if it says something else."""
+    """Return the Parquet file that an error of DuckDB reports as missing; None for any other error."""
     found = (each.search(str(error)) for each in _MISSING)
     return next((match[1] for match in found if match), None)
 
 
 def why_missing(file: str) -> StorageError:
-    """The error that tells what has become of a file of a corpus that is not there.
+    """Return the error that explains why a file of a corpus is missing.
 
     Args:
-        file: path or address, as it was listed.
+        file: path or URL, as it was listed.
     """
     from parquetry.storage.lake.commits import files_of, open_table
 
@@ -51,13 +51,13 @@ def why_missing(file: str) -> StorageError:
 
 
 def reread(read: Callable[[], Result]) -> Result:
-    """What a reading gives; begun again while files give way to others meanwhile.
+    """Return the result of a read; start again while files are being replaced.
 
     Args:
-        read: reads from the newest version whenever it is called.
+        read: reads from the newest version on each call.
 
     Raises:
-        FilesGaveWay: they go on to.
+        FilesGaveWay: files are still being replaced after the last attempt.
     """
     for _ in range(TRIES - 1):
         try:

@@ -1,1 +1,1 @@
-"""One batch in, one report out: shells that time, contain and count; and the engines that run them."""
+"""Batch handlers, which time, contain and count the work on a batch, and the engines that run them."""

@@ -1,1 +1,1 @@
-"""Knowledge entries: published, looked up, taken back."""
+"""Knowledge entries: publish, look up and undo."""

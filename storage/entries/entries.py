@@ -1,7 +1,7 @@
-"""Publishes what was learned: entries with text and vector, the decisions behind them, and the sessions read.
+"""Publish new entries with text and vector, the decisions behind them, and the sessions that were read.
 
-An entry is a row of `documents` with a text and a chunk of its own, so that one commit makes all of it visible. What is
-in `texts`, `chunks`, `entries` and `decisions` was registered before and tells nothing without that commit.
+An entry is a row of `documents` with a text and a chunk of its own, so that one commit makes all of it visible. Rows of
+`texts`, `chunks`, `entries` and `decisions` are registered before and have no effect without that commit.
 """
 
 from __future__ import annotations
@@ -44,62 +44,63 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """An entry as it was made, with its vector."""
+    """An entry as it was created, with its vector."""
 
     entry: Entry
     embedder: str
     """id of the model"""
     vector: Vector
-    """float32[dimension]; zeros if the model has none for the text"""
+    """float32[dimension]; zeros if the model gives no vector for the text"""
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What is to be published together."""
+    """The results of a run that are published together."""
 
     decisions: Sequence[Decision] = ()
-    """in the order in which they were made"""
+    """decisions in the order in which they were made"""
     texts: Sequence[EntryText] = ()
-    """of every entry that a decision adds; of live entries whose vectors are of another model, to replace those"""
+    """texts of every entry that a decision adds, and of live entries whose vectors are of another model and are
+    replaced"""
     rows: Sequence[DocumentRow] = ()
-    """of sessions and of their files"""
+    """rows of sessions and of their files"""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedEntries:
-    """What became visible."""
+    """The result of a publish."""
 
     version: int
-    """of `documents`"""
+    """version of `documents`"""
     rows: tuple[DocumentRow, ...]
-    """of the entries that changed, tombstones among them"""
+    """rows of the entries that changed, including tombstones"""
 
 
 class EntryWriter:
-    """Writes what one run learned. Its texts and vectors are written once, however often the publish is tried.
+    """Write what one run learned; texts and vectors are written once, however often the publish is retried.
 
     Args:
-        lake: the corpus, to be written.
-        stamp: of the run.
+        lake: the corpus, open for writing.
+        stamp: stamp of the run.
     """
 
     def __init__(self, lake: Lake, stamp: Stamp) -> None:
         self._lake = lake
         self._stamp = stamp
         self._written: dict[tuple[str, str], EntryStored] = {}
-        """(entry id, embedder) -> what this run stored"""
+        """(entry id, embedder) -> the text and chunk that this run stored"""
 
     def publish(self, base: Snapshot, learned: Learned) -> PublishedEntries:
-        """Make what was learned visible, all of it in one commit.
+        """Publish everything that was learned in one commit.
 
         Args:
-            base: the snapshot that the decisions were made on.
-            learned: by this run.
+            base: the snapshot on which the decisions were made.
+            learned: the results of this run.
 
         Raises:
-            PublishConflict: somebody else published to one of the namespaces since `base`; read again, compare again
-                with what is known then, and publish with this same writer.
+            PublishConflict: another run has published to one of the namespaces since `base`. Read the newest version,
+                compare again and publish with the same writer.
             StorageError: nothing became visible.
         """
         if any(decision.run_id != self._stamp.run_id for decision in learned.decisions):
@@ -120,7 +121,7 @@ class EntryWriter:
     # --- rows
 
     def _entry_rows(self, base: Snapshot, learned: Learned) -> list[DocumentRow]:
-        """The next row of each entry that the decisions change."""
+        """Return the next row of each entry that the decisions change."""
         texts: dict[str, dict[str, EntryText]] = defaultdict(dict)
         for text in learned.texts:
             texts[text.entry.namespace][text.entry.entry_id] = text
@@ -148,24 +149,24 @@ class EntryWriter:
         *,
         restate: bool,
     ) -> list[DocumentRow]:
-        """The rows of one namespace.
+        """Return the rows of one namespace.
 
         Args:
-            connection: on the base.
-            namespace: of the entries.
-            texts: by entry id.
-            decisions: of this namespace.
-            restate: give at least one row, without which the decisions would not count.
+            connection: connection to the base.
+            namespace: namespace of the entries.
+            texts: texts by entry id.
+            decisions: decisions of this namespace.
+            restate: return at least one row, without which the decisions would not count.
         """
         earlier = [other for decision in decisions for other in taken_back(connection, decision)]
         changed = set(texts).union(*map(entries_named, (*decisions, *earlier)))
         known = last_rows(connection, namespace, changed)
-        # What contradicts one that comes or goes contradicts another from now on, or none.
+        # Once an entry comes or goes, the entries that contradict it contradict another one, or none.
         opposed = {entry for row in known.values() for entry in contradicted(row)} - changed
         known |= last_rows(connection, namespace, opposed)
         named = sorted(changed | known.keys())
         stored = self._stored(texts, known)
-        # An entry that was never published is named by no decision that counts.
+        # No decision that counts names an entry that was never published.
         history = history_of(connection, namespace, known) if known else []
         standing = standings([*history, *decisions])
         retired = {entry: each.decision_id for each in decisions for entry in each.retires}
@@ -196,7 +197,7 @@ class EntryWriter:
     # --- texts, chunks, entries
 
     def _stored(self, texts: Mapping[str, EntryText], known: Mapping[str, DocumentRow]) -> dict[str, EntryStored]:
-        """Where the texts are, those that no run has stored yet written now."""
+        """Return the stored texts of the entries; write those that no run has stored yet."""
         stored = {
             entry_id: stored_of(known[entry_id])
             for entry_id, text in texts.items()
@@ -209,7 +210,7 @@ class EntryWriter:
         return stored | {text.entry.entry_id: self._written[_key(text)] for text in missing}
 
     def _write(self, texts: Sequence[EntryText], embedder: str) -> None:
-        """Write and register the texts and chunks of entries; nothing of it is visible."""
+        """Write and register the texts and chunks of entries; none of them is visible yet."""
         layout, name = self._lake.layout, entries_shard_name(self._stamp.run_id, len(self._written))
         revisions = [ids.revision(text.entry.entry_id, self._stamp.run_id) for text in texts]
         vectors = np.stack([text.vector for text in texts]).astype(np.float32)
@@ -224,7 +225,7 @@ class EntryWriter:
             self._written[_key(text)] = EntryStored(revision, embedder, text.tokens)
 
     def _made(self, learned: Learned, rows: Sequence[DocumentRow], sequences: Mapping[str, int]) -> pa.Table:
-        """The `entries` rows of a publish: of entries that were never published before."""
+        """Return the `entries` rows of a publish, for entries that were never published before."""
         by = {(each.namespace, entry): each.decision_id for each in reversed(learned.decisions) for entry in each.adds}
         changed = {(row.namespace, row.document_id): row for row in rows}
         made = [
@@ -251,17 +252,17 @@ class EntryWriter:
 
 
 def entries_named(decision: Decision) -> set[str]:
-    """The entries whose rows a decision may change."""
+    """Return the ids of the entries whose rows a decision may change."""
     return {*decision.adds, *decision.retires, *decision.links, *filter(None, [decision.entry_id])}
 
 
 def last_rows(connection: Connection, namespace: str, entry_ids: Iterable[str]) -> dict[str, DocumentRow]:
-    """The last row of each of some entries, live or not; one that was never published is missing.
+    """Return the last row of each given entry, live or not; an entry that was never published is missing.
 
     Args:
-        connection: of `connect_snapshot`.
-        namespace: of the entries.
-        entry_ids: of the entries.
+        connection: connection from `connect_snapshot`.
+        namespace: namespace of the entries.
+        entry_ids: ids of the entries.
     """
     made = schema.DocumentRows()
     found = each_row(
@@ -279,7 +280,7 @@ def _key(text: EntryText) -> tuple[str, str]:
 
 
 def _same(one: DocumentRow, other: DocumentRow) -> bool:
-    """Whether two rows of an entry differ in nothing but which publish wrote them, and why."""
+    """True if two rows of an entry differ only in the publish that wrote them and its reason."""
     stamped = {"sequence": other.sequence, "run_id": other.run_id, "indexed_at": other.indexed_at}
     return replace(one, error=other.error, **stamped) == other  # type: ignore[arg-type]
 

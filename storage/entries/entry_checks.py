@@ -1,4 +1,4 @@
-"""What has to hold of entries and decisions, as SQL that gives one row for each fault. Text only; runs nothing."""
+"""Invariants of entries and decisions, as SQL that returns one row for each violation. Runs nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERWISE = f"""SELECT coalesce(a.namespace, p.namespace) AS namespace, coalesce
     SELECT namespace, document_id AS entry_id FROM published WHERE {IS_ENTRY}
 ) AS p USING (namespace, entry_id)
 WHERE coalesce(a.live, false) <> (p.entry_id IS NOT NULL)"""
-"""entries that are live, or are not, otherwise than the decisions have it"""
+"""entries whose live state differs from what the decisions imply"""
 
 ENTRY_CHECKS = (
     (
@@ -47,4 +47,5 @@ ENTRY_CHECKS = (
         f"SELECT entry_id FROM ({OTHERWISE})",
     ),
 )
-"""name, what is wrong, SQL over the views of `connect_snapshot` with an example in the first column"""
+"""name, description of the violation, and SQL over the views of `connect_snapshot` with an example in the first
+column"""

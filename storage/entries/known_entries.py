@@ -1,4 +1,4 @@
-"""The live entries of some scopes, and which of them are nearest to a vector."""
+"""The live entries of given scopes and a nearest-neighbour lookup among them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 Vectors = npt.NDArray[np.float32]
 MEMORY = "256MB"
-"""that DuckDB uses before it takes the disk"""
+"""memory that DuckDB uses before it spills to disk"""
 SCORES_AT_A_TIME = 4_000_000
-"""vectors times entries that are compared in one step"""
+"""pairs of vector and entry that are compared in one step"""
 MOST_ENTRIES_AT_A_TIME = 8192
 
 
 class KnownEntries:
     """The live entries of one version of a corpus, in some scopes. Safe to use from several threads.
 
-    Their vectors are copied once, scope by scope, into a temporary file: comparing costs what a scope holds, and
-    nothing of documents is read.
+    Their vectors are copied once, scope by scope, into a temporary file: the cost of a comparison depends on the size
+    of the scope alone, and no rows of documents are read.
 
     Args:
-        snapshot: which version.
-        scopes: that will be asked for.
+        snapshot: the version to read.
+        scopes: the scopes that will be queried.
 
     Raises:
         StorageError: the corpus cannot be read.
@@ -80,7 +80,7 @@ class KnownEntries:
         run("CREATE TABLE known.found (revision BIGINT, vector FLOAT[])")
         files = snapshot.files["chunks"]
         marked = [file for file in files if holds_entries(file)]
-        # A file that was written again under another name still has its entries found, if more slowly.
+        # The entries of a file that was rewritten under another name are still found, but more slowly.
         for some in (marked, [file for file in files if not holds_entries(file)]):
             missing = "SELECT revision FROM known.live ANTI JOIN known.found USING (revision)"
             if some and tuples(self._connection, f"{missing} LIMIT 1"):
@@ -99,17 +99,18 @@ class KnownEntries:
     def candidates(
         self, scope: EntryScope, vectors: Vectors, embedder: str, limit: int, at_least: float
     ) -> list[list[tuple[Entry, float]]]:
-        """The live entries of a scope that are nearest to each of some vectors.
+        """Return the live entries of a scope that are nearest to each of the given vectors.
 
         Args:
-            scope: one of those that were named at the beginning.
-            vectors: float32[n, dimension], of any length; a row of zeros is near nothing.
-            embedder: id of the model behind them; entries embedded by another are not compared (see `stale`).
-            limit: most entries for each vector.
-            at_least: cosine.
+            scope: one of the scopes passed to the constructor.
+            vectors: float32[n, dimension], of any length; a zero row is near nothing.
+            embedder: id of the model behind the vectors; entries embedded by another model are not compared (see
+                `stale`).
+            limit: maximum number of entries for each vector.
+            at_least: minimum cosine.
 
         Returns:
-            For each vector, entries with their cosine, best first; equals in the order of their ids.
+            For each vector, entries with their cosine, best first; ties in the order of their ids.
         """
         best: list[list[tuple[float, str]]] = [[] for _ in vectors]
         wanted = _unit(vectors)
@@ -125,7 +126,7 @@ class KnownEntries:
         return [[(entries[entry_id], -score) for score, entry_id in found] for found in best]
 
     def _blocks(self, scope: EntryScope, embedder: str, count: int) -> Iterator[tuple[list[str], Vectors]]:
-        """Ids and vectors of a scope, as many at a time as memory is meant to hold."""
+        """Yield ids and vectors of a scope in blocks that fit the memory allowed."""
         size = max(1, min(MOST_ENTRIES_AT_A_TIME, SCORES_AT_A_TIME // max(1, count)))
         start = 0
         with self._session() as session:
@@ -143,18 +144,18 @@ class KnownEntries:
                 start += size
 
     def entries(self, scope: EntryScope, entry_ids: Collection[str] | None = None) -> dict[str, Entry]:
-        """Live entries of a scope by id.
+        """Return live entries of a scope by id.
 
         Args:
-            scope: one of those that were named at the beginning.
-            entry_ids: only these, as far as they are live; None for all of the scope.
+            scope: one of the scopes passed to the constructor.
+            entry_ids: only these, if they are live; None for all entries of the scope.
         """
         condition = "" if entry_ids is None else " AND entry_id IN (SELECT unnest($2::VARCHAR[]))"
         values: list[Any] = [self._numbers[scope]]
         return self._entries(f"scope = $1{condition}", values if entry_ids is None else [*values, sorted(entry_ids)])
 
     def stale(self, namespace: str, embedder: str) -> list[Entry]:
-        """Live entries of a namespace, in these scopes, whose vectors are of another model: embed and publish them."""
+        """Return live entries of a namespace in these scopes with vectors of another model, to be embedded again."""
         return list(self._entries("namespace = $1 AND embedder <> $2", [namespace, embedder]).values())
 
     def _entries(self, condition: str, values: Sequence[Any]) -> dict[str, Entry]:
@@ -179,7 +180,7 @@ class KnownEntries:
             return self._connection.cursor()
 
     def close(self) -> None:
-        """Give back the temporary file."""
+        """Delete the temporary file."""
         with self._lock:
             self._opened.close()
 

@@ -1,4 +1,4 @@
-"""Takes decisions about entries back: one publish, tried again when others publish first."""
+"""Undo decisions about entries: one publish, retried when other runs publish first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A decision that was taken back."""
+    """A decision that was undone."""
 
     run_id: str
     version_before: int
@@ -27,7 +27,7 @@ class Undone:
     target: Decision
     undoing: Undoing
     texts: dict[str, str]
-    """of every entry that one of the decisions names, by id"""
+    """text of every entry that one of the decisions names, by entry id"""
 
 
 def undo_decision(lake: Lake, decision_id: str, stamp: Stamp) -> Undone:
@@ -35,8 +35,8 @@ def undo_decision(lake: Lake, decision_id: str, stamp: Stamp) -> Undone:
 
     Args:
         lake: the corpus.
-        decision_id: as `parquetry decisions` lists it; its beginning is enough where only one has it.
-        stamp: of this run.
+        decision_id: id as listed by `parquetry decisions`; a prefix is enough if it is unique.
+        stamp: stamp of this run.
 
     Raises:
         SettingsError: there is no such decision, it is undone already, or it made no entry; nothing was published.
@@ -63,10 +63,10 @@ def undo_decision(lake: Lake, decision_id: str, stamp: Stamp) -> Undone:
 
 
 def find_decision(connection: Connection, decision_id: str) -> Decision:
-    """One published decision, by its id or the beginning of it.
+    """Return a published decision by its id or a prefix of the id.
 
     Raises:
-        SettingsError: none has it, or several.
+        SettingsError: no decision has this prefix, or several have.
     """
     found = rows(
         connection,

@@ -1,1 +1,1 @@
-"""Files of a corpus: on this machine or an object store, and on disk before they count."""
+"""Files of a corpus, local or on an object store, and syncing to disk."""

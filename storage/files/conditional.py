@@ -1,8 +1,8 @@
-"""Whether an object store honours conditional writes, on which the safety of concurrent publishes rests.
+"""Test whether an object store honours conditional writes, which concurrent publishes rely on.
 
-A Delta commit is an object that is written on condition that there is none of its name. "S3-compatible" does not mean
-that this works: some stores ignore the condition and overwrite, some refuse it, and some check first and write then, so
-that of two writers at the same moment both win.
+A Delta commit is an object that is written only if no object has its name. "S3-compatible" does not mean that this
+works: some stores ignore the condition and overwrite, some refuse it, and some check first and write then, so that of
+two writers at the same moment both win.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from parquetry.storage.files.object_store import ObjectStore
 from parquetry.storage.files.places import files_at
 
 _RACERS = 4
-"""writers at the same moment"""
+"""number of concurrent writers"""
 _CONTENT = b"Shows whether this store honours conditional writes. Part of the corpus.\n"
 
 _ONE_WRITER = (
@@ -28,7 +28,7 @@ _ONE_WRITER = (
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """What is wrong with a store's conditional writes."""
+    """A defect in a store's conditional writes."""
 
     what: str
     advice: str
@@ -36,13 +36,13 @@ class Weakness:
 
 
 def weakness(layout: Layout) -> Weakness | None:
-    """What is wrong with a store's conditional writes, tried with writers at the same moment; None if nothing is.
+    """Return the defect of a store's conditional writes, tested with concurrent writers; None if they work.
 
     Args:
-        layout: of the corpus; a few objects are written beside its tables, and all but one deleted.
+        layout: layout of the corpus; a few objects are written beside its tables, and all but one deleted.
 
     Raises:
-        StorageError: the store cannot be reached or written.
+        StorageError: the store cannot be reached or written to.
     """
     found = overwrites(layout)
     if found is not None or layout.is_local:
@@ -58,20 +58,20 @@ def weakness(layout: Layout) -> Weakness | None:
 
 
 def overwrites(layout: Layout) -> Weakness | None:
-    """The same with one or two requests and no race: finds stores that know no conditional writes.
+    """Return the defect found with one or two requests and no race: detects stores without conditional writes.
 
     Args:
-        layout: of the corpus; one object is written beside its tables.
+        layout: layout of the corpus; one object is written beside its tables.
 
     Raises:
-        StorageError: the store cannot be reached or written.
+        StorageError: the store cannot be reached or written to.
     """
     if layout.is_local:
         return None
     store = _store_of(layout)
     outcome = store.create(layout.probe, _CONTENT)
     if outcome == "made":
-        # Now it is there, whether it was before or not.
+        # The object exists now, whether or not it did before.
         outcome = store.create(layout.probe, _CONTENT)
     if outcome == "made":
         what = "the object store ignores conditional writes (If-None-Match)"
@@ -83,7 +83,7 @@ def overwrites(layout: Layout) -> Weakness | None:
 
 
 def _race(store: ObjectStore, path: str) -> int:
-    """How many of the writers of one object were told that they had made it."""
+    """Return how many of the writers of one object got a reply that they had created it."""
     start = Barrier(_RACERS)
 
     def write(number: int) -> bool:

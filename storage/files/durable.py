@@ -1,7 +1,7 @@
-"""Puts files of this machine on disk, in order: content before the name, the name before anybody is told of it.
+"""Sync local files to disk in order: content before the name, the name before a caller relies on it.
 
-A program that has been told that a file is written knows that it survives the end of the program, not that of the
-machine: until it is synced, content may be missing under a name that is there, and a name may be missing altogether.
+A file that was written survives the end of the program, but not necessarily a crash of the machine: until it is synced,
+content may be missing under a name that exists, and the name may be missing altogether.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 from pathlib import Path
 
 PRIVATE = 0o700
-"""mode of a folder that is its owner's alone: nobody else reaches what is in it"""
+"""mode of a folder that only its owner can enter"""
 
 
 def sync(path: str | Path) -> None:
-    """Put the content of a file, or the names in a folder, on disk.
+    """Sync the content of a file, or the names in a folder, to disk.
 
     Raises:
-        OSError: the disk does not confirm it.
+        OSError: the disk does not confirm the sync.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -27,11 +27,11 @@ def sync(path: str | Path) -> None:
 
 
 def make_folder(path: str | Path, mode: int = 0o777) -> None:
-    """Make a folder, and those above it, that are on disk once this returns.
+    """Create a folder and its missing parents; they are on disk once this returns.
 
     Args:
-        path: of the folder.
-        mode: of those that are made: PRIVATE, or what the process's mask leaves of the usual one.
+        path: path of the folder.
+        mode: mode of the folders that are created: PRIVATE, or the usual one less the process's mask.
     """
     folder = Path(path)
     missing = []
@@ -44,7 +44,7 @@ def make_folder(path: str | Path, mode: int = 0o777) -> None:
 
 
 def replace(written: Path, final: Path) -> None:
-    """Put a file in the place of another one, or of none; it has its new name on disk once this returns."""
+    """Move a file over another one, or to a new name; the new name is on disk once this returns."""
     sync(written)
     written.replace(final)
     sync(final.parent)

@@ -1,4 +1,4 @@
-"""What the libraries raise when a disk is full, said in one way."""
+"""Detection of full disks in the errors of all libraries, with one error message for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deltalake.exceptions import DeltaError
 from parquetry.errors import DISK_FULL, DiskFull
 
 _TELLS = (*(os.strerror(number) for number in sorted(DISK_FULL)), "failed to offload data block")
-"""in texts of delta-rs and DuckDB, which have no numbers; the last is of DuckDB, whose folder for what memory does not
-hold has no space left"""
+"""texts in messages of delta-rs and DuckDB, which carry no error numbers; the last is DuckDB's, for a full folder of
+data spilled from memory"""
 _IN_QUOTES = re.compile(r'file "(/[^"]+)"')
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, means that a disk has no space left, or no more files."""
+    """True if an error, or one of its causes, means that a disk has no space or no file entries left."""
     if error is None:
         return False
     if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in DISK_FULL):
@@ -31,12 +31,12 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def disk_full(error: BaseException, place: str | Path, what: str) -> DiskFull | None:
-    """The error of ours for one that means that a disk is full; None if it means something else.
+    """Return our error for one that means a full disk; None if it means something else.
 
     Args:
-        error: of the system or a library.
-        place: where something was written, for an error that names no file.
-        what: could not be done.
+        error: error of the system or a library.
+        place: location that was being written, for an error that names no file.
+        what: the operation that failed.
     """
     if isinstance(error, DiskFull):
         return error
@@ -45,10 +45,10 @@ def disk_full(error: BaseException, place: str | Path, what: str) -> DiskFull | 
 
 @contextmanager
 def naming(place: str | Path) -> Iterator[None]:
-    """Have an error that means that the disk is full name a file, which errors of libraries and of writing do not.
+    """Add a file name to errors for a full disk, which errors of libraries and of writes lack.
 
     Raises:
-        OSError: the disk is full; any other error as it is.
+        OSError: the disk is full; any other error is raised unchanged.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def naming(place: str | Path) -> Iterator[None]:
 
 
 def _file(error: BaseException) -> str | None:
-    """The file that an error tells of."""
+    """Return the file that an error names."""
     if isinstance(error, OSError) and error.filename is not None:
         return os.fsdecode(error.filename)
     named = _IN_QUOTES.search(str(error))

@@ -17,35 +17,35 @@ Table = Literal["documents", "texts", "chunks", "notes", "entries", "decisions",
 TABLES: tuple[Table, ...] = (
     *("texts", "chunks", "notes", "entries", "decisions", "runs", "failures", "searches", "documents"),
 )
-"""in the order of creation: a corpus exists once its `documents` table does"""
+"""tables in the order of creation: a corpus exists once its `documents` table does"""
 LATER: frozenset[Table] = frozenset({"notes", "entries", "decisions", "searches"})
-"""tables that a corpus of an earlier program lacks until it is written to"""
+"""tables that a corpus written by an earlier program lacks until it is written to"""
 
 ANSWERS = "answers"
-"""name of the folder of what language models answered"""
+"""name of the folder of language-model answers"""
 
 INDEX = "index"
 """name of the folder of the search index"""
 STAGING = "staging"
-"""name of the folder in which commits to local tables are tried before they count"""
+"""name of the folder in which commits to local tables are tested before they take effect"""
 PROBE = "conditional-writes"
-"""name of the object beside the tables that shows whether its store honours conditional writes"""
+"""name of the object beside the tables that records whether its store honours conditional writes"""
 
 SCHEMES: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
 )
-"""of object stores, and the one of each kind that is used"""
+"""URL schemes of object stores, each with the canonical one of its kind"""
 _ENTRIES_MARK = "-entries-"
 _MISREAD = re.compile(r"[?#%*\[\]{}\\@\s]")
-"""characters that one or another reader of an address takes for something else"""
+"""characters that some reader of a URL interprets as something else"""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the tables of one corpus are.
+    """The locations of the tables of one corpus.
 
     Args:
-        root: absolute folder of the corpus, or its address on an object store, with one of `SCHEMES`.
+        root: absolute folder of the corpus, or its URL on an object store, with one of `SCHEMES`.
     """
 
     root: str
@@ -64,34 +64,34 @@ class Layout:
 
     @property
     def index(self) -> str:
-        """Folder of the search index, when it is kept beside the corpus."""
+        """Folder of the search index when it is kept beside the corpus."""
         return posixpath.join(self.root, INDEX)
 
     @property
     def answers(self) -> str:
-        """Folder of what language models answered."""
+        """Folder of language-model answers."""
         return posixpath.join(self.root, ANSWERS)
 
     @property
     def staging(self) -> str:
-        """Folder in which commits to local tables are tried before they count."""
+        """Folder in which commits to local tables are tested before they take effect."""
         return posixpath.join(self.root, STAGING)
 
     @property
     def probe(self) -> str:
-        """Object that is written again and again on condition that it is not there."""
+        """Object that is written repeatedly on condition that it does not exist."""
         return posixpath.join(self.root, PROBE)
 
     def shard(self, table: Table, name: str) -> str:
-        """A Parquet file of a table."""
+        """Path of a Parquet file of a table."""
         return posixpath.join(self.root, table, name)
 
 
 def layout_of(root: str) -> Layout:
-    """The layout of the corpus at a folder or URL.
+    """Return the layout of the corpus at a folder or URL.
 
     Raises:
-        SettingsError: no kind of place that a corpus can be kept in.
+        SettingsError: a corpus cannot be kept at this kind of place.
     """
     scheme, mark, place = root.partition("://")
     if not mark:
@@ -112,15 +112,15 @@ def layout_of(root: str) -> Layout:
 
 
 def shard_name(run_id: str, batch: int) -> str:
-    """Name of the shard that one batch of a run writes, unique to it."""
+    """Return the name of the shard that one batch of a run writes, unique to it."""
     return f"{run_id}-{batch:05d}.parquet"
 
 
 def entries_shard_name(run_id: str, number: int) -> str:
-    """Name of a shard with texts or chunks of entries; whoever writes such a file again keeps the mark in its name."""
+    """Return the name of a shard with texts or chunks of entries; a rewrite of the file keeps the mark in its name."""
     return f"{run_id}{_ENTRIES_MARK}{number:05d}.parquet"
 
 
 def holds_entries(file: str) -> bool:
-    """Whether the name of a shard of texts or chunks says that it holds entries."""
+    """True if the name of a shard of texts or chunks marks it as holding entries."""
     return _ENTRIES_MARK in posixpath.basename(file)

@@ -1,7 +1,7 @@
-"""What DuckDB reads the files of an object store through.
+"""The filesystem through which DuckDB reads the files of an object store.
 
-Files of tables are written once and never changed, so that what is known of one is asked once, and a small one is
-fetched at once.
+Files of tables are written once and never changed: the size of a file is requested once, and a small file is fetched
+whole.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from fsspec import AbstractFileSystem
 from fsspec.spec import AbstractBufferedFile
 
 _BLOCK = 1024 * 1024
-"""bytes that are fetched beyond what was asked for; a smaller file is fetched whole"""
+"""bytes fetched beyond the requested range; a smaller file is fetched whole"""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Sizes:
-    """Sizes of files, from the listings of their folders. Safe to use from several threads.
+    """File sizes taken from folder listings. Safe to use from several threads.
 
     Args:
-        listed: gives (name, size) of what a folder holds.
+        listed: returns (name, size) for each file of a folder.
     """
 
     def __init__(self, listed: Callable[[str], list[tuple[str, int]]]) -> None:
@@ -31,14 +31,14 @@ class Sizes:
         self._known: dict[str, int] = {}
 
     def of(self, path: str) -> int | None:
-        """Bytes of a file; None if there is none."""
+        """Return the size of a file in bytes; None if it does not exist."""
         if path not in self._known:
             folder = posixpath.dirname(path)
             self._known.update({posixpath.join(folder, name): size for name, size in self._listed(folder)})
         return self._known.get(path)
 
     def learn(self, path: str, size: int | None) -> None:
-        """Take over what is known of a file; None for one that is not there any more."""
+        """Record the size of a file; None for a file that no longer exists."""
         if size is None:
             self._known.pop(path, None)
         else:
@@ -46,12 +46,12 @@ class Sizes:
 
 
 class LentFiles(AbstractFileSystem):  # type: ignore[misc]
-    """A filesystem that reads files of an object store and does nothing else.
+    """A read-only fsspec filesystem over the files of an object store.
 
     Args:
-        scheme: of addresses.
-        read: gives the bytes of a file from a position to before another.
-        sizes: of the files.
+        scheme: URL scheme.
+        read: returns the bytes of a file from a start (inclusive) to an end (exclusive).
+        sizes: sizes of the files.
     """
 
     cachable = False
@@ -72,7 +72,7 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
         return {"name": path, "size": size, "type": "file"}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """A file itself: where one is not there, DuckDB looks for a folder of its name."""
+        """List a file as itself: when a file does not exist, DuckDB looks for a folder of its name."""
         found = self.info(path)
         return [found if detail else path]
 
@@ -92,7 +92,7 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
 
 
 class _LentFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A file that is being read."""
+    """A file open for reading."""
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self.fs.read_range(self.path, start, end)  # type: ignore[no-any-return]

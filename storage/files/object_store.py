@@ -1,4 +1,4 @@
-"""The files of a corpus on an object store: through fsspec, and through delta-rs for its tables."""
+"""The files of a corpus on an object store: through fsspec, and through delta-rs for the tables."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 Made = Literal["made", "there", "unsupported"]
 _REFUSED = (409, 412)
-"""HTTP status of a conditional write that somebody else won"""
+"""HTTP status of a conditional write that another writer won"""
 _UNSUPPORTED = (400, 501)
-"""HTTP status of a store that knows no conditional writes"""
+"""HTTP status of a store without conditional writes"""
 
 
 class ObjectStore:
     """The files of one object store. Safe to use from several threads.
 
     Args:
-        reach: how it is reached.
+        reach: connection details of the store.
     """
 
     def __init__(self, reach: Reach) -> None:
@@ -48,13 +48,13 @@ class ObjectStore:
             try:
                 found = self._filesystem.ls(folder, detail=True)
             except FileNotFoundError:
-                # Folders of a store are only the beginnings of names.
+                # Folders of a store are only prefixes of names.
                 return []
         entries = [
             Entry(posixpath.basename(each["name"].rstrip("/")), each.get("size") or 0, each["type"] == "directory")
             for each in found
         ]
-        # Some clients list an object that marks a folder as a member of it.
+        # Some clients list the object that marks a folder as a member of that folder.
         return sorted((each for each in entries if each.name), key=lambda each: each.name)
 
     def open(self, path: str) -> pa.NativeFile:
@@ -71,7 +71,7 @@ class ObjectStore:
             try:
                 return bytes(self._filesystem.cat_file(path, start=start, end=end))
             except FileNotFoundError:
-                # Told beyond the translation as a file that is not there.
+                # Raised below as a missing file, outside the translation.
                 self._sizes.learn(path, None)
         raise FileNotFoundError(path)
 
@@ -80,7 +80,7 @@ class ObjectStore:
         fill(sink)
         content = sink.getvalue()
         with self._translated(f"{path} cannot be written"):
-            # One request, or an upload in parts that becomes an object at its end.
+            # A single request, or a multipart upload that becomes an object when it is complete.
             self._filesystem.pipe_file(path, content.to_pybytes())
         self._sizes.learn(path, content.size)
         return Written(content.size, hashlib.sha256(content).hexdigest())
@@ -94,7 +94,7 @@ class ObjectStore:
                 return
 
     def create(self, path: str, content: bytes) -> Made:
-        """Write an object on condition that there is none of that name."""
+        """Write an object on condition that none has that name."""
         with self._translated(f"{path} cannot be written"):
             try:
                 self._filesystem.pipe_file(path, content, mode="create")
@@ -119,10 +119,10 @@ class ObjectStore:
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
-        """Say in one line what an error of a client means.
+        """Translate client errors into one line.
 
         Raises:
-            StorageError: the store could not be reached, or refused.
+            StorageError: the store could not be reached, or refused the request.
         """
         try:
             yield
@@ -131,13 +131,13 @@ class ObjectStore:
 
 
 def open_store(scheme: str) -> ObjectStore:
-    """The store that the environment names for a kind of address.
+    """Open the store that the environment configures for a URL scheme.
 
     Args:
-        scheme: as `parquetry.storage.files.layout` writes it.
+        scheme: scheme in the spelling of `parquetry.storage.files.layout`.
 
     Raises:
-        SettingsError: it cannot be reached with these settings.
+        SettingsError: the store cannot be reached with these settings.
         MissingExtra: its client is not installed.
     """
     kind = KINDS[scheme]
@@ -148,12 +148,12 @@ def open_store(scheme: str) -> ObjectStore:
 
 @lru_cache(maxsize=8)
 def _opened(scheme: str, _environment: tuple[tuple[str, str], ...]) -> ObjectStore:
-    """One client for as long as the environment says the same; making one takes a while."""
+    """Return one client for as long as the environment is unchanged; creating one takes a while."""
     return ObjectStore(KINDS[scheme].reach())
 
 
 def _status(error: BaseException | None) -> int | None:
-    """HTTP status that a client's error came from."""
+    """Return the HTTP status behind a client's error."""
     while error is not None:
         response: Any = getattr(error, "response", None)
         if isinstance(response, dict):

@@ -1,7 +1,7 @@
-"""Where the files of a corpus are: a local folder, or an object store.
+"""Filesystems of a corpus: a local folder or an object store.
 
-Both list, write and delete files, and hand over what the engines need to reach them: options for the Delta tables, a
-filesystem for DuckDB. A local folder needs neither.
+Both list, write and delete files, and provide what the engines need to reach them: storage options for the Delta
+tables, a filesystem for DuckDB. A local folder needs neither.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from parquetry.storage.files.full_disk import naming
 _BLOCK = 1 << 20
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://(?:(?!https?://)[^\s?])*+)\?\S*")
-"""of an address: long, and on some stores it grants access"""
+"""query string of a URL: long, and on some stores it grants access"""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a folder holds."""
+    """A file or folder in a listing."""
 
     name: str
     size: int
@@ -41,43 +41,43 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that is complete in its place."""
+    """A file that has been written completely."""
 
     size: int
     """bytes"""
     sha256: str
-    """of its content, as hexadecimal digits"""
+    """SHA-256 of the content, as hexadecimal digits"""
 
 
 class Files(Protocol):
-    """The files of a place."""
+    """The filesystem interface of a corpus."""
 
     def entries(self, folder: str) -> list[Entry]:
-        """What a folder holds, by name; nothing if there is no such folder."""
+        """List a folder, sorted by name; empty if there is no such folder."""
         ...
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file to read at any position.
+        """Open a file for random access.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: there is no such file.
         """
         ...
 
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
-        """Write a file under its name, whole or not at all; it is on disk once this returns."""
+        """Write a file under its name, completely or not at all; it is on disk once this returns."""
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file if it exists."""
         ...
 
     def table_options(self) -> dict[str, str] | None:
-        """How the Delta tables of this place are reached; asked for anew for every use, because credentials expire."""
+        """Return the storage options of the Delta tables; call it before each use, because credentials expire."""
         ...
 
     def lend(self, connection: Connection) -> None:
-        """Let a DuckDB connection read the files of this place."""
+        """Attach these files to a DuckDB connection for reading."""
         ...
 
 
@@ -98,7 +98,7 @@ class LocalFiles:
     def write(self, path: str, fill: Callable[[pa.NativeFile], object]) -> Written:
         final = Path(path)
         make_folder(final.parent)
-        # Two writers of one name do not write into each other's file.
+        # Each of two writers of one name writes a file of its own.
         unfinished = final.with_suffix(f".{os.getpid():x}-{threading.get_ident():x}.unfinished")
         try:
             with naming(final):
@@ -118,11 +118,11 @@ class LocalFiles:
         return None
 
     def lend(self, connection: Connection) -> None:
-        """DuckDB reads local files by itself."""
+        """Do nothing: DuckDB reads local files by itself."""
 
 
 def files_at(place: str) -> Files:
-    """The files of the kind of place that a root or a path names.
+    """Return the filesystem for a root or path.
 
     Raises:
         SettingsError: the place cannot be reached with the settings of the environment.
@@ -136,10 +136,10 @@ def files_at(place: str) -> Files:
 
 
 def sha256_of(path: str) -> str:
-    """The SHA-256 of a file of a corpus, as hexadecimal digits.
+    """Return the SHA-256 of a file of a corpus, as hexadecimal digits.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     digest = hashlib.sha256()
     with files_at(path).open(path) as stream:
@@ -149,10 +149,10 @@ def sha256_of(path: str) -> str:
 
 
 def told(error: Exception) -> str:
-    """What an error of a storage library says, in one line.
+    """Return the message of a storage library's error in one line.
 
-    The first line; of an error of delta-rs on an object store the chain of causes, which stand on lines of their own
-    with an arrow, and at its end what the store replied.
+    Take the first line; for an error of delta-rs on an object store, take the chain of causes, which stand on lines of
+    their own with an arrow and end with the reply of the store.
     """
     text = _COLOUR.sub("", str(error))
     if "\u21b3" not in text:
@@ -163,16 +163,16 @@ def told(error: Exception) -> str:
 
 
 def _element(reply: str, name: str) -> str:
-    """What the first element of a name holds in a reply of a store; empty if there is none."""
+    """Return the content of the first element of a name in a reply of a store; empty if there is none."""
     return reply.partition(f"<{name}>")[2].partition(f"</{name}>")[0]
 
 
 def last_folder(root: str) -> Path:
-    """The deepest folder that exists on the way to a local corpus.
+    """Return the deepest existing folder on the path of a local corpus.
 
     Raises:
-        SettingsError: a file is in the place of the corpus, or on the way there, or a name is too long.
-        OSError: it cannot be told.
+        SettingsError: a file stands at the corpus path or on the way there, or a name is too long.
+        OSError: the folders cannot be examined.
     """
     place = Path(root)
     try:
@@ -191,11 +191,11 @@ def last_folder(root: str) -> Path:
 
 
 def check_can_be_made(root: str) -> None:
-    """Find out before anything is extracted and paid for whether a new local corpus can be written.
+    """Check that a new local corpus can be written, before anything is extracted or paid for.
 
     Raises:
-        SettingsError: a file is in its place, or on the way there.
-        StorageError: the folder that it would stand in cannot be written.
+        SettingsError: a file stands at its path or on the way there.
+        StorageError: the parent folder cannot be written to.
     """
     place = last_folder(root)
     if not os.access(place, os.W_OK | os.X_OK):
@@ -203,10 +203,10 @@ def check_can_be_made(root: str) -> None:
 
 
 def check_folders_writable(root: str, folders: list[str]) -> None:
-    """Find out before anything is extracted and paid for.
+    """Check that the local folders of a corpus are writable, before anything is extracted or paid for.
 
     Raises:
-        StorageError: a local folder of the corpus cannot be written.
+        StorageError: a local folder of the corpus cannot be written to.
     """
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK):

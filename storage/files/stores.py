@@ -1,4 +1,4 @@
-"""The kinds of object stores: how their clients and the engine of the tables find one, from the same environment."""
+"""Kinds of object stores: settings of their clients and of the table engine, read from the same environment."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _READ_AHEAD = 1024 * 1024
-"""bytes that a client reads beyond what was asked for: the columns of a shard lie side by side"""
+"""bytes that a client reads ahead: the columns of a shard lie side by side"""
 _RETRIES = {"max_retries": "5", "retry_timeout": "60s", "backoff_config.max_backoff": "5s"}
-"""of the engine of the tables: enough for a hiccup; who waits longer is better told"""
+"""retries of the table engine: enough for a hiccup; after a longer wait an error is better"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How an object store is reached."""
+    """Connection details of an object store."""
 
     scheme: str
     filesystem: AbstractFileSystem
     table_options: Callable[[], dict[str, str]]
-    """storage options of delta-rs, with credentials that hold now"""
+    """returns storage options of delta-rs with credentials that are valid now"""
     errors: tuple[type[Exception], ...]
-    """what the client raises besides OSError"""
+    """exceptions that the client raises besides OSError"""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object store."""
+    """A kind of object store: its client, settings and errors."""
 
     reach: Callable[[], Reach]
     variables: tuple[str, ...]
-    """beginnings of the environment variables that say where it is and who asks"""
+    """prefixes of the environment variables that hold endpoint and credentials"""
 
 
 def _s3() -> Reach:
@@ -53,7 +53,7 @@ def _s3() -> Reach:
         credentials = session.get_credentials()
     except botocore.exceptions.BotoCoreError as error:
         raise SettingsError(f"S3: {error}") from error
-    # The client's word for AWS as a whole is no region to anybody else.
+    # Only the client accepts its name for AWS as a whole as a region.
     region = "us-east-1" if meta.region_name in (None, "aws-global") else meta.region_name
     where = {"AWS_REGION": region, "aws_conditional_put": "etag"}
     endpoint = None
@@ -100,7 +100,7 @@ def _azure() -> Reach:
 
 
 def _azure_options(connection: str) -> dict[str, str]:
-    """What a connection string says, in the words of delta-rs."""
+    """Translate a connection string into delta-rs options."""
     parts = dict(part.partition("=")[::2] for part in connection.split(";") if part)
     names = {
         "AccountName": "azure_storage_account_name",

@@ -1,8 +1,8 @@
-"""Fills the tables of the search index from a snapshot of the lake, and brings them from one version to another.
+"""Fill the tables of the search index from a snapshot of the lake, and update them to another version.
 
-All tables are in the schema `parts`. Chunks and postings are only ever added to: what a publish replaced is named in
-`parts.dead` and left out of every answer, until `is_spent` asks for the index to be built again. So a refresh costs
-what the publish changed.
+All tables are in the schema `parts`. Chunks and postings are only ever appended: rows that a publish replaced are
+listed in `parts.dead` and left out of every answer until `is_spent` requires a rebuild. A refresh therefore costs what
+the publish changed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import scan
 
 FORMAT = 6
-"""raised when an older program would misread the file; an index of another format is built again"""
+"""incremented when an older program would misread the file; an index of another format is rebuilt"""
 WORN_SHARE = 0.3
-"""of dead or unsorted rows that make an index be built again"""
+"""share of dead or unsorted rows that requires a rebuild"""
 WORN_ROWS = 50_000
-"""below this many such rows an index is never worn"""
+"""number of such rows below which an index is never rebuilt for them"""
 
 _TABLES = (
     "CREATE SCHEMA parts",
@@ -45,7 +45,7 @@ _TABLES = (
     embedder VARCHAR)""",
     "CREATE TABLE parts.postings (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)",
     "CREATE TABLE parts.terms (term INTEGER, stem VARCHAR)",
-    # Every search looks a few stems up among hundreds of thousands.
+    # Every search looks up a few stems among hundreds of thousands.
     "CREATE INDEX stems ON parts.terms (stem)",
     "CREATE TABLE parts.words (word VARCHAR, term INTEGER, stop BOOLEAN)",
 )
@@ -55,18 +55,18 @@ _COPIED: tuple[Table, ...] = ("runs", "failures")
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """What an index says of itself."""
+    """The state recorded in an index."""
 
     format: int
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     language: str
     files: Mapping[Table, Sequence[str]]
-    """names of the Parquet files of each table that are in it"""
+    """names of the indexed Parquet files of each table"""
 
 
 def create_tables(connection: Connection, language: str) -> None:
-    """Make an empty index in the current database of a connection."""
+    """Create the tables of an empty index in the current database of a connection."""
     with transaction(connection):
         _create_tables(connection, language)
 
@@ -79,29 +79,29 @@ def _create_tables(connection: Connection, language: str) -> None:
     for table in _COPIED:
         connection.execute(f"CREATE TABLE parts.{table} ({columns[table]})")
     _write_state(connection, IndexState(FORMAT, -1, language, {}))
-    # Known from the start, so that a query can tell its stop words even if no text holds them.
+    # Stored from the start, so that a query can recognise its stop words even if no text holds them.
     learn_words(connection, sorted(stop_words(language)), language)
 
 
 def read_state(connection: Connection) -> IndexState:
-    """What the index in the current database says of itself."""
+    """Read the state recorded in the index of the current database."""
     values = dict(tuples(connection, "SELECT key, value FROM parts.meta"))
     files = json.loads(values["files"])
     return IndexState(int(values["format"]), int(values["version"]), values["language"], files)
 
 
 def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
-    """Bring the index in the current database to a version of the corpus, from whichever it is at.
+    """Update the index in the current database to a version of the corpus, from whichever version it has.
 
     Args:
-        connection: whose current database holds the index, to be written.
-        snapshot: of the lake.
+        connection: connection with the index as current database, open for writing.
+        snapshot: snapshot of the lake.
 
     Returns:
-        What is wrong with each table that a search does not need, and that was left as it is because it is damaged.
+        The damage of each table that a search does not need and that was therefore left unchanged.
 
     Raises:
-        DamagedCorpus: a file that a search needs is not what was written, or chunks are missing.
+        DamagedCorpus: a file that a search needs does not hold what was written, or chunks are missing.
     """
     state = read_state(connection)
     damaged = {table: wrong for table in _COPIED if (wrong := _damage(snapshot, state, table)) is not None}
@@ -113,7 +113,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
         spaces = _spaces(connection)
         for space, dimension in spaces:
             _chunks(connection, snapshot, state, space, dimension)
-    # Rows have their lasting numbers once they are committed.
+    # Rows have their final rowids once they are committed.
     with transaction(connection):
         _check_complete(connection, snapshot, first)
         for space, _ in spaces:
@@ -134,7 +134,7 @@ def advance(connection: Connection, snapshot: Snapshot) -> dict[Table, str]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """One commit for many statements; each would wait for the disk."""
+    """Run many statements in one commit; each commit of its own would wait for the disk."""
     connection.execute("BEGIN")
     with ExitStack() as unfinished:
         unfinished.callback(connection.execute, "ROLLBACK")
@@ -144,9 +144,9 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 
 def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
-    """Whether an index has to be built again: too much of it is dead or unsorted, or something was erased since.
+    """True if an index needs a rebuild: too much is dead or unsorted, or rows have been erased since.
 
-    What it has of the texts of dead documents stays in it until then.
+    Until then, it keeps the texts of dead documents.
     """
     held = read_state(connection).files.get("documents", ())
     rewritten = not set(held) <= {file_name(file) for file in snapshot.files["documents"]}
@@ -188,13 +188,13 @@ def _write_state(connection: Connection, state: IndexState) -> None:
 
 
 def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) -> None:
-    """Replace the rows of the documents that changed."""
+    """Replace the rows of the changed documents."""
     fresh, additive = _fresh_files(snapshot, state, "documents")
     check_written(snapshot, "documents", fresh)
     if not additive:
         connection.execute("DELETE FROM parts.documents")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT * FROM {_scan('documents', fresh)}")
-    # Rows of one file have one sequence per namespace; a later one may be among the fresh files or be here already.
+    # Rows of one file have one sequence per namespace; a later sequence may be in another new file or already indexed.
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE current AS SELECT * FROM (
             SELECT * FROM incoming UNION ALL BY NAME
@@ -212,7 +212,7 @@ def _documents(connection: Connection, snapshot: Snapshot, state: IndexState) ->
 
 
 def _retire(connection: Connection) -> None:
-    """Note the revisions that no document has any more."""
+    """Mark the revisions that no document has any more as dead."""
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE retired AS
         SELECT doc FROM parts.revisions ANTI JOIN parts.documents USING (revision)"""
@@ -226,7 +226,7 @@ def _retire(connection: Connection) -> None:
 
 
 def _wanted(connection: Connection) -> None:
-    """Number the revisions that are to come in."""
+    """Number the revisions to be added."""
     connection.execute(
         """INSERT INTO parts.spaces
         SELECT row_number() OVER (ORDER BY embedder) + (SELECT count(*) FROM parts.spaces), embedder,
@@ -247,7 +247,7 @@ def _wanted(connection: Connection) -> None:
 
 
 def _spaces(connection: Connection) -> list[tuple[int, int]]:
-    """The spaces that new revisions are in, with their tables made."""
+    """Return the vector spaces of new revisions, after creating their tables."""
     for space, dimension in tuples(connection, "SELECT space, dimension FROM parts.spaces"):
         names = [name for (name,) in tuples(connection, "SELECT column_name FROM (DESCRIBE parts.chunks)")]
         if f"vector_{space}" in names:
@@ -281,9 +281,9 @@ def _revisions(connection: Connection, first: int) -> None:
 
 
 def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space: int, dimension: int) -> None:
-    """Take the chunks of the wanted revisions from the files that came in since, then what is left from the others.
+    """Add the chunks of the wanted revisions from new files, then the remaining ones from older files.
 
-    A revision that a crashed run had written, or that a restore brought back, stands in an older file.
+    A revision that a crashed run wrote, or that a restore brought back, is in an older file.
     """
     fresh, _ = _fresh_files(snapshot, state, "chunks")
     older = [file for file in snapshot.files["chunks"] if file not in set(fresh)]
@@ -306,7 +306,7 @@ def _chunks(connection: Connection, snapshot: Snapshot, state: IndexState, space
 
 
 def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> None:
-    """Refuse documents without their chunks: the table of chunks is an earlier one than that of documents."""
+    """Reject documents without their chunks: the chunks table is older than the documents table."""
     missing = count_of(
         connection,
         """SELECT count(*) FROM (SELECT revision, max(chunks) AS wanted FROM parts.documents GROUP BY revision)
@@ -323,7 +323,7 @@ def _check_complete(connection: Connection, snapshot: Snapshot, first: int) -> N
 
 
 def _codes(connection: Connection, space: int, first: int) -> None:
-    """Sign bits of the new vectors, after the rotation of their space."""
+    """Add sign bits of the new vectors, rotated by the rotation of their space."""
     for start, end in slices(connection, first):
         rows: pa.Table = connection.sql(
             f"""SELECT rowid::INTEGER AS chunk, doc, vector_{space} AS vector FROM parts.chunks
@@ -346,7 +346,7 @@ def _codes(connection: Connection, space: int, first: int) -> None:
 
 def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: Table) -> None:
     fresh, additive = _fresh_files(snapshot, state, table)
-    # An index of an earlier program lacks the columns that were added since.
+    # An index of an earlier program lacks columns that were added later.
     for field in schema.SCHEMAS[table] if table in schema.WIDENED else ():
         column = f'"{field.name}" {schema.DUCKDB_TYPES[field.type]}'
         connection.execute(f"ALTER TABLE parts.{table} ADD COLUMN IF NOT EXISTS {column}")
@@ -356,7 +356,7 @@ def _copy(connection: Connection, snapshot: Snapshot, state: IndexState, table: 
 
 
 def _damage(snapshot: Snapshot, state: IndexState, table: Table) -> str | None:
-    """What is wrong with the files of a table that came in since."""
+    """Return the damage in the new files of a table; None if there is none."""
     try:
         check_written(snapshot, table, _fresh_files(snapshot, state, table)[0])
     except DamagedCorpus as error:
@@ -365,7 +365,7 @@ def _damage(snapshot: Snapshot, state: IndexState, table: Table) -> str | None:
 
 
 def _fresh_files(snapshot: Snapshot, state: IndexState, table: Table) -> tuple[list[str], bool]:
-    """Files to read, and whether they come on top of what the index has (else it has to forget that first)."""
+    """Return the files to read and True if they extend the indexed ones; False if the index must be emptied first."""
     known = set(state.files.get(table, ()))
     present = {file_name(file): file for file in snapshot.files[table]}
     if known <= present.keys():

@@ -1,4 +1,4 @@
-"""Proves that the search index agrees with the lake, or says where it does not."""
+"""Compare the search index with the lake and report differences."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import scan
 
 SAMPLE_CHUNKS = 500
-"""whose words and sign bits are computed again"""
+"""chunks whose words and sign bits are recomputed"""
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Something that the index holds otherwise than the lake."""
+    """A difference between the index and the lake."""
 
     what: str
     examples: tuple[str, ...]
@@ -37,15 +37,16 @@ class Disagreement:
 def disagreements(
     snapshot: Snapshot, settings: SearchSettings, *, quick: bool = False
 ) -> tuple[int | None, list[Disagreement]]:
-    """Compare the index with a version of the lake; changes nothing.
+    """Compare the index with a version of the lake; change nothing.
 
     Args:
-        snapshot: the newest.
-        settings: say where the index is.
-        quick: do not read what need not be compared.
+        snapshot: the newest snapshot.
+        settings: give the location of the index.
+        quick: True to skip reading data that need not be compared.
 
     Returns:
-        Version of the index, None if there is none, and what differs; an index of an earlier version is not compared.
+        Version of the index, None if there is none, and the differences; an index of an earlier version is not
+        compared.
     """
     folder = IndexFolder(snapshot.layout, settings)
     newest = folder.newest()
@@ -132,7 +133,7 @@ def _codes(connection: Connection, spaces: Sequence[Space]) -> Iterator[Disagree
 
 
 def _words(connection: Connection) -> Iterator[Disagreement]:
-    """The words of a sample, counted again."""
+    """Compare the words of a sample, counted again."""
     language = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'language'")[0][0]
     sampled = rows(
         connection,

@@ -1,8 +1,9 @@
 """Sign-bit codes of vectors: 64 bits in a BIGINT column, compared by their Hamming distance.
 
-Each bit tells on which side of a hyperplane a vector lies; a random rotation before taking signs makes the hyperplanes
-independent of what the axes of the model mean. Source: Charikar, Similarity Estimation Techniques from Rounding
-Algorithms, STOC 2002; the rotation as in Gong and Lazebnik, Iterative Quantization, CVPR 2011, without its training.
+Each bit gives the side of a hyperplane on which a vector lies; a random rotation before taking signs makes the
+hyperplanes independent of what the axes of the model mean. Source: Charikar, Similarity Estimation Techniques from
+Rounding Algorithms, STOC 2002; the rotation as in Gong and Lazebnik, Iterative Quantization, CVPR 2011, without its
+training.
 """
 
 from __future__ import annotations
@@ -13,32 +14,32 @@ import numpy as np
 import numpy.typing as npt
 
 SEED = 20_260_401
-"""of the rotation: the same in every index, so that codes never depend on where they were made"""
+"""seed of the rotation: the same in every index, so that codes do not depend on the machine"""
 _WORD_BITS = 64
 _ROUNDING = 1e-5
-"""of a vector's length: what sums of float32 may be off by, with room"""
+"""possible rounding error of a float32 sum as a fraction of the vector's length, with a margin"""
 
 
 def code_columns(dimension: int) -> list[str]:
-    """Names of the columns that hold the code of a vector."""
+    """Return the names of the columns that hold the code of a vector."""
     return [f"b{i}" for i in range(-(-dimension // _WORD_BITS))]
 
 
 def bit_place(bit: int) -> tuple[int, int]:
-    """Number of the word that holds a bit of a code, and the signed word in which nothing else is set."""
+    """Return the index of the word that holds a bit of a code, and the signed word in which only that bit is set."""
     word, place = divmod(bit, _WORD_BITS)
     return word, (1 << place) - (1 << _WORD_BITS if place == _WORD_BITS - 1 else 0)
 
 
 @lru_cache(maxsize=8)
 def rotation(dimension: int) -> npt.NDArray[np.float32]:
-    """A fixed random orthogonal matrix.
+    """Return a fixed random orthogonal matrix.
 
     Returns:
-        float32[dimension, dimension], one axis a row.
+        float32[dimension, dimension], one axis per row.
 
-    Source: QR decomposition of a Gaussian matrix with the signs of R's diagonal put right gives the uniform
-        distribution over rotations; Mezzadri, How to Generate Random Matrices from the Classical Compact Groups, 2007.
+    Source: QR decomposition of a Gaussian matrix with the signs of R's diagonal corrected gives the uniform
+    distribution over rotations; Mezzadri, How to Generate Random Matrices from the Classical Compact Groups, 2007.
     """
     gaussian = np.random.default_rng(SEED).standard_normal((dimension, dimension))
     orthogonal, triangular = np.linalg.qr(gaussian)
@@ -46,14 +47,14 @@ def rotation(dimension: int) -> npt.NDArray[np.float32]:
 
 
 def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
-    """The code of a query, and which of its bits say much.
+    """Return the code of a query and a mask of its significant bits.
 
     Args:
         vector: float32[dimension].
 
     Returns:
-        int64 words of the signs, and words whose bits are set where the rotated query's magnitude is its median
-        or more.
+        int64 words of the signs, and int64 words with a bit set where the rotated query's magnitude is at least the
+        median.
     """
     turned = rotation(len(vector)) @ vector
     magnitude = np.abs(turned)
@@ -61,7 +62,7 @@ def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
 
 
 def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """The codes of vectors.
+    """Return the codes of vectors.
 
     Args:
         vectors: float32[n, dimension].
@@ -74,14 +75,14 @@ def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
 
 
 def are_codes_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Whether codes are those of vectors, whatever the order that a machine adds in.
+    """True where codes are those of the vectors, regardless of the order of summation on the machine.
 
     Args:
         codes: int64[n, words].
         vectors: float32[n, dimension].
 
     Returns:
-        bool[n]; bits of coordinates that rounding could have turned either way do not count.
+        bool[n]; bits of coordinates that rounding could have flipped are ignored.
     """
     turned = vectors @ rotation(vectors.shape[1]).T
     certain = np.abs(turned) > _ROUNDING * np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,6 +1,6 @@
-"""The files of search indexes: where they are, who reads them, how they are opened and deleted.
+"""Files of search indexes: their location, leases, opening and deletion.
 
-Readers hold a lease on the file that they read; a file without a lease may be taken.
+Readers hold a lease on the file that they read; a file without a lease may be reused.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class IndexFile:
 
     path: Path
     version: int
-    """of the corpus"""
+    """version of the corpus"""
 
     @property
     def lease(self) -> Path:
-        """File that readers lock, shared, for as long as they read."""
+        """File on which readers hold a shared lock while they read."""
         return self.path.with_suffix(".lease")
 
 
 def folder_of(layout: Layout, settings: SearchSettings) -> Path:
-    """Beside the corpus if that is a folder that can be written, else in a cache."""
+    """Return the folder beside the corpus if it can be written to, else one in a cache."""
     mark = ids.place_hash(layout.root)
     if settings.index_folder is not None:
         return Path(settings.index_folder) / mark
@@ -52,7 +52,7 @@ def folder_of(layout: Layout, settings: SearchSettings) -> Path:
 
 
 def make_place(folder: Path) -> None:
-    """Make the folder of an index; in the user's cache it is for nobody else, whoever may read the corpus."""
+    """Create the folder of an index; one in the user's cache is private, even if others may read the corpus."""
     make_folder(folder, PRIVATE if _cache() in folder.parents else 0o777)
 
 
@@ -61,12 +61,12 @@ def _cache() -> Path:
 
 
 def open_file(file: IndexFile) -> OpenIndex | None:
-    """Open a finished index; None if it was taken away meanwhile or is no database that can be opened."""
+    """Open a finished index; None if it has been removed meanwhile or is not a database that can be opened."""
     with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
         lease = os.open(file.lease, os.O_RDONLY)
         unfinished.callback(os.close, lease)
         fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        # The lease may have been for a file of this name that was taken away before it was locked.
+        # The lease may belong to a file of this name that was removed before the lock was taken.
         if os.fstat(lease).st_ino == file.lease.stat().st_ino:
             opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
             unfinished.pop_all()
@@ -76,7 +76,7 @@ def open_file(file: IndexFile) -> OpenIndex | None:
 
 @contextmanager
 def locked(lock: Path) -> Iterator[None]:
-    """One process at a time brings an index up to date; the others wait and find it done."""
+    """Hold the update lock: one process at a time updates an index; the others wait and find it up to date."""
     with lock.open("a") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
@@ -84,7 +84,7 @@ def locked(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def leased(file: IndexFile, how: int) -> Iterator[bool]:
-    """Whether a file's lease could be had, and have it."""
+    """Try to take a file's lease for the block; yield True if it was taken or there is no lease file."""
     try:
         stream = file.lease.open("rb")
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def leased(file: IndexFile, how: int) -> Iterator[bool]:
 
 
 def delete(path: Path) -> None:
-    """Delete a database with its log, or a folder, if it is there."""
+    """Delete a database with its log, or a folder, if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
         return

@@ -1,9 +1,9 @@
 """The search index of a corpus: one DuckDB file per version, beside the corpus or in a cache folder.
 
-A refresh never writes to a file that readers see. It takes the older of the two files that are kept (nobody reads it
-any more), brings it to the present version at the cost of what changed since, and renames it; only if the older file is
-still being read, or there is none, the newer one is copied first. Readers hold a lease on the file that they read; a
-file without a lease may be taken. Deleting any of it loses nothing.
+A refresh never writes to a file that readers see. It takes the older of the two files that are kept (no longer read by
+any process), updates it to the present version at the cost of what changed since, and renames it; only if the older
+file is still being read, or there is none, the newer one is copied first. Readers hold a lease on the file that they
+read; a file without a lease may be reused. The whole folder can be deleted without loss.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import scan
 
 KEPT = 2
-"""files: the one that is read, and the one before it, which becomes the next"""
+"""number of files: the current one, and the previous one, which becomes the next"""
 _BUILDING = "building-"
-"""begins the name of a file that is not finished"""
+"""prefix of the name of an unfinished file"""
 _CORRUPT = "Corrupt database file"
-"""says DuckDB of a block that is not what was written"""
+"""DuckDB's message for a block whose checksum does not match"""
 _TRIES = 100
-"""openings of a file that others are just replacing"""
+"""attempts to open a file that other processes are replacing"""
 _PAUSE = 0.02
-"""seconds between them"""
+"""seconds between two attempts"""
 _UNUSABLE = (duckdb.Error, StorageError, KeyError, ValueError, TypeError, AttributeError)
-"""what reading something that is no index of this program raises"""
+"""exceptions raised by reading a file that is not an index of this program"""
 
 
 class IndexFolder:
     """The folder of a corpus's index files.
 
     Args:
-        layout: of the corpus.
-        settings: say where the folder is and which language words are of.
+        layout: layout of the corpus.
+        settings: give the location of the folder and the language of the words.
     """
 
     def __init__(self, layout: Layout, settings: SearchSettings) -> None:
         self._language = settings.language
-        # Who does not name a language reads an index of whichever it has.
+        # A caller that names no language reads an index of any language.
         self._any_language = "language" not in settings.model_fields_set
         self.path = folder_of(layout, settings)
 
     def newest(self) -> IndexFile | None:
-        """The index of the highest version."""
+        """Return the index of the highest version."""
         return next(iter(self._files()), None)
 
     def sizes(self) -> list[int]:
-        """Bytes of the finished ones, newest first."""
+        """Return the sizes of the finished index files in bytes, newest first."""
         return [file.path.stat().st_size for file in self._files()]
 
     def _files(self) -> list[IndexFile]:
-        """All finished ones, newest first."""
+        """Return all finished index files, newest first."""
         return [file for file in self._every_file() if file.lease.exists()]
 
     def _every_file(self) -> list[IndexFile]:
-        """Those too whose lease a power cut has taken, which nobody can read."""
+        """Return all index files, including those that lost their lease file in a power cut and cannot be read."""
         names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
         versions = [int(match[1]) for name in names if (match := FILE_NAME.fullmatch(name))]
         return [self._file(version) for version in sorted(versions, reverse=True)]
@@ -82,13 +82,13 @@ class IndexFolder:
         return IndexFile(self.path / f"index-{version}.duckdb", version)
 
     def refresh(self, snapshot: Snapshot) -> IndexFile:
-        """Bring the index to a version of the corpus; does nothing if it is there, or further.
+        """Update the index to a version of the corpus; does nothing if it is there already, or further.
 
         Args:
-            snapshot: of the lake.
+            snapshot: snapshot of the lake.
 
         Raises:
-            IndexNotWritten: it cannot be built or written.
+            IndexNotWritten: the index cannot be built or written.
             StorageError: the corpus cannot be read.
         """
         if present := self._usable(snapshot):
@@ -99,7 +99,7 @@ class IndexFolder:
                 return self._usable(snapshot) or self._switch(snapshot)
 
     def _usable(self, snapshot: Snapshot) -> IndexFile | None:
-        """The newest file, if it is of this version or a later one and can be read."""
+        """Return the newest file if it is of this version or a later one and can be read."""
         opened = self._open_newest(snapshot)
         if opened is None:
             return None
@@ -111,7 +111,7 @@ class IndexFolder:
         return self._opened(newest, snapshot) if newest is not None and newest.version >= snapshot.version else None
 
     def _opened(self, file: IndexFile, snapshot: Snapshot | None = None) -> OpenIndex | None:
-        """Open a file; None if it is gone, is being replaced, or is no index that this program can use."""
+        """Open a file; None if it is gone, is being replaced, or is not an index that this program can use."""
         opened = open_file(file)
         if opened is None:
             return None
@@ -128,16 +128,16 @@ class IndexFolder:
         return state.format == FORMAT and (self._any_language or state.language == self._language)
 
     def _switch(self, snapshot: Snapshot) -> IndexFile:
-        """Build the next file aside and rename it."""
+        """Build the next file under a temporary name and rename it."""
         self._clear_unfinished()
         try:
             return self._build(snapshot, self.path / f"{_BUILDING}{os.getpid()}.duckdb")
         finally:
-            # On a disk that is full it would take the space of whatever comes next.
+            # On a full disk, the file would take the space of later writes.
             self._clear_unfinished()
 
     def _clear_unfinished(self) -> None:
-        """Delete what was built and never finished; for who holds the lock."""
+        """Delete unfinished files; the caller holds the lock."""
         unread = [file.path for file in self._every_file() if not file.lease.exists()]
         for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp"), *unread):
             delete(left)
@@ -154,10 +154,11 @@ class IndexFolder:
                 fill(connection, snapshot, language)
         made = self._file(snapshot.version)
         made.lease.touch()
-        # On disk before the ones that it replaces are deleted.
+        # The new file is on disk before the files that it replaces are deleted.
         replace(building, made.path)
         others = [file for file in self._files() if file != made]
-        # Whatever is further on was of no use, or this file would not have been built; nor was any that it is not from.
+        # A file of a later version was unusable, or this one would not have been built; if this one was built from
+        # nothing, so were all the others.
         useless = [file for file in others if file.version > made.version or not brought]
         for old in (*useless, *others[len(useless) + KEPT - 1 :]):
             delete(old.path)
@@ -165,7 +166,7 @@ class IndexFolder:
         return made
 
     def _present_language(self) -> str | None:
-        """Of the index that is there, for who names none."""
+        """Return the language of the existing index, for settings that name none."""
         newest = self.newest() if self._any_language else None
         opened = self._opened(newest) if newest else None
         if opened is None:
@@ -175,7 +176,7 @@ class IndexFolder:
         return language
 
     def _take_over(self, building: Path) -> bool:
-        """Have a file to work on that holds an earlier version."""
+        """Provide a working file that holds an earlier version."""
         files = self._files()
         for spare in files[1:]:
             with leased(spare, fcntl.LOCK_EX) as free:
@@ -186,13 +187,13 @@ class IndexFolder:
         opened = self._opened(files[0]) if files else None
         if opened is None:
             return False
-        # Held open, so that nobody takes it while it is copied.
+        # Kept open, so that no other process reuses it while it is copied.
         shutil.copyfile(files[0].path, building)
         opened.close()
         return True
 
     def _advance(self, building: Path, snapshot: Snapshot) -> bool:
-        """Bring a file up to date; False if it is better built again."""
+        """Update a file; False if a rebuild is better."""
         try:
             with attached(building, read_only=False) as connection:
                 state = read_state(connection)
@@ -201,18 +202,18 @@ class IndexFolder:
                 bring(connection, snapshot)
                 return True
         except _UNUSABLE:
-            # Whatever is wrong with a derived file is cured by building it from the corpus.
+            # Any fault of a derived file is repaired by rebuilding it from the corpus.
             return False
 
     def opened_ones(self) -> Iterator[OpenIndex]:
-        """Each index of this program's format that can be opened, of whatever version, newest first; to be closed."""
+        """Yield each index of this program's format that can be opened, of any version, newest first; to be closed."""
         for file in self._files():
             opened = self._opened(file)
             if opened is not None:
                 yield opened
 
     def known_files(self) -> dict[Table, frozenset[str]]:
-        """Names of the Parquet files of each table that the newest index is of; nothing without one."""
+        """Return the names of the Parquet files of each table in the newest index; empty if there is none."""
         for opened in self.opened_ones():
             files = read_state(opened.connection).files
             opened.close()
@@ -220,19 +221,20 @@ class IndexFolder:
         return {}
 
     def clear(self) -> None:
-        """Delete all of them; whoever reads one goes on reading it."""
+        """Delete all index files; processes that have one open continue to read it."""
         for file in self.path.glob("*.*") if self.path.is_dir() else ():
             if file.suffix != ".lock":
                 file.unlink(missing_ok=True)
 
     def open_version(self, snapshot: Snapshot) -> OpenIndex | None:
-        """Open the index of just this version of the corpus; None if its file is not kept."""
+        """Open the index of exactly this version of the corpus; None if its file is not kept."""
         return self._opened(self._file(snapshot.version), snapshot)
 
     def open_older(self, snapshot: Snapshot) -> OpenIndex | None:
-        """Open the newest index of an earlier version that may still answer; None if there is none.
+        """Open the newest index of an earlier version that may still be used; None if there is none.
 
-        It may if the corpus only grew since: nothing that it holds was erased, removed, or shown to fewer.
+        It may be used if the corpus has only grown since: nothing in it was erased, removed, or restricted to fewer
+        readers.
         """
         for file in self._files():
             opened = self._opened(file) if file.version < snapshot.version else None
@@ -246,57 +248,57 @@ class IndexFolder:
         return None
 
     def path_of(self, opened: OpenIndex) -> Path:
-        """The file of an index that is one."""
+        """Return the path of an index that is a file."""
         return self._file(opened.version).path
 
     def is_damaged(self, opened: OpenIndex, error: Exception) -> bool:
-        """Whether a file with which something failed cannot be read in full, or the error says so."""
+        """True if a file that caused an error cannot be read in full, or the error itself reports damage."""
         return _CORRUPT in str(error) or not is_sound(self.path_of(opened))
 
     def discard(self, opened: OpenIndex) -> None:
-        """Take a file away whose content is damaged, so that it is built again.
+        """Remove a file with damaged content, so that it is rebuilt.
 
         Raises:
-            IndexNotWritten: it cannot be deleted.
+            IndexNotWritten: the file cannot be deleted.
         """
         file = self._file(opened.version)
         with (
             _translated(f"the search index in {self.path} cannot be written", self.path),
             locked(self.path / "refresh.lock"),
         ):
-            # Somebody may have built it again meanwhile.
+            # Another process may have rebuilt it meanwhile.
             if opened.is_of(file.lease):
                 delete(file.path)
                 file.lease.unlink(missing_ok=True)
 
     def open(self, snapshot: Snapshot) -> OpenIndex:
-        """Open the index of a version of the corpus or a later one, brought up to date first where needed.
+        """Open the index of a version of the corpus or a later one, after an update where needed.
 
         Args:
-            snapshot: of the lake, the newest.
+            snapshot: the newest snapshot of the lake.
 
         Raises:
-            StorageError: it cannot be built or read.
+            StorageError: the index cannot be built or read.
         """
         for _ in range(_TRIES):
             opened = self._open_newest(snapshot)
             if opened is not None:
                 return opened
             self.refresh(snapshot)
-            # Opened at the next turn, unless others have switched twice by then.
+            # The next attempt opens it, unless other processes have switched twice by then.
             sleep(_PAUSE)
         raise StorageError(f"the search index in {self.path} is replaced faster than it can be opened; try again")
 
 
 def _is_of(state: IndexState, snapshot: Snapshot) -> bool:
-    """Whether an index is of this corpus, and not of one that was at its place before and came as far."""
+    """True if an index is of this corpus, rather than of an earlier one at the same place with as many versions."""
     held = set(state.files.get("documents", ()))
     present = {file_name(file) for file in snapshot.files["documents"]}
     return held == present if state.version == snapshot.version else held >= present
 
 
 def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
-    """Whether the index of an earlier version shows nothing that the corpus does not show any more."""
+    """True if the index of an earlier version holds nothing that the corpus no longer shows."""
     held = set(read_state(connection).files.get("documents", ()))
     present = {file_name(file): file for file in snapshot.files["documents"]}
     if not held <= present.keys():
@@ -326,7 +328,7 @@ def _translated(what: str, place: Path) -> Iterator[None]:
     except IndexNotWritten:
         raise
     except StorageError as error:
-        # What is read and what is written goes through the same connection; the file that is written says which it was.
+        # Reads and writes use the same connection; the error names the file that was being written.
         cause = error.__cause__
         if (full := disk_full(error, place, what)) is not None:
             raise IndexNotWritten(str(full)) from error

@@ -1,4 +1,4 @@
-"""Connections to a search index: made, filled, brought to a version, read."""
+"""Connections to a search index: create, fill, update and read."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
 
 BUILD_MEMORY = "1GB"
-"""that DuckDB uses before it takes the disk to build an index"""
+"""memory that DuckDB uses to build an index before it spills to disk"""
 
 
 @dataclass
 class OpenIndex:
-    """An index that is being read; close it, so that its file can be used again."""
+    """An index open for reading; close it, so that its file can be reused."""
 
     connection: Connection
-    """whose current database is the index, read-only"""
+    """connection with the index as current database, read-only"""
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     lease: int | None
     """descriptor of the locked lease file; None for an index in memory"""
 
     def session(self) -> Connection:
-        """One more connection to the index, for a thread of its own or for temporary tables."""
+        """Return one more connection to the index, for another thread or for temporary tables."""
         session = self.connection.cursor()
         session.execute("USE ix")
         session.execute("SET TimeZone = 'UTC'")
@@ -44,11 +44,11 @@ class OpenIndex:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file; else it is in memory."""
+        """True if the index is a file, False if it is in memory."""
         return self.lease is not None
 
     def is_of(self, lease: Path) -> bool:
-        """Whether this is the index whose lease file is at a path now."""
+        """True if this index holds the lease file that is now at a path."""
         with suppress(FileNotFoundError):
             return self.lease is not None and os.fstat(self.lease).st_ino == lease.stat().st_ino
         return False
@@ -61,19 +61,19 @@ class OpenIndex:
 
 
 def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
-    """Make an index of a version in the current database of a connection, which is empty.
+    """Create the index of a version in the empty current database of a connection.
 
     Args:
-        connection: to write with.
-        snapshot: of the version.
-        language: that words are of.
+        connection: connection for writing.
+        snapshot: snapshot of the version.
+        language: language of the words.
     """
     create_tables(connection, language)
     bring(connection, snapshot)
 
 
 def bring(connection: Connection, snapshot: Snapshot) -> None:
-    """Bring the index in the current database of a connection to a version of the corpus, with its views and macros."""
+    """Update the index in the current database of a connection to a version, with its views and macros."""
     files_at(snapshot.layout.root).lend(connection)
     damaged = advance(connection, snapshot)
     wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
@@ -88,7 +88,7 @@ def bring(connection: Connection, snapshot: Snapshot) -> None:
 
 
 def spaces_of(connection: Connection) -> list[Space]:
-    """The vector spaces of the index in the current database."""
+    """Return the vector spaces of the index in the current database."""
     found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
     ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
     return [
@@ -98,24 +98,24 @@ def spaces_of(connection: Connection) -> list[Space]:
 
 
 def read_all(connection: Connection) -> None:
-    """Read every value of an index: DuckDB compares each block with its checksum when it reads it.
+    """Read every value of an index: DuckDB verifies the checksum of each block that it reads.
 
     Args:
-        connection: whose current database is the index.
+        connection: connection with the index as current database.
 
     Raises:
-        StorageError, duckdb.Error: a part of it cannot be read.
+        StorageError, duckdb.Error: a part of the index cannot be read.
     """
     for (table,) in tuples(connection, "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'parts'"):
         tuples(connection, f'SELECT bit_xor(hash(t)) FROM parts."{table}" AS t')
 
 
 def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
-    """An index of a version that is not the newest, for one process; costs as much as building one.
+    """Build an index in memory, for one process, of a version other than the newest; costs a full build.
 
     Args:
-        snapshot: of the version.
-        language: that words are of.
+        snapshot: snapshot of the version.
+        language: language of the words.
     """
     connection = open_duckdb()
     with reading(), ExitStack() as unfinished:
@@ -128,14 +128,14 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
 
 
 def attach(path: Path, *, read_only: bool) -> Connection:
-    """A connection whose current database is an index file."""
+    """Open a connection with an index file as current database."""
     connection = open_duckdb()
     with ExitStack() as unfinished:
         unfinished.callback(connection.close)
         if read_only:
             options = "READ_ONLY"
         else:
-            # Opened by the DuckDB command lines of the 1.x series too.
+            # The DuckDB command lines of the 1.x series can open it, too.
             options = "STORAGE_VERSION 'v1.5.0'"
             connection.execute(f"SET memory_limit = '{BUILD_MEMORY}'")
             connection.execute(f"SET temp_directory = {sql_string(f'{path}.tmp')}")
@@ -147,7 +147,7 @@ def attach(path: Path, *, read_only: bool) -> Connection:
 
 @contextmanager
 def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
-    """As `attach`, closed at the end."""
+    """Like `attach`, but closed at the end of the block."""
     connection = attach(path, read_only=read_only)
     try:
         with reading():
@@ -157,7 +157,7 @@ def attached(path: Path, *, read_only: bool) -> Iterator[Connection]:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether all rows of an index file can be read; DuckDB compares the checksum of every block that it reads."""
+    """True if all rows of an index file can be read; DuckDB verifies the checksum of every block that it reads."""
     try:
         with attached(path, read_only=True) as connection:
             read_all(connection)

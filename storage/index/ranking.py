@@ -1,8 +1,8 @@
-"""The SQL that ranks: vectors exactly and in two stages, keywords by BM25. Text only; runs nothing.
+"""Ranking SQL: exact and two-stage vector search, and BM25 for keywords. Text only; runs nothing.
 
-Every statement reads the tables of the search index and a relation of the documents that may answer, and gives rows
-`(chunk, doc, score)`: the best `limit` of them and all that tie with the last, so that who else is in the corpus never
-decides which of two equal chunks is shown.
+Every statement reads the tables of the search index and a relation of the documents that may answer, and returns rows
+`(chunk, doc, score)`: the best `limit` and all that tie with the last, so that the rest of the corpus never decides
+which of two equal chunks is shown.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 K1, B = 1.5, 0.5
-"""parameters of BM25: saturation of term frequency, share of length normalisation (Robertson and Zaragoza 2009). Chunks
-are cut to about one size, so their length says less than a document's; the best of those tried, on average, with room
-around them (`benchmarks/results/retrieval.json`)"""
+"""parameters of BM25: saturation of term frequency, share of length normalisation (Robertson and Zaragoza 2009).
+Chunks are cut to about one size, so their length means less than a document's; these values were the best on average
+of those tried, with a margin around them (`benchmarks/results/retrieval.json`)"""
 K3 = 8.0
 """parameter of Okapi BM25: saturation of a word's frequency in the query, which matters where the query is a page"""
 SCALE = 1 << 32
-"""BM25 sums are kept as whole numbers of this fraction: the order of addition cannot change them"""
+"""denominator of BM25 sums, which are kept as integers so that the order of addition cannot change them"""
 
 
 def distance(columns: Sequence[str], signs: Sequence[str], large: Sequence[str]) -> str:
-    """SQL of the Hamming distance of the codes to a query's, over the half of its bits that say most.
+    """Return SQL of the Hamming distance between codes and a query's code, over its more significant half of bits.
 
-    A coordinate of the query that is near zero tells little by its sign. Leaving these out finds with 500 candidates
-    what all bits find with 1,000 to 2,000, for no storage (`benchmarks/README.md`).
+    The sign of a query coordinate near zero carries little information. Leaving these out finds with 500 candidates
+    what all bits find with 1,000 to 2,000, without extra storage (`benchmarks/README.md`).
 
     Args:
-        columns: of the codes table.
+        columns: columns of the codes table.
         signs: SQL of the words of the query's code.
         large: SQL of the words that mark its large coordinates.
     """
-    # As FLOAT: bit_count gives a TINYINT, whose sums overflow, and sums of integers are checked one by one.
+    # As FLOAT: bit_count returns a TINYINT, whose sums overflow, and integer sums are checked for overflow one by one.
     return " + ".join(
         f"bit_count(xor({column}, {sign}) & {mark})::FLOAT"
         for column, sign, mark in zip(columns, signs, large, strict=True)
@@ -38,27 +38,27 @@ def distance(columns: Sequence[str], signs: Sequence[str], large: Sequence[str])
 
 
 def candidates(space: int, apart: str, limit: str, visible: str | None) -> str:
-    """SQL of the chunks whose codes are nearest: the first of two stages.
+    """Return SQL of the chunks with the nearest codes: the first of two stages.
 
     Args:
         space: number of the vector space.
         apart: SQL of the distance, less than 2^20.
-        limit: how many.
-        visible: relation with a column `doc` of those that may answer; None for all.
+        limit: SQL of the number of chunks.
+        visible: relation with a column `doc` of the documents that may answer; None for all.
     """
     join = f" JOIN {visible} USING (doc)" if visible else ""
-    # One number holds distance and chunk, exactly: cheaper to sort than two columns, and ties have an order.
+    # One number holds distance and chunk exactly: cheaper to sort than two columns, and it orders ties.
     return f"""SELECT chunk FROM parts.codes_{space}{join}
         ORDER BY ({apart})::DOUBLE * 2147483648 + chunk LIMIT {limit}"""
 
 
 def vector_scores(space: int, query: str, visible: str | None, chosen: str | None) -> str:
-    """SQL of `(chunk, doc, score)`: cosine similarity of chunks.
+    """Return SQL of `(chunk, doc, score)`, the score being the cosine similarity of the chunk.
 
     Args:
         space: number of the vector space.
         query: SQL of the query's vector, `FLOAT[dimension]`.
-        visible: relation with a column `doc` of those that may answer; None if `chosen` sees to that.
+        visible: relation with a column `doc` of the documents that may answer; None if `chosen` is restricted to them.
         chosen: relation with a column `chunk`, of the chunks to compare; None for all that are visible.
     """
     join = f" JOIN {visible} USING (doc)" if visible else ""
@@ -68,27 +68,27 @@ def vector_scores(space: int, query: str, visible: str | None, chosen: str | Non
 
 
 def query_weight(occurrences: str) -> str:
-    """SQL of the weight of a word that stands in the query some times over; 1 for once."""
+    """Return SQL of the weight of a word by its number of occurrences in the query; 1 for one occurrence."""
     return f"{occurrences} * {K3 + 1} / ({occurrences} + {K3})"
 
 
 def inverse_frequency(chunks: str, holding: str) -> str:
-    """SQL of the inverse document frequency of a term.
+    """Return SQL of the inverse document frequency of a term.
 
     Args:
         chunks: SQL of the number of visible chunks.
-        holding: SQL of how many of them hold the term.
+        holding: SQL of the number of them that hold the term.
     """
     return f"ln(1 + ({chunks} - {holding} + 0.5) / ({holding} + 0.5))"
 
 
 def frequencies(terms: str, visible: str | None) -> str:
-    """SQL of `(term, holding)`: how many visible chunks hold each term of a query.
+    """Return SQL of `(term, holding)`: the number of visible chunks that hold each term of a query.
 
     Args:
         terms: SQL list or subquery for `IN`: numbers of the terms.
-        visible: relation `(doc, copies)` of those that may answer, copies counting the documents of a revision; None
-            if all postings are of one visible document each.
+        visible: relation `(doc, copies)` of the documents that may answer, `copies` being the number of documents of a
+            revision; None if each posting belongs to exactly one visible document.
     """
     if visible is None:
         return f"SELECT term, count(*) AS holding FROM parts.postings WHERE term IN ({terms}) GROUP BY term"
@@ -97,7 +97,7 @@ def frequencies(terms: str, visible: str | None) -> str:
 
 
 def text_scores(weights: str, mean: str, visible: str | None) -> str:
-    """SQL of `(chunk, doc, score)`: BM25 of the chunks that hold a term of a query.
+    """Return SQL of `(chunk, doc, score)`, the score being BM25, for the chunks that hold a term of a query.
 
     Args:
         weights: relation `(term, weight)`: the terms with their inverse frequency times their weight in the query.
@@ -112,7 +112,7 @@ def text_scores(weights: str, mean: str, visible: str | None) -> str:
 
 
 def best(scores: str, limit: str) -> str:
-    """SQL of the rows of `scores` that are among the best `limit`, with all that tie with the last."""
+    """Return SQL of the rows of `scores` among the best `limit`, with all that tie with the last."""
     return f"""WITH scores AS MATERIALIZED ({scores})
         SELECT * FROM scores
         WHERE score >= (SELECT min(score) FROM (SELECT score FROM scores ORDER BY score DESC LIMIT {limit}))"""

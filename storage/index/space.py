@@ -1,4 +1,4 @@
-"""Brings a search index to a version, and tells how much space that takes.
+"""Update a search index to a version, and estimate the space that this takes.
 
 Source of the numbers: measured, docs/decisions/0023-a-full-disk.md.
 """
@@ -17,20 +17,20 @@ from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Snapshot
 
 EMPTY_BYTES = 3_200_000
-"""of an index of next to nothing"""
+"""bytes of a nearly empty index"""
 GROWTH_BYTES = 2_700_000
-"""that a file grows by when it is brought to another version for the first time, however little changed"""
+"""bytes by which a file grows at its first update to another version, however small the change"""
 BYTES_PER_SHARD_BYTE = 1.5
-"""of an index, for each byte of the shards of chunks"""
+"""bytes of an index for each byte of the chunk shards"""
 AT_WORK = 2.0
-"""bytes that are taken while an index is built, for each that it has in the end"""
+"""bytes taken while an index is built, for each byte of the finished index"""
 
 
 def bring_index(snapshot: Snapshot, search: SearchSettings) -> None:
-    """Bring the index to a version that is published.
+    """Update the index to a published version.
 
     Raises:
-        IndexNotWritten: it cannot be written; what to do, and how much has to be freed on a full disk.
+        IndexNotWritten: the index cannot be written; says what to do, and on a full disk how much space to free.
         StorageError: the corpus cannot be read.
     """
     folder = IndexFolder(snapshot.layout, search)
@@ -45,37 +45,37 @@ def bring_index(snapshot: Snapshot, search: SearchSettings) -> None:
 
 
 def index_bytes(folder: IndexFolder, shards: int, new: int = 0) -> int:
-    """Free space that bringing an index to a version takes, about.
+    """Estimate the free space in bytes that an update of the index to a version takes.
 
     Args:
-        folder: of the index.
-        shards: bytes of the shards of chunks, of the version.
-        new: of these, bytes that come with it, as far as that is known.
+        folder: folder of the index.
+        shards: bytes of the chunk shards of the version.
+        new: bytes of these that the version adds, as far as known.
     """
     wanted, sizes = BYTES_PER_SHARD_BYTE * shards, folder.sizes()
     if not sizes:
         return int(EMPTY_BYTES + AT_WORK * wanted)
     fresh = max(BYTES_PER_SHARD_BYTE * new, wanted - max(0, sizes[0] - EMPTY_BYTES))
-    # A file that is alone is copied. The older of two is taken, and lacks what came with the newer one.
+    # A single file is copied first. Of two, the older is updated; it lacks what the newer one added.
     begun = sizes[0] if len(sizes) == 1 else max(0, sizes[0] - sizes[1])
     return int(begun + GROWTH_BYTES + AT_WORK * fresh)
 
 
 def index_bytes_at_least(folder: IndexFolder, vectors: int) -> int:
-    """Space that bringing an index to a version surely takes, if documents are what they seem.
+    """Return the minimum space in bytes of an update to a version, if documents are what they seem.
 
     Args:
-        folder: of the index.
-        vectors: bytes of the vectors that come to it.
+        folder: folder of the index.
+        vectors: bytes of the vectors to be added.
     """
     sizes = folder.sizes()
-    # A file that has grown before may have room for what comes.
+    # A file that has grown before may have free blocks.
     begun = EMPTY_BYTES if not sizes else sizes[0] if len(sizes) == 1 else 0
     return begun + vectors
 
 
 def chunk_bytes(snapshot: Snapshot) -> int:
-    """Bytes of the shards of chunks of a version."""
+    """Return the bytes of the chunk shards of a version."""
     named = set(snapshot.files["chunks"])
     layout = snapshot.layout
     entries = files_at(layout.root).entries(layout.table("chunks"))
@@ -83,12 +83,12 @@ def chunk_bytes(snapshot: Snapshot) -> int:
 
 
 def free_bytes(place: str | Path) -> int:
-    """Bytes that the disk of a place has left, which need not exist yet."""
+    """Return the free bytes on the disk of a path, which need not exist yet."""
     return shutil.disk_usage(existing(place)).free
 
 
 def existing(place: str | Path) -> Path:
-    """A place, or the nearest folder above it that exists."""
+    """Return a path itself, or its nearest folder that exists."""
     found = Path(place).absolute()
     while not found.exists():
         found = found.parent

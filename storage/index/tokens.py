@@ -1,31 +1,31 @@
-"""The tokeniser of the keyword search: one SQL macro, the same for texts and queries, in every DuckDB.
+"""The tokeniser of the keyword search: one SQL macro for texts and queries, the same in every DuckDB.
 
-Words are runs of letters and digits, lower-cased, accents folded. Identifiers are there twice: their parts, and whole
-(`sr-2023-052`, `--dry-run`, `snake_case`), because people search for both. Text that is written without spaces
-(Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes pairs of neighbouring characters.
+Words are runs of letters and digits, lower-cased, accents folded. Identifiers produce two kinds of tokens, their parts
+and the whole (`sr-2023-052`, `--dry-run`, `snake_case`), because people search for both. Text that is written without
+spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes pairs of neighbouring characters.
 """
 
 from __future__ import annotations
 
 LONGEST_TOKEN = 64
-"""characters; a longer run of letters is no word that anybody types"""
+"""characters; a longer run of letters is not a word that people type"""
 IS_ASCII = "strlen({0}) = length({0})"
-"""SQL: no character takes more than a byte"""
+"""SQL condition: every character takes one byte"""
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
 _BEFORE_FLAG = r"(?:^|[\s\x22\x27\x60(\[])"
 
 
 def _macro(name: str, character: str, word: str, digit: str) -> str:
-    """A macro that finds words and identifiers.
+    """Return SQL of a macro that finds words and identifiers.
 
     Args:
-        name: of the macro.
+        name: name of the macro.
         character: class of the characters that identifiers are made of, without brackets.
         word: pattern of a word.
         digit: class of digits, without brackets.
     """
     compound = rf"[{character}]+(?:[-_.:@+#/][{character}]+)+"
-    # `boundary-layer` is two words and nothing else; a digit, underscore, dot or at sign makes an identifier.
+    # `boundary-layer` is two words only; a digit, underscore, dot or at sign makes an identifier.
     identifier = rf"[{digit}_@.]"
     flag = rf"{_BEFORE_FLAG}(--[{character}]+(?:[-_][{character}]+)*)"
     return f"""CREATE OR REPLACE MACRO {name}(folded) AS list_concat(
@@ -42,31 +42,32 @@ MACROS = (
     f"""CREATE OR REPLACE MACRO tokens_unspaced(content) AS flatten(list_transform(
     regexp_extract_all(content, '[{_UNSPACED}]+'), lambda r: list_transform(
         range(1, greatest(2, length(r))), lambda i: substring(r, i::INTEGER, 2))))""",
-    # Folding ends at a NUL.
+    # Folding stops at a NUL.
     """CREATE OR REPLACE MACRO tokens_other(content) AS list_concat(
     tokens_unicode(lower(strip_accents(replace(content, chr(0), ' ')))), tokens_unspaced(content))""",
-    # Text of ASCII only, which most is, has nothing to fold and needs none of Unicode's classes.
+    # ASCII text, which is the most common, needs no folding and none of Unicode's classes.
     f"""CREATE OR REPLACE MACRO tokens(content) AS CASE WHEN {IS_ASCII.format("content")}
     THEN tokens_ascii(lower(content)) ELSE tokens_other(content) END""",
 )
-"""SQL that makes `tokens(text) -> VARCHAR[]`: the tokens of a text in order of kind, repeated as often as they stand"""
+"""SQL that creates `tokens(text) -> VARCHAR[]`: the tokens of a text grouped by kind, repeated as often as they
+occur"""
 
 
 def query_tokens(query: str) -> str:
-    """SQL that gives what `tokens($1)` gives for a query, without compiling Unicode's classes for one of ASCII."""
+    """Return SQL equivalent to `tokens($1)` for a query, without compiling Unicode classes for an ASCII query."""
     return "tokens_ascii(lower($1))" if query.isascii() else "tokens($1)"
 
 
 CHUNK_CONTENT = """concat_ws(' ', list_aggregate(
     list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text)"""
-"""what is tokenised of a chunk: its text, and of the headings above it those that the text does not repeat"""
+"""SQL of the tokenised content of a chunk: its text, and the headings above it that the text does not repeat"""
 CHUNK_TOKENS = f"tokens({CHUNK_CONTENT})"
 
 
 def tokenised(contents: str) -> str:
-    """SQL of rows with their `tokens` instead of their `content`, as `tokens(content)` gives them.
+    """Return SQL that replaces `content` by its `tokens`, as `tokens(content)` computes them.
 
-    Two statements and no CASE, of which DuckDB computes both sides for all rows.
+    Two statements instead of a CASE, of which DuckDB computes both sides for all rows.
 
     Args:
         contents: relation with a column `content`.

@@ -1,6 +1,6 @@
-"""Views and macros of the search index: plain SQL that any DuckDB from 1.4 on runs, without an extension.
+"""Views and macros of the search index: plain SQL for any DuckDB from 1.4 on, without extensions.
 
-The macros search documents; entries are found by `parquetry search --what`, under the permissions of who asks.
+The macros search documents; `parquetry search --what` finds entries, under the permissions of the caller.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from parquetry.storage.index.ranking import (
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS, entries_of
 
 TWO_STAGE_ROWS = 50_000
-"""vectors above which the macros search in two stages"""
+"""number of vectors above which the macros search in two stages"""
 TWO_STAGE_CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A vector space of the index: what one embedder makes."""
+    """A vector space of the index: the vectors of one embedder."""
 
     number: int
     embedder: str
     dimension: int
     rows: int
-    """vectors in it"""
+    """number of vectors"""
     mixed: bool = False
-    """there are vectors of entries among them"""
+    """True if some of the vectors are of entries"""
 
 
 _ENTRIES = f"(SELECT * FROM parts.documents WHERE {IS_ENTRY}) AS p JOIN parts.chunks AS t USING (doc)"
@@ -78,12 +78,12 @@ _MEAN_LENGTH = f"(SELECT sum(r.length) / sum(r.chunks) FROM {_SEARCHED} JOIN par
 
 
 def statements(spaces: Sequence[Space], damaged: Mapping[Table, str]) -> list[str]:
-    """SQL that makes the views and macros of an index.
+    """Return the SQL statements that create the views and macros of an index.
 
     Args:
-        spaces: of the index. Macros that compare vectors are made for an index with one space; with several, each
-            embedder's vectors are columns of `parts.chunks`.
-        damaged: SQL that stands for a table of which the index has no copy.
+        spaces: vector spaces of the index. Vector-search macros are created for an index with one space; with several,
+            each embedder's vectors are columns of `parts.chunks`.
+        damaged: SQL that replaces a table of which the index has no copy.
     """
     copies = [f"CREATE OR REPLACE VIEW {table} AS {sql}" for table, sql in {**_COPIES, **damaged}.items()]
     made = [*_DOCUMENTS, *copies, _EVERY_CHUNK.format(vector=_vector(spaces)), _CHUNKS, _text_macro()]
@@ -95,7 +95,7 @@ def statements(spaces: Sequence[Space], damaged: Mapping[Table, str]) -> list[st
 def _vector(spaces: Sequence[Space]) -> str:
     if len(spaces) == 1:
         return f"c.vector_{spaces[0].number}"
-    # Several sizes fit no one array type.
+    # Vectors of several dimensions fit no single array type.
     each = [f"c.vector_{space.number}::FLOAT[]" for space in spaces]
     return f"coalesce({', '.join(each)})" if each else "NULL::FLOAT[]"
 
@@ -110,7 +110,7 @@ def _text_side(limit: str) -> str:
 
 
 def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
-    # A subquery is computed once, whatever makes the vector.
+    # A subquery is computed once, whatever expression gives the vector.
     query = f"(SELECT {vector}::FLOAT[{space.dimension}])"
     if space.rows <= TWO_STAGE_ROWS:
         return best(vector_scores(space.number, query, _LIVE, None), limit)
@@ -150,13 +150,14 @@ def _vector_macro(space: Space) -> str:
 
 
 def hybrid_macro(space: Space, *, embeds: bool, depth: int = 100, weight: float = VECTOR_WEIGHT) -> str:
-    """SQL that makes `search_hybrid`.
+    """Return the SQL that creates `search_hybrid`.
 
     Args:
-        space: of the index.
-        embeds: there is a SQL function `embed`; makes a macro of the connection that takes `(query, k)` too.
-        depth: best chunks of each side that are fused.
-        weight: of the vector side.
+        space: vector space of the index.
+        embeds: True if there is a SQL function `embed`; creates a macro of the connection that accepts `(query, k)`
+            too.
+        depth: number of best chunks of each side that are fused.
+        weight: weight of the vector side.
     """
 
     def normalised(side: str) -> str:

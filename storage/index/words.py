@@ -1,4 +1,4 @@
-"""The words of the search index: which term each word is, and how often each term stands in each chunk."""
+"""The words of the search index: the term of each word, and the frequency of each term in each chunk."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from parquetry.storage.database import Connection, tuples
 from parquetry.storage.index.tokens import CHUNK_CONTENT, tokenised
 
 SLICE = 8_000
-"""chunks that are worked on at a time"""
+"""number of chunks processed at a time"""
 
 
 def count_words(connection: Connection, first: int, language: str) -> None:
-    """Count the words of new chunks, and leave the lengths of their revisions in a temporary table `lengths`.
+    """Count the words of new chunks, and write the lengths of their revisions to a temporary table `lengths`.
 
     Args:
-        connection: whose current database holds the index.
-        first: number of the first chunk that is new.
-        language: that words are of.
+        connection: connection with the index as current database.
+        first: number of the first new chunk.
+        language: language of the words.
     """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE counted (term INTEGER, chunk INTEGER, doc INTEGER, tf INTEGER, length INTEGER)"
@@ -39,7 +39,7 @@ def count_words(connection: Connection, first: int, language: str) -> None:
             FROM (SELECT chunk, unnest(tokens) AS word FROM tokenised) GROUP BY ALL"""
         )
         _learn_new(connection, language)
-        # Without the lists: they would be dragged through every join.
+        # Without the lists, which would slow down every join.
         connection.execute(
             """CREATE OR REPLACE TEMP TABLE sizes AS
             SELECT chunk, doc, len(tokens)::INTEGER AS length FROM tokenised"""
@@ -65,7 +65,7 @@ def _learn_new(connection: Connection, language: str) -> None:
 
 
 def learn_words(connection: Connection, words: Sequence[str], language: str) -> None:
-    """Give words that no index table knows their terms: words of one stem are one term."""
+    """Assign terms to words that the index does not know yet: words of one stem share a term."""
     if not words:
         return
     stems = stems_of(words, language)
@@ -84,20 +84,20 @@ def learn_words(connection: Connection, words: Sequence[str], language: str) -> 
 
 
 def stems_of(words: Sequence[str], language: str) -> list[str]:
-    """The stem of each token; identifiers and numbers are their own."""
+    """Return the stem of each token; identifiers and numbers are their own stems."""
     stem = stemmer(language)
     stemmed = stem(words)
     return [reduced if word.isalpha() else word for word, reduced in zip(words, stemmed, strict=True)]
 
 
 def slices(connection: Connection, first: int) -> Iterator[tuple[int, int]]:
-    """Ranges of chunk numbers from `first` to the last."""
+    """Yield ranges of chunk numbers from `first` to the last."""
     count = count_of(connection, "SELECT count(*) FROM parts.chunks")
     for start in range(first, count, SLICE):
         yield start, min(start + SLICE, count)
 
 
 def count_of(connection: Connection, sql: str, parameters: Sequence[Any] = ()) -> int:
-    """The one number that a query gives."""
+    """Return the single number that a query returns."""
     ((value,),) = tuples(connection, sql, parameters)
     return int(value)

@@ -1,4 +1,4 @@
-"""What language models answered, kept beside the tables: an answer that is there is never paid for again."""
+"""Language-model answers, stored beside the tables: a stored answer is never paid for again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Answers:
     """The answers of a corpus, one file each. Safe to use from several threads and programs.
 
     Args:
-        layout: of the corpus.
+        layout: layout of the corpus.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -30,18 +30,18 @@ class Answers:
         self._files = files_at(layout.root)
 
     def folder(self, user_id: str | None) -> str:
-        """Where everything is that was answered about the sessions of a user; of None: about sessions of nobody."""
+        """Return the folder of all answers about the sessions of a user; None for sessions without a user."""
         return posixpath.join(self._layout.answers, owner_folder(user_id))
 
     def get(self, user_id: str | None, key: str) -> dict[str, Any] | None:
-        """An answer as it was put; None if there is none. One that is damaged is as good as none.
+        """Return a stored answer; None if there is none, or if it is damaged.
 
         Args:
-            user_id: whose session it is about.
+            user_id: user of the session that the answer is about.
             key: `parquetry.ids.answer_key`.
 
         Raises:
-            StorageError: it is there and cannot be read.
+            StorageError: the answer exists and cannot be read.
         """
         path = self._path(user_id, key)
         try:
@@ -56,10 +56,10 @@ class Answers:
         return found if isinstance(found, dict) else None
 
     def put(self, user_id: str | None, key: str, answer: Mapping[str, Any]) -> None:
-        """Keep an answer, whole or not at all.
+        """Store an answer, completely or not at all.
 
         Raises:
-            StorageError: it cannot be written.
+            StorageError: the answer cannot be written.
         """
         path = self._path(user_id, key)
         content = json.dumps(dict(answer), ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The checksums that commits hold of the shards that they add."""
+"""Checksums of shards, as recorded in the commits that add them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from parquetry.storage.lake.staging import COMMIT
 
 
 def recorded_hashes(layout: Layout, table: Table, names: Collection[str]) -> dict[str, str]:
-    """The SHA-256 of shards, as hexadecimal digits; none of those of earlier programs.
+    """Return the SHA-256 of shards as hexadecimal digits; shards of earlier programs have none.
 
-    Of a local table the newest commits are read first, and no more of them than it takes: what was published since the
-    last index was built stands in the last few. Damaged ones are passed over.
+    In a local table, commits are read from the newest backwards and no further than needed: the last few hold
+    everything published since the last index was built. Damaged commits are skipped.
 
     Args:
-        layout: of the corpus.
-        table: that the shards are of.
-        names: of the shards.
+        layout: layout of the corpus.
+        table: table of the shards.
+        names: names of the shards.
 
     Raises:
         StorageError: the log of a table on an object store cannot be read.
@@ -45,7 +45,7 @@ def _newest_first(log: Path, names: Collection[str]) -> dict[str, str]:
             break
         content = (log / name).read_bytes()
         if fault(content) is not None:
-            # Below a checkpoint, or the table could not have been opened.
+            # The commit is below a checkpoint, or the table could not have been opened.
             continue
         for line in content.splitlines():
             action = json.loads(line)

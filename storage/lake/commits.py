@@ -1,8 +1,8 @@
-"""Commits to a Delta table: shards join it, or stand for others from now on, in one commit, once.
+"""Commits to a Delta table: add shards, or replace others by them, exactly once.
 
-A commit to a local table is on disk before it counts. An object store keeps what it has acknowledged, but may have done
-what it reports as failed, or done it twice and refuse the second time: the table is read again before a failure is
-believed.
+A commit to a local table is on disk before it takes effect. An object store keeps what it has acknowledged, but it may
+have made a commit that it reports as failed, or have made it and rejected the repetition: the table is read again
+before a failure is accepted.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.staging import commit_durably
 
 SHARDS = "shards"
-"""key of a commit's metadata: the SHA-256 of each shard that joins, by name, as JSON"""
+"""key of a commit's metadata: the SHA-256 of each added shard, by name, as JSON"""
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _TRIES = 3
-"""of a commit that its store reports as failed and that did not land"""
+"""attempts at a commit that its store reports as failed and that did not land"""
 _PAUSE = 0.3
-"""seconds before the first further try; twice as long before each other"""
+"""seconds before the first retry; doubled before each further one"""
 
 
 def open_table(layout: Layout, table: Table, version: int | None = None) -> DeltaTable:
     """Open a table as of a version; None for the newest.
 
     Raises:
-        DamagedCorpus: its log is damaged.
-        DeltaError, OSError: it cannot be opened.
+        DamagedCorpus: the log of the table is damaged.
+        DeltaError, OSError: the table cannot be opened.
     """
     if layout.is_local:
         check_log(layout, table, version)
@@ -55,27 +55,27 @@ def commit(
     transactions: Sequence[Transaction] = (),
     version: int | None = None,
 ) -> int:
-    """Change which files a table consists of.
+    """Change the set of files of a table.
 
-    Trying again is harmless: a commit of the same shards is the same commit, and the transactions of a publish let no
-    second one pass.
+    Retrying is safe: a commit of the same shards is the same commit, and the transactions of a publish keep a second
+    one from passing.
 
     Args:
-        layout: of the corpus.
+        layout: layout of the corpus.
         table: to commit to.
-        shards: that join it, written already.
-        metadata: of the commit.
-        gone: names of files that leave it; they are only not named any more.
-        transactions: which no other commit since `version` may have touched.
-        version: that the commit is decided on; None for the newest.
+        shards: shards to add, already written.
+        metadata: metadata of the commit.
+        gone: names of files to remove; the files are no longer named but stay in place.
+        transactions: application transactions that no other commit since `version` may have used.
+        version: the version on which the commit was decided; None for the newest.
 
     Returns:
-        A version that holds the commit.
+        A version that contains the commit.
 
     Raises:
-        CommitFailedError: it is in conflict with another one.
-        DeltaError, OSError: it has failed.
-        StorageError: whether it has failed cannot be found out.
+        CommitFailedError: the commit conflicts with another one.
+        DeltaError, OSError: the commit has failed.
+        StorageError: it is unknown whether the commit has failed.
     """
     properties = CommitProperties(
         custom_metadata={**metadata, SHARDS: json.dumps({shard.name: shard.sha256 for shard in shards})},
@@ -114,7 +114,7 @@ def commit(
 
 
 def _newest(layout: Layout, table: Table, least: int) -> int:
-    """The newest version of a table that is at least at one; what has landed does not fail any more."""
+    """Return the newest version of a table, at least the given one; a commit that has landed no longer fails."""
     for tried in range(_TRIES):
         try:
             return open_table(layout, table).version()
@@ -126,10 +126,10 @@ def _newest(layout: Layout, table: Table, least: int) -> int:
 def _landed(
     layout: Layout, table: Table, shards: Sequence[Shard], gone: Sequence[str], failure: Exception
 ) -> int | None:
-    """A version that holds a commit which was reported as failed; None if it has not landed.
+    """Return a version that contains a commit that was reported as failed; None if it did not land.
 
     Raises:
-        StorageError: that cannot be found out.
+        StorageError: this cannot be determined.
     """
     try:
         found = open_table(layout, table)
@@ -144,12 +144,12 @@ def _landed(
 
 
 def files_of(table: DeltaTable) -> tuple[str, ...]:
-    """Absolute paths or addresses of the Parquet files of a table, in order."""
+    """Return the absolute paths or URLs of the Parquet files of a table, in order."""
     return tuple(sorted(unquote(uri.removeprefix("file://")) for uri in table.file_uris()))
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether somebody else committed under the same application transaction."""
+    """True if another run has committed under the same application transaction."""
     return isinstance(error, CommitFailedError) and "transaction" in str(error).lower()
 
 

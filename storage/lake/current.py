@@ -1,4 +1,4 @@
-"""Reads what a run has to know of a corpus: current rows, stored texts, vectors that exist already."""
+"""Read the state that a run needs: current rows, stored texts and existing vectors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Content = Literal["documents", "knowledge", "all"]
 _CONTENT: Mapping[Content, str] = {"documents": IS_DOCUMENT, "knowledge": IS_KNOWLEDGE, "all": "true"}
 
 _LONGEST = 1e4
-"""vectors are about 1 long; longer ones than this are damage"""
+"""upper bound of a vector's length; vectors have a length of about 1, and a longer one than this is damaged"""
 _CURRENT = """WITH history AS NOT MATERIALIZED (SELECT * FROM ({history}) WHERE {told})
 SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id, sequence) IN (
     SELECT namespace, document_id, max(sequence) FROM history GROUP BY ALL
@@ -44,26 +44,26 @@ SELECT * FROM history WHERE NOT removed AND {wanted} AND (namespace, document_id
 def current_rows(
     snapshot: Snapshot, namespaces: Iterable[str] | None = None, what: Content = "documents"
 ) -> list[DocumentRow]:
-    """The current, not removed rows of `documents`, by namespace, source and path.
+    """Return the current rows of `documents` without removed ones, ordered by namespace, source and path.
 
     Args:
-        snapshot: which version.
-        namespaces: only these; None for all.
-        what: rows of what.
+        snapshot: the version to read.
+        namespaces: namespaces to include; None for all.
+        what: kind of rows.
     """
     return CurrentRows(snapshot, namespaces, what).all()
 
 
 class CurrentRows:
-    """The current, not removed rows of `documents`, read from the shards anew each time.
+    """The current rows of `documents` without removed ones, read from the shards anew each time.
 
     Args:
-        snapshot: which version; None for that of a corpus that does not exist yet.
-        namespaces: only these; None for all.
-        what: rows of what.
+        snapshot: the version to read; None for a corpus that does not exist yet.
+        namespaces: namespaces to include; None for all.
+        what: kind of rows.
 
     Raises:
-        DamagedCorpus: on reading, if a shard is not what was written.
+        DamagedCorpus: on reading, if a shard does not hold what was written.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class CurrentRows:
         self._wanted = _CONTENT[what]
 
     def each(self) -> Iterator[DocumentRow]:
-        """All of them in no particular order, few at a time in memory."""
+        """Yield all rows in arbitrary order, a few in memory at a time."""
         return self._read(self._history, self._wanted)
 
     def all(self) -> list[DocumentRow]:
-        """All of them, by namespace, source and path."""
+        """Return all rows, ordered by namespace, source and path."""
         return _in_order(self.each())
 
     def named(self, document_ids: Iterable[str]) -> list[DocumentRow]:
-        """Those of some documents, by namespace, source and path."""
+        """Return the rows of the given documents, ordered by namespace, source and path."""
         return self._chosen(document_ids, f"{self._history} AND document_id IN (FROM chosen)", self._wanted)
 
     def holding(self, content_hashes: Iterable[str]) -> list[DocumentRow]:
-        """Those of documents with some contents, by namespace, source and path."""
+        """Return the rows with one of the given content hashes, ordered by namespace, source and path."""
         return self._chosen(content_hashes, self._history, f"{self._wanted} AND content_hash IN (FROM chosen)")
 
     def _chosen(self, values: Iterable[str], history: str, wanted: str) -> list[DocumentRow]:
@@ -99,7 +99,7 @@ class CurrentRows:
             return
         files = self._snapshot.files["documents"]
         if not self._is_checked:
-            # What is damaged would be published again, and nobody could tell any more.
+            # Damaged rows would be published again, and the damage could no longer be recognised.
             check_written(self._snapshot, "documents", files)
             self._is_checked = True
         shards = scan("documents", files)
@@ -107,7 +107,8 @@ class CurrentRows:
             files_at(self._snapshot.layout.root).lend(connection)
             if chosen is not None:
                 connection.register("chosen", chosen)
-            # Each thread holds rows of its own in memory, and making objects of them takes longer than reading them.
+            # Each thread holds rows of its own in memory, and converting them to objects takes longer than reading
+            # them.
             connection.execute("SET threads = 1")
             made = schema.DocumentRows()
             for values in each_row(connection, _CURRENT.format(history=shards, told=history, wanted=wanted)):
@@ -115,10 +116,10 @@ class CurrentRows:
 
 
 def published_sources(root: str) -> list[Published]:
-    """The sources of which a corpus holds documents or files of sessions; none of a corpus that does not exist yet.
+    """Return the sources with documents or session files in a corpus; empty for a corpus that does not exist yet.
 
     Args:
-        root: of the corpus.
+        root: root of the corpus.
     """
     if not Lake.exists(root):
         return []
@@ -140,7 +141,7 @@ def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
 
 @dataclass(frozen=True, slots=True)
 class StoredVector:
-    """A vector that was computed before, and what it cost then."""
+    """A vector that was computed before, and its cost at the time."""
 
     vector: Vector
     """float32[dimension]"""
@@ -148,7 +149,7 @@ class StoredVector:
 
 
 def _stored_vectors(found: pa.Table) -> dict[str, StoredVector]:
-    """Of rows with a text's hash, vector and tokens; nothing that no model returns."""
+    """Return vectors of rows with text hash, vector and tokens, without values that no model returns."""
     if not found.num_rows:
         return {}
     column = found.column("vector").combine_chunks()
@@ -168,12 +169,12 @@ def _wanted(column: str, kind: pa.DataType, values: Iterable[object]) -> pa.Tabl
 
 
 class Stored:
-    """What earlier runs stored, by revision and by text hash. Safe to use from several threads.
+    """The texts and vectors that earlier runs stored, by revision and by text hash. Safe to use from several threads.
 
     Args:
-        snapshot: the version that the run started from; None for nothing.
-        orphans: shards of chunks that no commit names, as `Lake.orphans` found them.
-        newest: gives both anew, if files of the snapshot gave way to others.
+        snapshot: the version that the run started from; None for an empty corpus.
+        orphans: chunk shards that no commit names, as found by `Lake.orphans`.
+        newest: returns both anew if files of the snapshot have been replaced.
     """
 
     def __init__(
@@ -196,16 +197,16 @@ class Stored:
         self._files["chunks"] = (*self._files["chunks"], *orphans)
 
     def _find(self, table: Table, query: str, wanted: pa.Table, *parameters: object) -> pa.Table | None:
-        """What a query finds in the shards of a table that are what was written; from the newest, if some gave way.
+        """Query the intact shards of a table; use the newest snapshot if files have been replaced.
 
         Args:
-            table: that is asked.
-            query: of `{shards}` and `wanted`; each row of its result has a `FILE`.
-            wanted: values to look for; not looked for if there are none.
-            *parameters: of the query.
+            table: the table to query.
+            query: SQL over `{shards}` and `wanted`; each row of its result has a `FILE`.
+            wanted: values to look up; without any, nothing is read.
+            *parameters: parameters of the query.
 
         Returns:
-            Its result; None if there is nothing to look for, or in.
+            The result of the query; None if there is nothing to look up, or nowhere to look.
         """
 
         def ask(files: Sequence[str]) -> pa.Table:
@@ -226,7 +227,7 @@ class Stored:
         return reread(find) if wanted.num_rows else None
 
     def _cursor(self, file: str) -> Connection:
-        """A connection that reads files of the place of this one."""
+        """Open a connection that can read files of the same place as this one."""
         with self._lock:
             if self._connection is None:
                 self._connection = open_duckdb()
@@ -234,15 +235,15 @@ class Stored:
             return self._connection.cursor()
 
     def add_chunks(self, file: str) -> None:
-        """Look into one more shard of chunks from now on, which was written just now."""
+        """Add a chunk shard that has just been written to the ones that are searched."""
         self._trust["chunks"].add(file)
         self._added.append(file)
 
     def vectors(self, text_hashes: Iterable[str], embedder: str) -> dict[str, StoredVector]:
-        """The vectors of those texts that were embedded before.
+        """Return the stored vectors of texts that were embedded before.
 
         Args:
-            text_hashes: of the texts as they go to the embedder.
+            text_hashes: hashes of the texts as sent to the embedder.
             embedder: id of the model; vectors of any other are not returned.
         """
         found = self._find(
@@ -257,7 +258,7 @@ class Stored:
         return {} if found is None else _stored_vectors(found)
 
     def texts(self, revisions: Iterable[int]) -> dict[int, StoredText]:
-        """The stored texts of some revisions; a revision that is not stored, or damaged, is missing."""
+        """Return the stored texts of the given revisions; a revision that is not stored, or damaged, is missing."""
         found = self._find(
             "texts",
             f"SELECT revision, text, structure, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision)",
@@ -269,7 +270,7 @@ class Stored:
         }
 
     def notes(self, revisions: Iterable[int], stage: str) -> dict[int, tuple[str, ...]]:
-        """What was noted of some revisions at a stage; a revision without a note is missing."""
+        """Return the notes on the given revisions at a stage; a revision without a note is missing."""
         found = self._find(
             "notes",
             f"SELECT revision, note, {FILE} FROM {{shards}} SEMI JOIN wanted USING (revision) WHERE stage = $1",

@@ -1,7 +1,7 @@
-"""Finds the Parquet files of a corpus that are not what was written.
+"""Find the Parquet files of a corpus that do not hold what was written.
 
-Files are looked at before an index is built from them, and when something could not be read, so that whoever asked is
-told which file to put back. Nothing is looked at while all is well and nothing new is indexed.
+Files are checked before an index is built from them, and after a failed read, so that the caller learns which file to
+restore. Nothing is checked while reads succeed and nothing new is indexed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from parquetry.storage.lake.shards import faulty_columns, is_whole
 from parquetry.storage.lake.staging import COMMIT, commit_name, number_of
 
 _NAMED = 3
-"""files that a message names"""
+"""files named in a message"""
 _OF_A_STATEMENT = (
     *(duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException),
     *(duckdb.InterruptException, duckdb.PermissionException, duckdb.NotImplementedException),
 )
-"""what a statement itself may be the cause of; no file is suspected, and none is read to find out"""
+"""errors that the statement itself may have caused; no file is suspected, and none is read to find out"""
 
 
 def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> None:
-    """Check that files of a local corpus are what was written; an object store checks what it keeps by itself.
+    """Check that files of a local corpus hold what was written; an object store checks its content by itself.
 
     Args:
-        snapshot: that holds the files.
-        table: that they are of.
-        files: that are going to be read.
+        snapshot: snapshot with the files.
+        table: table of the files.
+        files: files that are about to be read.
 
     Raises:
-        DamagedCorpus: one is not, with its name.
+        DamagedCorpus: a file is damaged; the message names it.
     """
     for file, wrong in faults_in(snapshot.layout, table, files) if snapshot.layout.is_local else ():
         _raise_if_it_gave_way(file)
@@ -49,11 +49,11 @@ def check_written(snapshot: Snapshot, table: Table, files: Sequence[str]) -> Non
 
 
 def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]:
-    """What is wrong with the files of some tables: for each the file, and what; reads every byte of them.
+    """Return the damaged files of the given tables, each with the damage; reads every byte of them.
 
     Raises:
-        FilesGaveWay: a file was replaced by another run since it was listed.
-        StorageError: the object store could not be asked.
+        FilesGaveWay: another run has replaced a file since it was listed.
+        StorageError: the object store could not be reached.
     """
     looked_at = [table for table in tables if table not in snapshot.damaged]
     found = []
@@ -65,7 +65,7 @@ def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]
 
 
 def _raise_if_it_gave_way(file: str) -> None:
-    """A file that is gone and that the newest version does not name any more is no damage."""
+    """Raise if a file is missing because the newest version no longer names it; that is not damage."""
     missing = basename(file) not in {entry.name for entry in files_at(file).entries(dirname(file))}
     if missing and isinstance(error := why_missing(file), FilesGaveWay):
         raise error
@@ -73,14 +73,14 @@ def _raise_if_it_gave_way(file: str) -> None:
 
 @contextmanager
 def naming_damage(snapshot: Snapshot) -> Iterator[None]:
-    """Name the files that are damaged, if something fails because some are.
+    """Name the damaged files if the block fails because of them.
 
     Args:
-        snapshot: that is read meanwhile.
+        snapshot: the snapshot that the block reads.
 
     Raises:
-        DamagedCorpus: a file could not be read, with its name; any other error goes on as it is.
-        FilesGaveWay: it was replaced by another run since it was listed.
+        DamagedCorpus: a file could not be read; the message names it. Any other error passes unchanged.
+        FilesGaveWay: another run has replaced a file since it was listed.
     """
     try:
         yield
@@ -95,7 +95,7 @@ def naming_damage(snapshot: Snapshot) -> Iterator[None]:
 
 
 def next_commit(layout: Layout, table: Table) -> str:
-    """Path of the commit that would come after the newest one of a table; its folder, on an object store."""
+    """Return the path of the commit that would follow the newest one of a table; its folder on an object store."""
     log = layout.log(table)
     if not layout.is_local:
         return log
@@ -104,7 +104,7 @@ def next_commit(layout: Layout, table: Table) -> str:
 
 
 def may_be_damage(error: Exception) -> bool:
-    """Whether an error may come from a damaged file that nobody has named yet."""
+    """True if an error may come from a damaged file that has not been named yet."""
     if isinstance(error, DamagedCorpus | FilesGaveWay):
         return False
     cause = error if isinstance(error, duckdb.Error) else error.__cause__
@@ -113,15 +113,15 @@ def may_be_damage(error: Exception) -> bool:
 
 
 def faults_in(layout: Layout, table: Table, files: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Those of some files that are not what was written, with what is wrong.
+    """Yield the damaged ones among files, each with the damage.
 
     Args:
-        layout: of the corpus.
-        table: that they are of.
-        files: looked at, one after the other.
+        layout: layout of the corpus.
+        table: table of the files.
+        files: files to check, one after the other.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     wanted = recorded_hashes(layout, table, {basename(file) for file in files}) if layout.is_local else {}
     for file in files:
@@ -134,7 +134,7 @@ def _fault(layout: Layout, file: str, wanted: str | None) -> str | None:
     if layout.is_local and not Path(file).exists():
         return "is missing"
     if not wanted:
-        # Of an earlier program, of a crashed run, or on an object store.
+        # The file is of an earlier program, of a crashed run, or on an object store.
         whole = is_whole(file) and not (layout.is_local and faulty_columns(file))
         return None if whole else "is missing, cut short or damaged"
     if not layout.is_local or sha256_of(file) == wanted:

@@ -1,4 +1,4 @@
-"""Which files of a version are missing, cut short, or not what was written: reads every byte of them."""
+"""Find missing, truncated or changed files of a version: reads every byte of them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import faulty_columns, is_whole
 
 _READERS = 8
-"""files of an object store that are looked into at a time"""
+"""files of an object store that are checked concurrently"""
 
 
 def whole_files(snapshot: Snapshot) -> frozenset[str]:
-    """The files of a snapshot that are there and complete."""
+    """Return the files of a snapshot that exist and are complete."""
     files = [file for table in TABLES for file in snapshot.files[table]]
     with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
         return frozenset(file for file, whole in zip(files, readers.map(is_whole, files), strict=True) if whole)
 
 
 def changed_files(snapshot: Snapshot, whole: Set[str]) -> dict[str, str]:
-    """The files of a snapshot that are not what was written.
+    """Return the files of a snapshot that do not hold what was written.
 
     Args:
-        snapshot: whose files they are.
-        whole: those that are complete.
+        snapshot: snapshot with the files.
+        whole: the complete files.
 
     Returns:
-        file -> the columns that differ, as far as its pages tell; empty if they do not.
+        file -> the columns that differ, as far as its pages show; empty if no page differs.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     wanted = {
         snapshot.layout.shard(table, name): digest
@@ -47,17 +47,17 @@ def changed_files(snapshot: Snapshot, whole: Set[str]) -> dict[str, str]:
     with ThreadPoolExecutor(1 if snapshot.layout.is_local else _READERS) as readers:
         digests = zip(known, readers.map(sha256_of, known), strict=True)
         columns = {file: faulty_columns(file) for file, digest in digests if digest != wanted[file]}
-    # Files of earlier programs have no checksum, but may not be readable.
+    # Files of earlier programs have no checksum, but may still be unreadable.
     unsigned = {file: faulty_columns(file) for file in sorted(whole - wanted.keys())}
     columns |= {file: names for file, names in unsigned.items() if names}
     return {file: ", ".join(names) for file, names in columns.items()}
 
 
 def unusable_files(snapshot: Snapshot) -> frozenset[str]:
-    """The files of a snapshot that are missing, cut short, or not what was written.
+    """Return the files of a snapshot that are missing, truncated or changed.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     whole = whole_files(snapshot)
     every = frozenset(file for table in TABLES for file in snapshot.files[table])

@@ -1,4 +1,4 @@
-"""What was published to a corpus, and when."""
+"""The history of a corpus: its publishes and their times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """One entry of the history."""
+    """A publish in the history."""
 
     version: int
     at: datetime
@@ -18,15 +18,15 @@ class Publish:
     operation: str
     run_id: str | None
     documents: int
-    """rows written"""
+    """number of rows written"""
 
 
 def publishes(table: DeltaTable, limit: int | None = None) -> list[Publish]:
-    """The commits of the table `documents`, newest first.
+    """Return the commits of the table `documents`, newest first.
 
     Args:
-        table: opened.
-        limit: newest ones; None for all.
+        table: the opened table.
+        limit: maximum number, newest first; None for all.
     """
     return [
         Publish(

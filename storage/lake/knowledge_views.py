@@ -1,7 +1,7 @@
-"""SQL of the views that tell documents from knowledge, and knowledge from how it came about. Text only; runs nothing.
+"""SQL of the views that separate documents from knowledge, and knowledge from its history. Runs nothing.
 
-Entries and chat sessions are rows of the table `documents` like documents. Whatever is about documents reads the view
-`documents`, which has none of them.
+Entries and chat sessions are rows of the table `documents` like documents. Code that handles documents reads the view
+`documents`, which leaves them out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IS_ENTRY = f"(media_type IS NOT NULL AND media_type = '{ENTRY_TYPE}')"
 
 
 def answers(what: What) -> str:
-    """Condition on a row of `documents`: that it is of what a search asks for."""
+    """Return the condition on a row of `documents` for the content type of a search."""
     return {"documents": IS_DOCUMENT, "entries": IS_ENTRY, "both": f"({IS_DOCUMENT} OR {IS_ENTRY})"}[what]
 
 
@@ -26,14 +26,14 @@ ENTRY_COLUMNS = f"""p.document_id AS entry_id, p.namespace, {_TOLD.format("kind"
     {_TOLD.format("valid_from")}::TIMESTAMPTZ AS valid_from, {_TOLD.format("sessions")}::INTEGER AS sessions,
     coalesce(string_split({_TOLD.format("contradicts")}, ' '), []::VARCHAR[]) AS contradicts, p.created_at,
     p.modified_at AS last_said"""
-"""of the views about entries; from `p`, a row of `documents`, and `t`, which holds the text"""
+"""columns of the views about entries; from `p`, a row of `documents`, and `t`, which holds the text"""
 
 
 def entries_of(relation: str) -> str:
-    """SQL of the live entries, with how long each was true before one that says the opposite.
+    """Return SQL of the live entries, with the time until which each was true before an entry contradicted it.
 
     Args:
-        relation: of what `ENTRY_COLUMNS` are taken from.
+        relation: relation that `ENTRY_COLUMNS` are taken from.
     """
     return f"""WITH live AS (SELECT {ENTRY_COLUMNS} FROM {relation}), opposed AS (
         SELECT o.namespace, o.entry_id, min(later.valid_from) AS valid_until
@@ -61,10 +61,10 @@ DOCUMENT_VIEWS = (
 
 
 def ledger_views() -> list[str]:
-    """SQL of the views `entry_history` and `decisions`, over `document_history`, `all_entries` and `all_decisions`.
+    """Return SQL of `entry_history` and `decisions`, over `document_history`, `all_entries` and `all_decisions`.
 
     A row of `decisions` counts only if its publish landed: the run that wrote it published that number of its
-    namespace. What the run had written for an attempt that met a conflict has an earlier base.
+    namespace. Rows that the run wrote for an attempt that met a conflict have an earlier base.
     """
     return [
         f"""CREATE VIEW entry_history AS

@@ -1,7 +1,7 @@
 """The Delta tables of a corpus: open, read, publish, look back, restore.
 
 A publish is one commit to `documents`. Shards are registered before it and stay invisible until a current row names
-their revision, so a reader sees all of a publish or nothing of it.
+their revision, so a reader sees a publish completely or not at all.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from parquetry.storage.lake.tables import is_table, make_table
 
 Result = TypeVar("Result")
 BESIDE: tuple[Table, ...] = ("texts", "chunks", "notes", "entries", "decisions")
-"""tables that are written before a publish and tell nothing without it"""
+"""tables that are written before a publish and have no effect without it"""
 
 
 SEARCHED: tuple[Table, ...] = ("documents", "chunks")
-"""tables that a search cannot do without"""
+"""tables that every search needs"""
 
 
 class ReadableFiles(Mapping[Table, tuple[str, ...]]):
-    """The files of the tables that can be read; to ask for those of a damaged one is an error, and never no files.
+    """Files of the readable tables; looking up a damaged one is an error, never an empty list.
 
     Args:
-        files: of the others.
-        damaged: what is wrong with each damaged table, in one line.
+        files: files of the readable tables.
+        damaged: the damage of each damaged table, in one line.
     """
 
     def __init__(self, files: Mapping[Table, tuple[str, ...]], damaged: Mapping[Table, str]) -> None:
@@ -66,20 +66,20 @@ class ReadableFiles(Mapping[Table, tuple[str, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The corpus as of one version of `documents`: the files to read, fixed."""
+    """The corpus as of one version of `documents`: a fixed list of files to read."""
 
     layout: Layout
     version: int
     files: Mapping[Table, tuple[str, ...]]
-    """absolute paths or addresses of the Parquet files of each table; those of a damaged table cannot be had"""
+    """absolute paths or URLs of the Parquet files of each table; looking up a damaged table raises an error"""
     damaged: Mapping[Table, str] = field(default_factory=dict)
-    """what is wrong with each table that cannot be read, in one line; none, unless a reader can do without some"""
+    """damage of each table that cannot be read, in one line; empty unless the reader can do without some tables"""
 
     def without(self, damaged: Mapping[Table, str]) -> Snapshot:
-        """The same, without some tables.
+        """Return the snapshot without the given tables.
 
         Args:
-            damaged: what is wrong with each, in one line.
+            damaged: the damage of each, in one line.
         """
         files = {table: self.files[table] for table in TABLES if table not in self.damaged}
         together = {**self.damaged, **damaged}
@@ -90,16 +90,16 @@ class Lake:
     """The tables at one root.
 
     Args:
-        root: folder of the corpus, or its address on an object store.
-        create: the corpus is to be written; make the tables if there are none yet.
-        at_once: make them now. Else they are made with the first commit, and a run that comes to nothing leaves none.
+        root: folder of the corpus, or its URL on an object store.
+        create: True to open the corpus for writing; creates missing tables.
+        at_once: True to create them now; False with the first commit, so that a run without results leaves none.
         single_writer: exactly one process writes to the corpus at a time, so that its store need not honour
             conditional writes.
 
     Raises:
-        SettingsError: there is no corpus here (and none was to be made), a newer program wrote it, or it is to be
-            written and its store does not honour conditional writes.
-        StorageError: it cannot be read, or not be made or written.
+        SettingsError: there is no corpus here (and `create` is False), a newer program wrote it, or it is opened for
+            writing and its store does not honour conditional writes.
+        StorageError: the corpus cannot be read, created or written to.
     """
 
     def __init__(self, root: str, *, create: bool = False, at_once: bool = True, single_writer: bool = False) -> None:
@@ -108,7 +108,7 @@ class Lake:
         self._checked = self.layout.is_local
         self._lock = Lock()
         self._to_make = False
-        """the tables are made with the first commit"""
+        """True if the tables are created with the first commit"""
         with _translated(f"corpus {self.layout.root} cannot be opened"):
             exists = self.exists(root)
             if exists:
@@ -133,7 +133,7 @@ class Lake:
 
     @staticmethod
     def exists(root: str) -> bool:
-        """Whether there is a corpus at a place."""
+        """True if there is a corpus at a place."""
         with _translated(f"corpus {root} cannot be opened"):
             return is_table(layout_of(root), "documents")
 
@@ -141,17 +141,17 @@ class Lake:
         return open_table(self.layout, table, version)
 
     def _each(self, tables: Sequence[Table], work: Callable[[Table], Result]) -> list[Result]:
-        """Do something with each of some tables, which are a few requests each on an object store."""
+        """Run work for each table, concurrently on an object store, where it takes a few requests each."""
         if self.layout.is_local:
             return [work(table) for table in tables]
         with ThreadPoolExecutor(len(tables)) as threads:
             return list(threads.map(work, tables))
 
     def _check_store(self, *, new: bool = False) -> None:
-        """Refuse to write where two writers could overwrite each other's commits; asked once, before the first write.
+        """Refuse to write where two writers could overwrite each other's commits; tested once, before the first write.
 
         Args:
-            new: try it harder, because the corpus is made just now.
+            new: True for a more thorough test, because the corpus is being created.
         """
         with self._lock:
             if self._checked:
@@ -163,18 +163,18 @@ class Lake:
 
     @property
     def is_made(self) -> bool:
-        """Whether there are tables."""
+        """True if the tables exist."""
         return not self._to_make or self.exists(self.layout.root)
 
     def _make(self) -> None:
-        """Make the tables of a new corpus before its first commit."""
+        """Create the tables of a new corpus before its first commit."""
         with self._lock:
             if self._to_make:
                 self._create()
                 self._to_make = False
 
     def _create(self) -> None:
-        """Make the tables that are not there: all of a new corpus, and those that an older program did not know."""
+        """Create the missing tables: all of a new corpus, or those unknown to an older program."""
         others = [table for table in TABLES if table != "documents"]
         self._each(others, lambda table: make_table(self.layout, table))
         make_table(self.layout, "documents")
@@ -195,12 +195,12 @@ class Lake:
             )
 
     def snapshot(self, version: int | None = None, *, needed: Sequence[Table] = TABLES) -> Snapshot:
-        """The files of the corpus, as of a version of `documents`.
+        """Return the files of the corpus as of a version of `documents`.
 
         Args:
-            version: as `history` shows; None for the newest.
-            needed: tables that the reader cannot do without, `documents` among them. Any other whose log is damaged is
-                named in the snapshot, and fails when its files are asked for. Who writes needs all.
+            version: version number as listed by `history`; None for the newest.
+            needed: tables that the reader cannot do without, `documents` among them. Any other table with a damaged log
+                is named in the snapshot, and looking up its files fails. Writers need all tables.
 
         Raises:
             DamagedCorpus: the log of a needed table is damaged.
@@ -208,9 +208,9 @@ class Lake:
         """
         with _translated(f"corpus {self.layout.root} cannot be read"):
             if version is None and not self.is_made:
-                # As the tables are when they have just been made.
+                # The state of the tables right after their creation.
                 return Snapshot(self.layout, 0, dict.fromkeys(TABLES, ()))
-            # Opened first: shards are registered before the rows that name them.
+            # `documents` is opened first: shards are registered before the rows that name them.
             documents = self._documents(version)
             others = [table for table in TABLES if table != "documents"]
             found = self._each(others, lambda table: self._files_or_damage(table, needed))
@@ -224,7 +224,7 @@ class Lake:
             return Snapshot(self.layout, documents.version(), ReadableFiles(files, damaged), damaged)
 
     def _files_or_damage(self, table: Table, needed: Sequence[Table]) -> tuple[str, ...] | str:
-        """The files of a table; of one that is not needed what is wrong with it, if it cannot be opened."""
+        """Return the files of a table; if it is not needed and cannot be opened, a description of the damage."""
         try:
             return self._files_of(table)
         except (DamagedCorpus, DeltaError, OSError) as error:
@@ -243,7 +243,7 @@ class Lake:
             entries = files_at(self.layout.root).entries(self.layout.table(table))
             if any(entry.name.endswith(".parquet") for entry in entries):
                 raise DamagedCorpus(f"the corpus is damaged: {self.layout.log(table)} is missing or empty") from None
-            # A corpus of before this table was known.
+            # The corpus is older than this table.
             return ()
 
     def _documents(self, version: int | None) -> DeltaTable:
@@ -262,10 +262,10 @@ class Lake:
         return opened
 
     def orphans(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Shards of chunks that a crashed run left behind: whole files that no commit names.
+        """Return the chunk shards that a crashed run left behind: complete files that no commit names.
 
-        Their rows can never become visible, but the vectors in them were paid for and are found by text hash. A file
-        that a power failure cut short is no Parquet file and is left out.
+        Their rows can never become visible, but their vectors were paid for and are found by text hash. A file
+        truncated by a power failure is not a Parquet file and is left out.
         """
         registered = set(snapshot.files["chunks"])
         entries = files_at(self.layout.root).entries(self.layout.table("chunks"))
@@ -290,16 +290,16 @@ class Lake:
 
         Args:
             base: the snapshot that the rows were planned from.
-            rows: next rows of the documents that change; their sequence is set here.
-            run_id: of the run.
-            before: writes what has to tell the number of the publish: gets namespace -> sequence, and gives shards to
-                register before the commit.
+            rows: next rows of the changed documents; their sequence is set here.
+            run_id: id of the run.
+            before: writes what depends on the number of the publish: receives namespace -> sequence, and returns shards
+                to register before the commit.
 
         Returns:
             The new version of `documents`; with no rows, the version of `base` and nothing is written.
 
         Raises:
-            PublishConflict: somebody else published to one of the namespaces since `base`.
+            PublishConflict: another run has published to one of the namespaces since `base`.
             StorageError: the commit failed; nothing became visible.
         """
         if not rows:
@@ -329,7 +329,7 @@ class Lake:
                 raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
 
     def record(self, run: Mapping[str, Any], failures: Sequence[Failure]) -> None:
-        """Append a run's row and the documents that failed in it."""
+        """Append a run's row and its failed documents."""
         run_id = str(run["run_id"])
         name = f"{run_id}-{time.time_ns():x}.parquet"
         self._check_store()
@@ -341,7 +341,7 @@ class Lake:
             self._append("runs", [write_shard(self.layout, "runs", name, table)], run_id)
 
     def record_searches(self, searches: Sequence[Mapping[str, Any]]) -> None:
-        """Append searches that were answered, in one commit.
+        """Append answered searches, in one commit.
 
         Args:
             searches: rows of the table `searches`.
@@ -357,14 +357,14 @@ class Lake:
             self._append("searches", [write_shard(self.layout, "searches", name, table)], None)
 
     def discard(self, run_id: str, *, vectors: bool) -> None:
-        """Delete the files that a run wrote and no commit names, so that they do not fill the disk.
+        """Delete the files that a run wrote and no commit names, to free the disk.
 
         Args:
-            run_id: of a run that has failed.
-            vectors: delete those that hold chunks with their vectors too, which later runs would find by text hash.
+            run_id: id of a failed run.
+            vectors: True to also delete files with chunks and their vectors, which later runs would find by text hash.
 
         Raises:
-            OSError, StorageError: they cannot be found or deleted.
+            OSError, StorageError: the files cannot be found or deleted.
         """
         named = self.snapshot().files
         files = files_at(self.layout.root)
@@ -383,14 +383,14 @@ class Lake:
             commit(self.layout, table, shards, {"run_id": run_id} if run_id else {})
 
     def history(self, limit: int | None = None) -> list[Publish]:
-        """The publishes, newest first."""
+        """Return the publishes, newest first."""
         with _translated(f"corpus {self.layout.root} cannot be read"):
             return publishes(self._table("documents"), limit)
 
 
 @contextmanager
 def _translated(what: str) -> Iterator[None]:
-    """Say in one line what an error of the storage libraries means."""
+    """Translate an error of the storage libraries into one line."""
     try:
         yield
     except (TableNotFoundError, DeltaError, OSError) as error:

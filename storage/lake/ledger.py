@@ -33,7 +33,7 @@ _PLAIN = (
     "reason",
     "undoes",
 )
-"""columns that are fields of the same name"""
+"""columns with a field of the same name"""
 _LISTS = ("evidence", "adds", "retires", "links")
 _SPENT = ("model", "prompt", "input_tokens", "output_tokens", "cost_usd")
 
@@ -44,11 +44,11 @@ def write_decisions(
     """Write the `decisions` rows of a publish.
 
     Args:
-        layout: of the corpus.
-        name: of the file.
+        layout: layout of the corpus.
+        name: name of the file.
         decisions: in the order in which they were made.
         sequences: namespace -> number of the publish.
-        base: version of `documents` that the publish was decided on.
+        base: version of `documents` on which the publish was decided.
     """
     columns: dict[str, list[Any]] = {name: [getattr(each, name) for each in decisions] for name in _PLAIN}
     columns |= {name: [list(getattr(each, name)) for each in decisions] for name in _LISTS}
@@ -64,7 +64,7 @@ def write_decisions(
 
 
 def decision_of(row: Mapping[str, Any]) -> Decision:
-    """A decision, from a row of the view `decisions`."""
+    """Return the decision in a row of the view `decisions`."""
     visibility = row["visibility"]
     values: dict[str, Any] = {name: row[name] for name in _PLAIN} | {name: tuple(row[name] or ()) for name in _LISTS}
     return Decision(
@@ -79,16 +79,16 @@ def decision_of(row: Mapping[str, Any]) -> Decision:
 def history_of(
     connection: Connection, namespace: str, entry_ids: Iterable[str], *, later: bool = False
 ) -> list[Decision]:
-    """The decisions that bear on some entries, oldest first.
+    """Return the decisions that affect the given entries, oldest first.
 
     Args:
-        connection: of `connect_snapshot`.
-        namespace: of the entries.
-        entry_ids: of the entries.
-        later: also those about entries that others were merged into.
+        connection: connection from `connect_snapshot`.
+        namespace: namespace of the entries.
+        entry_ids: ids of the entries.
+        later: True to include decisions about entries that others were merged into.
 
     Returns:
-        All that name one of the entries or an entry that was merged into one of them, and all that undo one of these.
+        All decisions that name one of the entries or an entry merged into one of them, and all that undo one of these.
     """
     entries, known = set(entry_ids), set[str]()
     found: list[dict[str, Any]] = []
@@ -104,7 +104,7 @@ def history_of(
 
 
 def taken_back(connection: Connection, decision: Decision) -> list[Decision]:
-    """The decision that one undoes, the one that this undoes in turn, and so on; empty if it undoes none."""
+    """Return the decision that the given one undoes, the one which that undoes in turn, and so on; empty if none."""
     found: list[Decision] = []
     undoes = decision.undoes
     while undoes is not None:

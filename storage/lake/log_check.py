@@ -1,7 +1,7 @@
-"""Finds damage in the log of a local Delta table, which delta-rs would read as a table with fewer rows.
+"""Find damage in the log of a local Delta table, which delta-rs would read as a table with fewer rows.
 
-What a version is read from is looked at whenever a table is opened: the checkpoint below it and the commits from there
-on, each once by each program.
+Opening a table checks the files that its version is read from: the checkpoint below it and the commits from there on.
+Each program checks each file once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MISSING = "is missing, and a later commit or a copy of it is there"
 
 
 def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
-    """Check what a version of a local table is read from, and what came after it.
+    """Check the files that a version of a local table is read from, and the commits after it.
 
     Args:
-        layout: of the corpus.
-        table: to be opened.
+        layout: layout of the corpus.
+        table: the table to open.
         version: None for the newest.
 
     Raises:
@@ -56,9 +56,9 @@ def check_log(layout: Layout, table: Table, version: int | None = None) -> None:
 
 
 def log_faults(layout: Layout, table: Table) -> dict[str, str]:
-    """What is wrong with the log of a local table, below checkpoints too: name of the file -> what.
+    """Return the faulty files in the log of a local table, also below checkpoints: file name -> description.
 
-    A missing commit is a fault if no checkpoint stands for it.
+    A missing commit is a fault unless a checkpoint covers it.
 
     Raises:
         OSError: the log cannot be read.
@@ -73,7 +73,7 @@ def log_faults(layout: Layout, table: Table) -> dict[str, str]:
 
 
 def whole_copy(log: Path, name: str) -> bytes | None:
-    """The second copy of a commit, if there is one and it is what was written."""
+    """Return the second copy of a commit if it exists and is intact."""
     with suppress(FileNotFoundError):
         content = (log / copy_name(name)).read_bytes()
         return content if fault(content) is None else None
@@ -81,13 +81,13 @@ def whole_copy(log: Path, name: str) -> bytes | None:
 
 
 def _missing(log: Path, names: Sequence[str], begin: int) -> Iterator[str]:
-    """The commits from one on that are not there, though later ones are, or the copy of the newest."""
+    """Yield the missing commits from `begin` on: later ones exist, or a second copy of the newest."""
     commits = {number_of(name) for name in names if COMMIT.fullmatch(name)}
     newest = max(commits, default=-1)
     copies = [number_of(name) for name in names if COPY.fullmatch(name)]
     ahead = [number for number in copies if number > newest and whole_copy(log, commit_name(number))]
     for number in range(begin, max([newest, *ahead]) + 1):
-        # It may have come while the names were listed.
+        # The commit may have been made while the names were listed.
         if number not in commits and not (log / commit_name(number)).exists():
             yield commit_name(number)
 
@@ -95,7 +95,7 @@ def _missing(log: Path, names: Sequence[str], begin: int) -> Iterator[str]:
 def _checkpoint_fault(log: Path, name: str, names: list[str]) -> str | None:
     sum_name = checksum_name(name)
     if sum_name not in names:
-        # Of an earlier program.
+        # The commit is of an earlier program.
         return None
     wanted = (log / sum_name).read_text("ascii", "replace").strip()
     return _changed(log / name, wanted)
@@ -114,7 +114,7 @@ def _changed(checkpoint: Path, wanted: str) -> str | None:
 
 @lru_cache(maxsize=16_384)
 def _commit_fault(path: str, _size: int, _changed_at: int, _inode: int) -> str | None:
-    """What is wrong with a commit; a file that is what it was is not read again."""
+    """Return the fault in a commit, if any; an unchanged file is not read again."""
     return fault(Path(path).read_bytes())
 
 

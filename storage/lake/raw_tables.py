@@ -1,7 +1,7 @@
-"""The Delta tables of a corpus for readers other than DuckDB: where they are, and the SQL that gives what is visible.
+"""The Delta tables of a corpus for readers other than DuckDB: their locations, and SQL of the visible rows.
 
-The table `documents` holds every row that was ever published, and `chunks` every chunk that a run ever wrote. Both
-queries are plain SQL that DuckDB, Polars and Spark read alike: no quoted names, no window functions, no casts.
+The table `documents` holds every row that was ever published, and `chunks` every chunk written by a run. Both queries
+are plain SQL that DuckDB, Polars and Spark read alike: no quoted names, no window functions, no casts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ JOIN (
 ON history.namespace = newest.namespace AND history.document_id = newest.document_id
     AND history.sequence = newest.sequence
 WHERE NOT history.removed AND {IS_DOCUMENT}"""
-"""The documents that are in the corpus, from the raw table `documents`."""
+"""SQL of the current documents, over the raw table `documents`."""
 CHUNKS_QUERY = f"""SELECT concat(d.document_id, '-chunk-', c.chunk_index) AS chunk_id, d.document_id, d.namespace,
     d.source, d.path, d.uri, d.filename, d.title, d.visibility, d.org_id, d.user_id, c.*
 FROM chunks AS c
@@ -28,7 +28,7 @@ JOIN (
 {DOCUMENTS_QUERY}
 ) AS d
 ON c.revision = d.revision"""
-"""Their chunks, from the raw tables `chunks` and `documents`."""
+"""SQL of their chunks, over the raw tables `chunks` and `documents`."""
 QUERIES: Mapping[str, str] = {"documents": DOCUMENTS_QUERY, "chunks": CHUNKS_QUERY}
 
 
@@ -37,26 +37,26 @@ class RawTables:
     """The Delta tables of one version of a corpus."""
 
     version: int
-    """of the corpus, which is the version of the table `documents`"""
+    """version of the corpus, which is the version of the table `documents`"""
     addresses: Mapping[Table, str]
     """folder or URL of each Delta table"""
     files: Mapping[Table, Sequence[str]]
-    """Parquet files of each table; the rows that this version shows are in them"""
+    """Parquet files of each table; they contain the rows of this version"""
 
 
 def raw_tables(root: str, version: int | None = None) -> RawTables:
     """List the Delta tables of a corpus and their files.
 
-    `documents` is listed first. Shards are registered before the rows that name them, so that the other tables hold all
-    that these rows name, and what was published since is hidden by the join.
+    `documents` is listed first. Shards are registered before the rows that name them: the other tables contain
+    everything that these rows name, and the join hides what was published since.
 
     Args:
-        root: folder or address of the corpus.
-        version: as `parquetry history` shows; None for the newest.
+        root: folder or URL of the corpus.
+        version: version number as listed by `parquetry history`; None for the newest.
 
     Raises:
         SettingsError: there is no corpus at `root`, or no such version.
-        StorageError: it cannot be read.
+        StorageError: the corpus cannot be read.
     """
     snapshot = Lake(root).snapshot(version)
     addresses = {table: snapshot.layout.table(table) for table in TABLES}

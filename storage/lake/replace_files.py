@@ -1,4 +1,4 @@
-"""Files of a table give way to others, in one commit: the one thing in a corpus that is not only added to."""
+"""Replace files of a table by others in one commit: the only change to a corpus that is not an addition."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from parquetry.storage.lake.shards import Shard
 
 
 def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Sequence[Shard], run_id: str) -> None:
-    """Commit that shards stand for files from now on; the files are only not named any more.
+    """Commit that shards replace files; the files are no longer named but stay in place.
 
-    What others decided on before and commit afterwards is a conflict for them: Delta Lake takes it for a decision on
-    rows that are not there any more.
+    Commits of other writers that were decided before and made afterwards meet a conflict: to Delta Lake they were
+    decided on rows that no longer exist.
 
     Args:
-        layout: of the corpus.
-        table: whose files they are.
-        gone: names of files.
-        shards: written already.
-        run_id: of the run.
+        layout: layout of the corpus.
+        table: table of the files.
+        gone: names of the files to replace.
+        shards: the new files, already written.
+        run_id: id of the run.
 
     Raises:
-        PublishConflict: somebody else was first; nothing was changed.
-        StorageError: the commit failed; running again is safe.
+        PublishConflict: another run committed first; nothing was changed.
+        StorageError: the commit failed; retrying is safe.
     """
     try:
         opened = open_table(layout, table)
@@ -46,17 +46,17 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
 
 
 def gave_way(layout: Layout, table: Table) -> set[str]:
-    """Names of the files of a table that are named by earlier versions only.
+    """Return the names of the files of a table that only earlier versions name.
 
     Raises:
-        StorageError: that cannot be found out.
+        StorageError: this cannot be determined.
     """
     folder = layout.table(table)
     try:
         opened = DeltaTable(folder, storage_options=files_at(layout.root).table_options())
         found = opened.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
     except TableNotFoundError:
-        # A corpus of before this table was known.
+        # The corpus is older than this table.
         return set()
     except (DeltaError, OSError) as error:
         raise StorageError(f"what {folder} does not need any more cannot be found out: {told(error)}") from error

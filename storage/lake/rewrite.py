@@ -1,4 +1,4 @@
-"""Publishes that need no source: an earlier version comes back, documents or whole namespaces leave."""
+"""Publishes that need no source: restore an earlier version, remove documents or whole namespaces."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 ATTEMPTS = 8
-"""publishes of others that a rewrite gives way to before it gives up"""
+"""publishes of other runs after which a rewrite gives up"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What a rewrite published."""
+    """The result of a rewrite."""
 
     run_id: str
     version_before: int
     version: int
     rows: tuple[DocumentRow, ...]
-    """as published, of documents, entries and sessions; tombstones are marked `removed`"""
+    """published rows of documents, entries and sessions; tombstones are marked `removed`"""
 
     @property
     def documents(self) -> list[DocumentRow]:
-        """The rows of documents."""
+        """Published rows of documents."""
         return [row for row in self.rows if row.media_type not in KNOWLEDGE_TYPES]
 
     @property
     def entries(self) -> list[DocumentRow]:
-        """The rows of entries."""
+        """Published rows of entries."""
         return [row for row in self.rows if row.media_type == ENTRY_TYPE]
 
 
 def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | None = None) -> Rewrite:
-    """Publish a version whose documents, entries and sessions are those of an earlier one.
+    """Publish the documents, entries and sessions of an earlier version as a new version.
 
     Args:
         lake: the corpus.
-        version: as `history` shows.
-        stamp: of this run.
+        version: version number as listed by `history`.
+        stamp: stamp of this run.
         namespace: restore only this part of the corpus.
 
     Raises:
         SettingsError: there is no such version.
-        StorageError: texts of that version are not there any more, or the publish failed; nothing was published.
+        StorageError: texts of that version no longer exist, or the publish failed; nothing was published.
     """
     then = by_key(reread(lambda: _rows(lake.snapshot(version), namespace, "all")))
 
@@ -82,11 +82,11 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
     Args:
         lake: the corpus.
         names: ids, uris, paths, filenames, or globs over paths and filenames.
-        stamp: of this run.
+        stamp: stamp of this run.
         namespace: remove only documents of this part of the corpus.
 
     Raises:
-        SettingsError: a name means no document; nothing was removed.
+        SettingsError: a name matches no document; nothing was removed.
         StorageError: the publish failed; nothing was published.
     """
 
@@ -102,12 +102,12 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
 
 
 def remove_namespace(lake: Lake, namespace: str, stamp: Stamp) -> Rewrite:
-    """Publish a version without anything of a namespace: documents, entries, and the marks of sessions read.
+    """Publish a version without a namespace: its documents, entries, and the records of sessions read.
 
     Args:
         lake: the corpus.
-        namespace: to empty.
-        stamp: of this run.
+        namespace: the namespace to empty.
+        stamp: stamp of this run.
 
     Raises:
         StorageError: the publish failed; nothing was published.
@@ -158,7 +158,7 @@ def _publish(
 
 
 def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: Stamp) -> list[Decision]:
-    """The decision that tells, for each namespace, which entries a rewrite brought back and took out."""
+    """Return, for each namespace, the decision that records the entries a rewrite restored and removed."""
     made = []
     for namespace in sorted({row.namespace for row in rows}):
         mine = [row for row in rows if row.namespace == namespace]
@@ -172,7 +172,7 @@ def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: St
 def run_row(
     kind: str, version_before: int, version: int, rows: Sequence[DocumentRow], stamp: Stamp, seconds: float
 ) -> dict[str, object]:
-    """The row of the table `runs` of a publish that needs no source."""
+    """Return the row in `runs` of a publish that needs no source."""
     removed = sum(row.removed for row in rows)
     return {
         "run_id": stamp.run_id,

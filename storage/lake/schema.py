@@ -14,7 +14,7 @@ from parquetry.model import Access, DocumentRow, Failure, Scalar
 from parquetry.storage.files.layout import Table
 
 SCHEMA_VERSION = 1
-"""raised when an older program would misread the tables; kept in the description of `documents`"""
+"""incremented when an older program would misread the tables; stored in the description of `documents`"""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -234,7 +234,8 @@ MESSAGES: Mapping[Table, Mapping[str, Callable[[str], str]]] = {
     "runs": {"error": masked},
     "failures": {"detail": masked},
 }
-"""columns that hold what a service, a library or a model said, and not what documents do; and what masks each"""
+"""columns with messages of a service, a library or a model rather than content of documents, each with its masking
+function"""
 
 WIDENED: frozenset[Table] = frozenset({"runs"})
 """tables whose shards of an earlier program lack columns at the end"""
@@ -249,11 +250,11 @@ DUCKDB_TYPES = {
     pa.list_(pa.string()): "VARCHAR[]",
     pa.list_(pa.float32()): "FLOAT[]",
 }
-"""for views over tables that have no shard yet"""
+"""DuckDB types for views over tables that have no shard yet"""
 
 
 def without_secrets(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows of a table, whose messages are masked."""
+    """Return the rows of a table with secrets in messages masked."""
     for name, mask in MESSAGES.get(table, {}).items():
         column = rows[name].combine_chunks()
         said = {message: mask(message) for message in column.unique().to_pylist() if message}
@@ -278,11 +279,11 @@ _SHARED = (
     "indexed_at",
     "run_id",
 )
-"""columns that have few different values"""
+"""columns with few different values"""
 
 
 def documents_table(rows: Sequence[DocumentRow]) -> pa.Table:
-    """Rows of the table `documents`."""
+    """Build rows of the table `documents`."""
     columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in _ROW_FIELDS}
     for name in _ACCESS:
         columns[name] = [getattr(row.access, name) for row in rows]
@@ -291,14 +292,14 @@ def documents_table(rows: Sequence[DocumentRow]) -> pa.Table:
 
 
 class DocumentRows:
-    """Makes rows of `documents` as read back; what many of them share is in memory once."""
+    """Convert stored values to rows of `documents`; values that many rows share are in memory once."""
 
     def __init__(self) -> None:
         self._metadata: dict[str, dict[str, Scalar]] = {}
         self._shared: dict[Any, Any] = {}
 
     def row(self, values: Mapping[str, Any]) -> DocumentRow:
-        """One row, from its values by column name."""
+        """Return a row from its values by column name."""
         told = values["metadata"] or "{}"
         if told not in self._metadata:
             self._metadata[told] = json.loads(told)
@@ -312,7 +313,7 @@ class DocumentRows:
 
 
 def failures_table(failures: Sequence[Failure]) -> pa.Table:
-    """Rows of the table `failures`."""
+    """Build rows of the table `failures`."""
     return pa.table(
         {name: [getattr(failure, name) for failure in failures] for name in FAILURES.names}, schema=FAILURES
     )

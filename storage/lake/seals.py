@@ -1,8 +1,8 @@
-"""Checksums of commits: a commit that was cut short, or of which a bit has changed, is told from one that was made.
+"""Checksums of commits, to detect a truncated commit or a changed bit.
 
 A local commit is sealed: the SHA-256 of its other bytes stands at the beginning of its `commitInfo`. Commits on object
-stores, which check what they keep by themselves, and those of earlier programs have no seal; they have to be complete
-JSON with more in it than the announcement.
+stores, which check their content by themselves, and those of earlier programs have no seal; they must be complete JSON
+with more than the `commitInfo` in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ACTIONS = frozenset({"commitInfo", "protocol", "metaData", "add", "remove", "tx
 
 
 def sealed(commit: bytes) -> bytes:
-    """A commit with its checksum.
+    """Return a commit with its checksum inserted.
 
     Args:
         commit: as delta-rs wrote it.
@@ -31,7 +31,7 @@ def sealed(commit: bytes) -> bytes:
 
 
 def fault(commit: bytes) -> str | None:
-    """What is wrong with a commit; None if nothing is.
+    """Return the fault in a commit; None if it is intact.
 
     Args:
         commit: content of its file.

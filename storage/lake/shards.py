@@ -1,4 +1,4 @@
-"""Writes the Parquet shards of one batch, and reads vectors back by text hash."""
+"""Write the Parquet shards of one batch, and read damaged ones as far as possible."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from parquetry.storage.lake import schema
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
 _UNREADABLE = (pa.ArrowException, OSError, ValueError)
-"""what reading something that is no Parquet file any more raises"""
+"""exceptions raised by reading a file that is no longer valid Parquet"""
 _PART_FIELDS = attrgetter(*(field.name for field in fields(Part)))
 _HEADING_FIELDS = attrgetter(*(field.name for field in fields(Heading)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A Parquet file that is complete in its place and not yet part of its table."""
+    """A completely written Parquet file that is not yet part of its table."""
 
     table: Table
     name: str
@@ -37,12 +37,12 @@ class Shard:
     """bytes"""
     rows: int
     sha256: str
-    """of its content, as hexadecimal digits"""
+    """SHA-256 of the content, as hexadecimal digits"""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """What is stored of a revision besides its chunks: enough to chunk it again without its source."""
+    """The stored data of a revision besides its chunks: enough to chunk it again without its source."""
 
     revision: int
     text: str
@@ -52,7 +52,7 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True)
 class RevisionChunks:
-    """The chunks of one revision, beside the rows of a vector array."""
+    """The chunks of one revision, whose vectors are rows of a separate array."""
 
     revision: int
     chunks: Sequence[Chunk]
@@ -66,14 +66,14 @@ def stored_text(revision: int, extraction: Extraction) -> StoredText:
 
 
 def structure_json(text: StoredText) -> str:
-    """Parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
+    """Return parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
     parts = [_PART_FIELDS(part) for part in text.parts]
     headings = [_HEADING_FIELDS(heading) for heading in text.headings]
     return json.dumps({"parts": parts, "headings": headings}, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...]]:
-    """The parts and headings that `structure_json` wrote."""
+    """Return the parts and headings that `structure_json` wrote."""
     values = json.loads(structure)
     return tuple(Part(*part) for part in values["parts"]), tuple(Heading(*heading) for heading in values["headings"])
 
@@ -82,8 +82,8 @@ def write_texts(layout: Layout, name: str, texts: Sequence[StoredText], embedder
     """Write the `texts` rows of a batch.
 
     Args:
-        layout: of the corpus.
-        name: of the file.
+        layout: layout of the corpus.
+        name: name of the file.
         texts: one per revision.
         embedder: id of the model behind the vectors.
         vectors: float32[len(texts), dimension], the document-level vectors.
@@ -107,12 +107,12 @@ def write_chunks(
     """Write the `chunks` rows of a batch.
 
     Args:
-        layout: of the corpus.
-        name: of the file.
+        layout: layout of the corpus.
+        name: name of the file.
         revisions: the batch's revisions.
         embedder: id of the model behind the vectors.
-        vectors: float32[n, dimension] for the n chunks of all revisions, in their order; a row of zeros stands for a
-            chunk that the model has no vector for and is stored as NULL.
+        vectors: float32[n, dimension] for the n chunks of all revisions, in their order; a zero row stands for a chunk
+            without a vector and is stored as NULL.
     """
     flat = [(revision.revision, chunk) for revision in revisions for chunk in revision.chunks]
     table = pa.table(
@@ -139,10 +139,10 @@ def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) 
     """Write the `notes` rows of a batch.
 
     Args:
-        layout: of the corpus.
-        name: of the file.
-        notes: on documents of the batch; whose a revision is, its row in `documents` tells.
-        stamp: of the run.
+        layout: layout of the corpus.
+        name: name of the file.
+        notes: notes on documents of the batch; the row of a revision in `documents` names its document.
+        stamp: stamp of the run.
     """
     table = pa.table(
         {
@@ -158,7 +158,7 @@ def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) 
 
 
 def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
-    """Write one Parquet file under its final name, whole or not at all; its messages tell no secret."""
+    """Write one Parquet file under its final name, completely or not at all; secrets in its messages are masked."""
     rows = schema.without_secrets(table, rows)
     # Float vectors do not compress; everything else does.
     columns: Mapping[str, str] = {
@@ -180,10 +180,10 @@ def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shar
 
 
 def is_whole(path: str) -> bool:
-    """Whether a file is a complete Parquet file, by its footer.
+    """True if a file is a complete Parquet file, judged by its footer.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     try:
         with files_at(path).open(path) as stream:
@@ -194,12 +194,12 @@ def is_whole(path: str) -> bool:
 
 
 def faulty_columns(path: str) -> list[str]:
-    """The columns of a Parquet file of which a page is not what was written.
+    """Return the columns of a Parquet file with a damaged page.
 
-    None are known where pages have no checksum, or where the file does not tell any more which pages it has.
+    Empty where pages have no checksum, or where the footer can no longer be read.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     with files_at(path).open(path) as stream:
         try:
@@ -211,10 +211,10 @@ def faulty_columns(path: str) -> list[str]:
 
 
 def readable_values(path: str, column: str) -> list[str]:
-    """The values of a column of strings of a Parquet file that may be damaged; none if it is damaged there.
+    """Return the values of a string column of a possibly damaged Parquet file; empty if that column is damaged.
 
     Raises:
-        StorageError: the object store could not be asked.
+        StorageError: the object store could not be reached.
     """
     with files_at(path).open(path) as stream:
         try:
@@ -240,7 +240,7 @@ def _leaves(columns: pa.Schema) -> list[str]:
 
 
 def _lists(vectors: Vectors) -> pa.ListArray:
-    """Rows as lists; a row of zeros has no direction, would compare as NaN, and becomes NULL."""
+    """Convert rows to lists; a zero row has no direction, would compare as NaN, and becomes NULL."""
     missing = set(np.flatnonzero(~vectors.any(axis=1)).tolist())
     if missing:
         rows = [None if index in missing else row for index, row in enumerate(vectors.tolist())]

@@ -1,4 +1,4 @@
-"""The corpus as views straight on the Parquet files of a snapshot: every version, no index, slower."""
+"""The corpus as views straight on the Parquet files of a snapshot: every version, without an index, slower."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FROM {notes} AS n JOIN documents AS d USING (revision)
 
 
 def connect_snapshot(snapshot: Snapshot) -> Connection:
-    """A DuckDB connection in memory with a view for each table of a corpus.
+    """Open an in-memory DuckDB connection with a view for each table of a corpus.
 
     Views: `documents` (current ones), `chunks` (visible ones, with their document), `texts`, `notes` (on current
     documents), `runs`, `failures`, `document_history` (every row ever published up to the version), `published` (the
@@ -64,7 +64,7 @@ def connect_snapshot(snapshot: Snapshot) -> Connection:
 
 
 def connect_readable(snapshot: Snapshot) -> Connection:
-    """As `connect_snapshot`; a view of what cannot be read fails when it is used, and says why."""
+    """Like `connect_snapshot`, but a view of an unreadable table fails with the reason when it is used."""
     try:
         return connect_snapshot(snapshot)
     except (StorageError, duckdb.Error):
@@ -72,11 +72,11 @@ def connect_readable(snapshot: Snapshot) -> Connection:
 
 
 def readable(snapshot: Snapshot) -> Snapshot:
-    """A snapshot without the tables of which DuckDB cannot make a view."""
+    """Return a snapshot without the tables of which DuckDB cannot create a view."""
     damaged: dict[Table, str] = {}
     left = [table for table in TABLES if table not in snapshot.damaged]
     while left:
-        # Some damage makes a DuckDB useless for everything else.
+        # Some damage makes a DuckDB instance unusable for everything else.
         with open_duckdb() as connection:
             files_at(snapshot.layout.root).lend(connection)
             for table in tuple(left):
@@ -91,18 +91,18 @@ def readable(snapshot: Snapshot) -> Snapshot:
 
 
 def script(snapshot: Snapshot) -> str:
-    """SQL that makes the views of `connect` in any DuckDB from 1.2 on, without an extension."""
+    """Return SQL that creates the views of `connect` in any DuckDB from 1.2 on, without extensions."""
     with connect_snapshot(snapshot) as connection:
         statements = [*_base_views(snapshot), *_chunk_views(_dimensions(connection))]
     return "".join(f"{statement.strip()};\n" for statement in statements)
 
 
 def file_views(snapshot: Snapshot, dimensions: Sequence[int]) -> list[str]:
-    """SQL that adds to an index's views those of what only the files hold, for one connection.
+    """Return SQL that adds the views of tables missing in an index, for one connection.
 
     Args:
-        snapshot: of the index's version.
-        dimensions: of its vectors.
+        snapshot: snapshot of the index's version.
+        dimensions: dimensions of its vectors.
     """
     views: dict[str, Table] = {
         "document_history": "documents",
@@ -133,19 +133,19 @@ def _chunk_views(dimensions: Sequence[int]) -> list[str]:
 
 
 def _fixed(dimensions: Sequence[int]) -> str:
-    # Parquet knows no arrays of fixed size, which vector functions need; several sizes fit no one type.
+    # Parquet has no fixed-size arrays, which vector functions need; vectors of several dimensions fit no single type.
     return f"::FLOAT[{dimensions[0]}]" if len(dimensions) == 1 else ""
 
 
 def scan_of(snapshot: Snapshot, table: Table) -> str:
-    """SQL that gives the rows of a table; of a damaged one it can be made a view, and fails when that is used."""
+    """Return SQL of the rows of a table; for a damaged table, a view of it can be created, and fails when used."""
     if table in snapshot.damaged:
         return failing(table, snapshot.damaged[table])
     return scan(table, snapshot.files[table])
 
 
 def failing(table: Table, wrong: str) -> str:
-    """SQL with the columns of a table, that fails with a message."""
+    """Return SQL with the columns of a table that fails with a message."""
     return f"SELECT {_no_values(table)} WHERE error({sql_string(wrong)})::BOOLEAN"
 
 
@@ -155,7 +155,7 @@ def _no_values(table: Table) -> str:
 
 
 def scan(table: Table, files: Sequence[str]) -> str:
-    """SQL that gives the rows of a table's files; without any, none, with the table's columns."""
+    """Return SQL of the rows of a table's files; without files, SQL of an empty table with its columns."""
     if files and table not in schema.WIDENED:
         return f"SELECT * FROM read_parquet({sql_list(files)})"
     none = f"SELECT {_no_values(table)} WHERE false"
@@ -165,7 +165,7 @@ def scan(table: Table, files: Sequence[str]) -> str:
 
 
 def _dimensions(connection: Connection) -> list[int]:
-    """Dimensions of the current rows' vectors, from the embedders' ids."""
+    """Return the dimensions of the current rows' vectors, from the embedders' ids."""
     found = connection.execute(
         """SELECT DISTINCT regexp_extract(embedder, '@(\\d+)$', 1)::INTEGER FROM published
         WHERE revision <> 0 AND regexp_matches(embedder, '@\\d+$') ORDER BY 1"""

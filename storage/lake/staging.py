@@ -1,11 +1,11 @@
-"""Commits of local Delta tables that are on disk before anybody can see them.
+"""Write commits of local Delta tables so that they are on disk before they become visible.
 
-delta-rs writes a commit and gives it its name without syncing either: after a power cut the name may stand for an empty
-file, which it reads as a version without changes. So it commits to a copy of the log, made of hard links, in a folder
-that no reader looks into. What it wrote there is sealed with a checksum, synced, and linked to its name in the log,
-which fails if somebody else was first.
+delta-rs writes a commit and names it without syncing either: after a power cut the name may refer to an empty file,
+which delta-rs reads as a version without changes. Therefore delta-rs commits to a copy of the log, made of hard links,
+in a folder that no reader opens. The commit written there is sealed with a checksum, synced, and linked to its name in
+the log; the link fails if another writer was first.
 
-The newest commit is kept twice, because nothing else would tell that it is missing.
+The newest commit is kept twice, because its loss could not be detected otherwise.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake.seals import sealed
 
 CHECKPOINT_EVERY = 25
-"""commits; a table is opened by reading the newest checkpoint and the commits after it"""
+"""number of commits between checkpoints; a table is opened by reading the newest checkpoint and the commits after it"""
 ABANDONED_SECONDS = 3600
-"""after which a folder that a commit was tried in was left behind by a program that died"""
+"""age in seconds after which a staging folder counts as left behind by a program that died"""
 _log = logging.getLogger("parquetry")
 _LOG = "_delta_log"
 COMMIT = re.compile(r"(\d{20})\.json")
 COPY = re.compile(r"(\d{20})\.json\.copy")
-"""a second one of the newest commit"""
+"""name of the second copy of the newest commit"""
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
 def commit_durably(layout: Layout, table: Table, write: Callable[[str], object], version: int | None = None) -> int:
-    """Have a commit to a local table written; it is on disk once this returns.
+    """Make a commit to a local table; it is on disk once this returns.
 
     Args:
-        layout: of the corpus.
+        layout: layout of the corpus.
         table: to commit to.
-        write: makes one commit, or none, in a copy of the table whose folder it is given; called again if somebody else
+        write: makes at most one commit in a copy of the table, whose folder it receives; called again if another writer
             was first.
-        version: that the commit is decided on; None for the newest.
+        version: the version on which the commit was decided; None for the newest.
 
     Returns:
-        The version that the commit made; -1 if none was made.
+        The version of the commit; -1 if none was made.
 
     Raises:
-        OSError: it cannot be written; nothing was committed.
-        StorageError: it is committed, and the disk does not confirm it.
+        OSError: the commit cannot be written; nothing was committed.
+        StorageError: the commit was made, but the disk does not confirm it.
     """
     log = Path(layout.log(table))
     with naming(log):
         make_folder(log)
-        # The shards that the commit names have theirs by now.
+        # The names of the shards in the commit are on disk by now.
         sync(layout.table(table))
         made = None
         while made is None:
@@ -81,13 +81,13 @@ def commit_durably(layout: Layout, table: Table, write: Callable[[str], object],
         try:
             make_checkpoint(layout, table)
         except (DeltaError, OSError) as error:
-            # The commit is made; without a checkpoint the table is only slower to open.
+            # The commit is made; without a checkpoint the table only opens more slowly.
             _log.warning("no checkpoint of %s: %s", layout.table(table), first_line(error))
     return made
 
 
 def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
-    """Have a commit written to a copy of a table: a file with its name that is on disk; None if none was made."""
+    """Write a commit to a copy of a table; return its file, synced, or None if none was made."""
     known = set(_names(copy / _LOG))
     write(str(copy))
     new = [name for name in _names(copy / _LOG) if name not in known and COMMIT.fullmatch(name)]
@@ -101,7 +101,7 @@ def _written(copy: Path, write: Callable[[str], object]) -> Path | None:
 
 
 def _confirm(commit: Path) -> None:
-    """Have the name of a commit on disk."""
+    """Sync the name of a commit to disk."""
     try:
         sync(commit.parent)
     except OSError as error:
@@ -110,9 +110,9 @@ def _confirm(commit: Path) -> None:
 
 
 def _keep_copy(commit: Path, log: Path) -> None:
-    """Keep a commit twice that is on disk, and the ones before it once.
+    """Keep two copies of the newest commit, which is on disk, and one of each earlier commit.
 
-    A copy that is lost by a power cut, or cut short, tells nothing and does no harm; so nobody waits for the disk.
+    A copy that is lost in a power cut, or truncated, does no harm; so the write does not wait for the disk.
     """
     copy = commit.with_name(copy_name(commit.name))
     try:
@@ -127,10 +127,10 @@ def _keep_copy(commit: Path, log: Path) -> None:
 
 
 def make_checkpoint(layout: Layout, table: Table) -> None:
-    """Write the state of a local table into one file, so that it is opened without reading all commits.
+    """Write the state of a local table into one file, so that opening it does not read all commits.
 
     Raises:
-        DeltaError, OSError: it cannot be written; the table is as it was.
+        DeltaError, OSError: the checkpoint cannot be written; the table is unchanged.
     """
     log = Path(layout.log(table))
     with _copied(layout, table, None) as copy:
@@ -140,30 +140,30 @@ def make_checkpoint(layout: Layout, table: Table) -> None:
         digest = copy / checksum_name(newest)
         digest.write_text(hashlib.sha256((made / newest).read_bytes()).hexdigest())
         replace(digest, log / digest.name)
-        # Found by its name; a file that points to it would be one more that can be damaged.
+        # Readers find it by its name; a pointer file would be one more that can be damaged.
         replace(made / newest, log / newest)
 
 
 def commit_name(version: int) -> str:
-    """Name of the file of a commit."""
+    """Return the file name of a commit."""
     return f"{version:020}.json"
 
 
 def copy_name(commit: str) -> str:
-    """Name of the second copy of a commit."""
+    """Return the file name of the second copy of a commit."""
     return f"{commit}.copy"
 
 
 def checksum_name(checkpoint: str) -> str:
-    """Name of the file with the SHA-256 of a checkpoint."""
+    """Return the name of the file with the SHA-256 of a checkpoint."""
     return checkpoint.replace(".parquet", ".sha256")
 
 
 def needed(names: Sequence[str], version: int | None) -> list[str]:
-    """The files of a log that a version is read from, and what came after it.
+    """Return the log files that a version is read from, and the commits after it.
 
     Args:
-        names: of all files of the log.
+        names: names of all files of the log.
         version: None for the newest.
     """
     checkpoints = [name for name in names if CHECKPOINT.fullmatch(name)]
@@ -174,7 +174,7 @@ def needed(names: Sequence[str], version: int | None) -> list[str]:
 
 
 def clear_abandoned(layout: Layout) -> None:
-    """Delete what programs left behind that died while they tried a commit."""
+    """Delete the staging folders of programs that died during a commit."""
     with suppress(FileNotFoundError), os.scandir(layout.staging) as found:
         for entry in found:
             if time.time() - entry.stat().st_mtime > ABANDONED_SECONDS:
@@ -182,7 +182,7 @@ def clear_abandoned(layout: Layout) -> None:
 
 
 def _lend(file: Path, copy: Path) -> None:
-    """Have a file in two places. A commit of somebody else may only be copied, not linked."""
+    """Link a file to a second place. A commit of another user may only be copied, not linked."""
     try:
         os.link(file, copy)
     except PermissionError:
@@ -194,13 +194,13 @@ def _names(folder: Path) -> list[str]:
 
 
 def number_of(name: str) -> int:
-    """The version that a file of a log is of."""
+    """Return the version of a log file."""
     return int(name.partition(".")[0])
 
 
 @contextmanager
 def _copied(layout: Layout, table: Table, version: int | None) -> Iterator[Path]:
-    """A folder like that of a table, with as much of its log as a commit needs."""
+    """Create a table folder with as much of the log as a commit needs."""
     Path(layout.staging).mkdir(exist_ok=True)
     copy = Path(mkdtemp(prefix=f"{table}-", dir=layout.staging))
     try:

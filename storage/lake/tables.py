@@ -1,4 +1,4 @@
-"""The Delta tables of a corpus: whether they are there, and how they are made."""
+"""The Delta tables of a corpus: check that they exist, and create them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from parquetry.storage.lake.staging import commit_durably
 
 
 def is_table(layout: Layout, table: Table) -> bool:
-    """Whether there is a Delta table; `DeltaTable.is_deltatable` would keep all other threads waiting for a store.
+    """True if a Delta table exists; `DeltaTable.is_deltatable` would block all other threads during a store request.
 
     Raises:
-        SettingsError: a file is where the corpus would be.
+        SettingsError: a file stands at the path of the corpus.
     """
     if layout.is_local:
         last_folder(layout.root)
@@ -26,10 +26,10 @@ def is_table(layout: Layout, table: Table) -> bool:
 
 
 def make_table(layout: Layout, table: Table) -> None:
-    """Make a table that is not there.
+    """Create a missing table.
 
     Raises:
-        DeltaError, OSError: it cannot be made.
+        DeltaError, OSError: the table cannot be created.
     """
     if is_table(layout, table):
         return
@@ -40,21 +40,21 @@ def make_table(layout: Layout, table: Table) -> None:
         else:
             create_table(layout.table(table), table, files_at(layout.root).table_options())
     except (DeltaError, OSError):
-        # Made by somebody else meanwhile, or by us in a request whose answer was lost.
+        # Another process has created it meanwhile, or an earlier request of ours whose response was lost.
         if not is_table(layout, table):
             raise
 
 
 def create_table(place: str, table: Table, options: dict[str, str] | None) -> None:
-    """Have delta-rs write the first commit of a table.
+    """Write the first commit of a table through delta-rs.
 
     Args:
-        place: folder or address of the table.
-        table: which one it becomes.
-        options: how the place is reached.
+        place: folder or URL of the table.
+        table: the table to create.
+        options: storage options of the place.
 
     Raises:
-        DeltaError, OSError: it cannot be made.
+        DeltaError, OSError: the table cannot be created.
     """
     DeltaTable.create(
         place,

@@ -1,4 +1,4 @@
-"""Reads only those shards of a table that still are what was written."""
+"""Read only the intact shards of a table."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from parquetry.storage.lake.damage import faults_in
 
 log = logging.getLogger("parquetry")
 FILE = "file"
-"""column of a result with the shard that a row is from"""
+"""result column with the shard that a row is from"""
 
 
 class Trust:
-    """Compares shards with the checksums in their commits, each once. Safe to use from several threads.
+    """Compare shards with the checksums in their commits, each once. Safe to use from several threads.
 
-    Files of object stores have to be whole and no more: these check what they keep, and reading a file again would cost
+    Files of object stores only have to be complete: the stores check their content, and reading a file again would cost
     as much as using it.
 
     Args:
-        layout: of the corpus; None if there is none yet, so that all shards are added ones.
-        table: whose shards they are.
+        layout: layout of the corpus; None if there is none yet, so that all shards are added ones.
+        table: table of the shards.
     """
 
     def __init__(self, layout: Layout | None, table: Table) -> None:
@@ -36,12 +36,12 @@ class Trust:
         self._left_out: set[str] = set()
 
     def add(self, file: str) -> None:
-        """Take a file for good that was written just now."""
+        """Trust a file that has just been written."""
         with self._lock:
             self._known[file] = True
 
     def changed(self, files: Iterable[str]) -> list[str]:
-        """Those of some files that are missing, unreadable, or not what was written."""
+        """Return the missing, unreadable or changed files among the given ones."""
         named = sorted(set(files))
         with self._lock:
             unknown = [file for file in named if file not in self._known]
@@ -51,19 +51,19 @@ class Trust:
             return [file for file in named if not self._known[file]]
 
     def read(self, shards: Iterable[str], query: Callable[[Sequence[str]], pa.Table]) -> pa.Table | None:
-        """What a query finds in those of some shards that are what was written; the others are named in a warning.
+        """Run a query over the intact shards; the others are named in a warning.
 
-        Only shards that hold something of the result are compared, or all of them if the query fails.
+        Only shards that contribute to the result are compared, or all of them if the query fails.
 
         Args:
-            shards: to ask.
-            query: asks some of them; each row of its result has a `FILE`.
+            shards: shards to query.
+            query: queries some of them; each row of its result has a `FILE`.
 
         Returns:
-            The result; None if there is no shard left to ask.
+            The result; None if no shard is left to query.
 
         Raises:
-            FilesGaveWay: a shard was replaced by another run since it was listed.
+            FilesGaveWay: another run has replaced a shard since it was listed.
             StorageError: the query fails, and no shard is the cause.
         """
         known = tuple(dict.fromkeys(shards))
@@ -81,7 +81,7 @@ class Trust:
         return None
 
     def _leave_out(self, files: Sequence[str]) -> bool:
-        """Ask those of some files that are not what was written no more; whether there are any."""
+        """Exclude the damaged ones of the given files from now on; True if there are any."""
         changed = self.changed(files)
         for file in changed:
             if file not in self._left_out:

@@ -1,1 +1,1 @@
-"""Upkeep of a corpus: doctor, repair, erasure, secrets from before, overview."""
+"""Maintenance of a corpus: doctor, repair, erasure, old secrets, overview."""

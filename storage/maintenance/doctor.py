@@ -1,4 +1,4 @@
-"""Checks of a corpus: whether everything that is visible is there, whole, and agrees."""
+"""Checks of a corpus: everything visible exists, is complete and consistent."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from parquetry.storage.lake.staging import commit_name
 from parquetry.storage.maintenance.old_secrets import find_secrets
 
 SAMPLE_DOCUMENTS = 2000
-"""documents whose spans are checked, unless all are asked for"""
+"""documents whose spans are checked, unless all are requested"""
 _NAMED = 3
-"""examples that a finding names"""
+"""examples named in a finding"""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a check found."""
+    """The result of one check that found something."""
 
     check: str
     """short code in kebab-case"""
     severity: Literal["problem", "note"]
-    """a note is no damage: what crashed runs left behind, files that are not the corpus's"""
+    """"note" for anything but damage: leftovers of crashed runs, files that are not part of the corpus"""
     count: int
     detail: str
-    """one sentence for a person, with examples"""
+    """one sentence with examples"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Checkup:
     documents: int
     chunks: int
     spans_checked: int
-    """documents whose chunks were compared with their text"""
+    """number of documents whose chunks were compared with their text"""
     findings: tuple[Finding, ...]
 
     @property
@@ -65,15 +65,15 @@ class Checkup:
 
 
 def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool = False) -> Checkup:
-    """Check a corpus; changes nothing.
+    """Check a corpus; change nothing.
 
     Args:
-        lake: the corpus, whose schema version is understood.
-        settings: say where its search index is.
-        quick: read the ends of files and the texts of a sample of documents, instead of every byte.
+        lake: the corpus, with a schema version that this program knows.
+        settings: give the location of its search index.
+        quick: True to read the ends of files and the texts of a sample of documents instead of every byte.
 
     Raises:
-        StorageError: a table's log cannot be read, so that there is nothing to check.
+        StorageError: the log of a table cannot be read, so that nothing can be checked.
     """
     snapshot = lake.snapshot()
     present = {table: files_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
@@ -97,7 +97,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
     findings.extend(_leftovers(snapshot, present))
     findings.extend(_store(lake))
     if whole.issuperset((*snapshot.files["documents"], *snapshot.files["chunks"])):
-        # With a damaged table it would be the index that differs from it.
+        # With a damaged table, the index would differ because of the damage.
         findings.extend(_index(snapshot, settings or SearchSettings(), quick=quick))
     order = {"problem": 0, "note": 1}
     findings.sort(key=lambda finding: order[finding.severity])
@@ -108,7 +108,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
 
 
 Present = Mapping[Table, Sequence[Entry]]
-"""table -> what its folder holds"""
+"""table -> entries of its folder"""
 
 
 def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Iterator[Finding]:
@@ -124,7 +124,7 @@ def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Itera
 
 
 def _damaged_commits(layout: Layout) -> list[Finding]:
-    """Commits that no version but older ones is read from, and that are not what was written."""
+    """Report damaged commits that only older versions are read from."""
     lines = [
         f"{table}/_delta_log/{name} {wrong}"
         for table in (TABLES if layout.is_local else ())
@@ -135,7 +135,7 @@ def _damaged_commits(layout: Layout) -> list[Finding]:
 
 
 def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSettings) -> Iterator[Finding]:
-    """The newest commits of local tables, if the search index has seen what they named."""
+    """Report lost newest commits of local tables, if the search index has seen the shards that they named."""
     indexed = IndexFolder(snapshot.layout, settings).known_files() if snapshot.layout.is_local else {}
     for table, known in sorted(indexed.items()):
         named = {basename(file) for file in snapshot.files[table]}
@@ -147,7 +147,7 @@ def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSetti
 
 
 def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:
-    """Names the documents of `documents`; those that lack something without another file are found by other checks."""
+    """Report changed files, those of `documents` with their paths; other checks find documents with missing parts."""
     if changed:
         yield _finding(
             "changed-file",
@@ -213,7 +213,7 @@ def _strangers(layout: Layout, present: Present) -> Iterator[str]:
 
 
 def _store(lake: Lake) -> Iterator[Finding]:
-    """What the object store does not promise."""
+    """Report the guarantees that the object store lacks."""
     try:
         found = weakness(lake.layout)
     except StorageError as error:
@@ -248,7 +248,7 @@ class _Check:
     name: str
     what: str
     sql: str
-    """gives one row for each fault, with its example in the first column"""
+    """returns one row for each fault, with an example in the first column"""
 
 
 _INDEXED = "(SELECT * FROM published WHERE revision <> 0)"
@@ -338,7 +338,7 @@ def _found(connection: Connection, check: _Check) -> Iterator[Finding]:
     try:
         faults = tuples(connection, f"{check.sql} ORDER BY ALL")
     except StorageError as error:
-        # A file that has a footer and is damaged inside: the other checks still tell more.
+        # A file with an intact footer and damaged content: the other checks still add information.
         yield Finding(check.name, "problem", 1, f"could not be checked: {error}")
         return
     if faults:

@@ -1,4 +1,4 @@
-"""Which rows tell of a user, as SQL conditions over the tables. Text only; runs nothing."""
+"""Rows that belong to a user or mention one, as SQL conditions over the tables. Text only; runs nothing."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE
 from parquetry.storage.files.layout import Table
 
 USER = "erased_user"
-"""SQL variable that holds the user's id"""
+"""SQL variable with the user's id"""
 _IS_USER = f"= getvariable('{USER}')"
 _OWN = f"coalesce(visibility = 'individual' AND user_id {_IS_USER}, false)"
-"""what only the user may see"""
+"""condition on a row: only the user may see it"""
 OWN_DOCUMENT = f"""({_OWN} OR coalesce(
     media_type IN ('{SESSION_TYPE}', '{TRANSCRIPTS_TYPE}') AND user_id {_IS_USER}, false))"""
-"""row of `documents`: the user's documents, entries, sessions and files of sessions"""
+"""condition on a row of `documents`: the user's documents, entries, sessions and session files"""
 _OF_SESSION = f"coalesce(session_user {_IS_USER}, false)"
 OWN_DECISION = f"({_OWN} OR ({_OF_SESSION} AND kind IN ('refused', 'quarantined')))"
-"""row of `decisions`: about the user's own entries, and about what never became one"""
+"""condition on a row of `decisions`: about the user's own entries, or about candidates that became no entry"""
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What is erased from one table."""
+    """The data to erase from one table."""
 
     rows: str
-    """condition on a row that leaves"""
+    """condition on rows to delete"""
     blanked: str = "false"
-    """condition on another row, that loses the values below"""
+    """condition on other rows, in which the values below are replaced"""
     values: Mapping[str, str] = field(default_factory=dict)
-    """column -> SQL of what stands there instead"""
+    """column -> SQL of the replacement value"""
 
 
 ERASED: Mapping[Table, Erased] = {
@@ -56,7 +56,7 @@ ERASED: Mapping[Table, Erased] = {
     "chunks": Erased("revision IN (SELECT revision FROM erased_revisions)"),
     "notes": Erased("revision IN (SELECT revision FROM erased_revisions)"),
 }
-"""in the order in which the tables are rewritten: what tells whose something is goes after what is found by it"""
+"""in the order in which the tables are rewritten: rows that show the owner of others are erased after those"""
 
 OWN_TABLES = (
     f"""CREATE TEMP TABLE own_documents AS
@@ -64,11 +64,11 @@ OWN_TABLES = (
     f"""CREATE TEMP TABLE own_sources AS
     SELECT namespace, source FROM document_history GROUP BY ALL HAVING bool_and({OWN_DOCUMENT})""",
 )
-"""made before anything is erased"""
+"""created before anything is erased"""
 OWN_REVISIONS = f"SELECT DISTINCT revision FROM document_history WHERE revision <> 0 AND {OWN_DOCUMENT}"
-"""texts that leave unless somebody else's row names them, too"""
+"""texts to delete unless a row of another user names them, too"""
 LEFT_ALONE = f"""SELECT DISTINCT namespace, sequence, run_id FROM all_decisions
 SEMI JOIN (SELECT * FROM document_history WHERE {OWN_DOCUMENT}) USING (namespace, sequence, run_id)
 ANTI JOIN (SELECT * FROM document_history WHERE NOT {OWN_DOCUMENT}) USING (namespace, sequence, run_id)
 WHERE NOT {OWN_DECISION}"""
-"""publishes of which a decision stays, and no row of `documents`, without which it would not count"""
+"""publishes with a decision that stays but without the row of `documents` that it needs to count"""

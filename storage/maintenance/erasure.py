@@ -1,9 +1,9 @@
-"""Erases what tells of a user: besides secrets in messages, the only thing that is ever taken out of a corpus's files.
+"""Erase the data of a user: with the masking of secrets, the only operation that removes data from a corpus's files.
 
-Files that hold rows of the user are written again without them, give way in one commit for each table, and are then
-deleted, with the answers of language models about the user's sessions and with the search index. What crashed in the
-middle is finished by running it again: rows of `documents` leave before the texts that they name, and texts that no row
-names any more leave too.
+Files with rows of the user are rewritten without them, replaced in one commit for each table, and then deleted, along
+with the answers of language models about the user's sessions and the search index. After a crash, running it again
+finishes the work: rows of `documents` are removed before the texts that they name, and texts that no row names any more
+are removed, too.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from parquetry.storage.maintenance.erased_rows import (
 from parquetry.storage.maintenance.old_secrets import secret_steps
 
 ATTEMPTS = 8
-"""passes over the corpus before it is given up that others keep writing of the user"""
+"""passes over the corpus after which erasure gives up because other runs keep writing data of the user"""
 LONGEST_RUN = timedelta(days=1)
-"""What a run that is not known to have ended wrote is left alone for so long: it may still be going on."""
+"""age up to which files of a run without a known end are kept, because the run may still be going on"""
 _RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
 _FILE = "file_of_row"
 _REVISED: tuple[Table, ...] = ("texts", "chunks", "notes")
@@ -58,39 +58,40 @@ _REVISED: tuple[Table, ...] = ("texts", "chunks", "notes")
 
 @dataclass
 class Erasure:
-    """What was erased."""
+    """The result of an erasure."""
 
     run_id: str
     version_before: int
     version: int
-    """of `documents`; versions before it that hold a rewritten file cannot be read any more"""
+    """version of `documents`; earlier versions that contain a rewritten file can no longer be read"""
     rows: Counter[Table] = field(default_factory=Counter)
-    """table -> rows that left, or lost what told of the user"""
+    """table -> number of rows that were deleted or had values erased"""
     files_rewritten: int = 0
     files_deleted: int = 0
     bytes_deleted: int = 0
     answers_deleted: int = 0
     index_error: str | None = None
-    """why the search index could not be built anew, and what to do; None if it was"""
+    """reason why the search index could not be rebuilt, and what to do; None if it was rebuilt"""
     masked: list[str] = field(default_factory=list)
-    """what was done about secrets that messages held, from before they were masked; a line each"""
+    """secrets masked in messages from before masking existed; one line per step"""
     files_left: int = 0
-    """of texts, chunks and notes that no row names, of runs that may be going on: whose they are is not known yet"""
+    """number of files of texts, chunks and notes that no row names, of runs that may be going on: their owner is not
+    known yet"""
 
 
 def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) -> Erasure:
-    """Erase what only a user may see, and what tells of the user's sessions, from all files of a corpus.
+    """Erase the data that only a user may see, and all about the user's sessions, from all files of a corpus.
 
     Args:
-        lake: the corpus, to be written.
-        user_id: of the user.
-        stamp: of this run.
-        search: say where the search index is.
+        lake: the corpus, open for writing.
+        user_id: id of the user.
+        stamp: stamp of this run.
+        search: gives the location of the search index.
 
     Raises:
-        PublishConflict: others kept publishing; running again goes on from there.
-        DamagedCorpus: a file that would be rewritten is not what was written.
-        StorageError: something could not be rewritten or deleted; running again goes on from there.
+        PublishConflict: other runs kept publishing; running again continues.
+        DamagedCorpus: a file that would be rewritten does not hold what was written.
+        StorageError: something could not be rewritten or deleted; running again continues.
     """
     started = time.perf_counter()
     eraser = _Eraser(lake, user_id, stamp)
@@ -111,15 +112,15 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
 
 
 class _Eraser:
-    """One run of it: passes over the corpus until nothing is found."""
+    """One erasure: passes over the corpus until nothing is found."""
 
     def __init__(self, lake: Lake, user_id: str, stamp: Stamp) -> None:
         self._lake, self._user, self._stamp = lake, user_id, stamp
         self._files = files_at(lake.layout.root)
         self._revisions: set[int] = set()
-        """that rows of the user named"""
+        """revisions that rows of the user named"""
         self.namespaces: set[str] = set()
-        """that rows of `documents` left"""
+        """namespaces of the deleted rows of `documents`"""
         self._ended = _Ended(set(), stamp.at)
         version = lake.snapshot().version
         self._done = Erasure(stamp.run_id, version, version)
@@ -147,7 +148,7 @@ class _Eraser:
             Path(folder).rmdir()
 
     def _pass(self) -> bool:
-        """Rewrite whatever holds rows of the user now; False if nothing does."""
+        """Rewrite all files with rows of the user; False if there are none."""
         snapshot = self._lake.snapshot()
         found = False
         with self._connected(snapshot) as connection, reading():
@@ -158,14 +159,14 @@ class _Eraser:
                 found |= self._rewrite(connection, snapshot, table)
             if not found:
                 return self._rewrite_texts(connection, snapshot)
-        # As it is without the rows of the user: what names a text now keeps it.
+        # The state without the rows of the user: texts that are still named are kept.
         snapshot = self._lake.snapshot()
         with self._connected(snapshot) as connection, reading():
             self._rewrite_texts(connection, snapshot)
         return True
 
     def _rewrite_texts(self, connection: Connection, snapshot: Snapshot) -> bool:
-        """Rewrite whatever holds texts that no row names."""
+        """Rewrite all files with texts that no row names."""
         self._ended = _Ended({run for (run,) in tuples(connection, "SELECT run_id FROM runs")}, self._stamp.at)
         found = False
         for table in _REVISED:
@@ -179,7 +180,7 @@ class _Eraser:
         return connection
 
     def _collect_revisions(self, connection: Connection, snapshot: Snapshot, table: Table) -> None:
-        """Make the table of the revisions whose rows leave a table."""
+        """Create the table of the revisions to delete from a table."""
         named = {revision for (revision,) in tuples(connection, "SELECT DISTINCT revision FROM document_history")}
         erased, left = self._revisions - named, set[str]()
         if snapshot.files[table]:
@@ -202,7 +203,7 @@ class _Eraser:
     # --- rewriting
 
     def _rewrite(self, connection: Connection, snapshot: Snapshot, table: Table) -> bool:
-        """Write the files of a table that hold rows of the user again, and have the old ones give way."""
+        """Rewrite the files of a table with rows of the user, and replace the old ones."""
         erased = ERASED[table]
         if not snapshot.files[table]:
             return False
@@ -212,7 +213,7 @@ class _Eraser:
         )
         if not found:
             return False
-        # What is damaged would be written again with a checksum of its own, and nobody could tell any more.
+        # Damaged rows would get a valid checksum of their own, and the damage could no longer be recognised.
         check_written(snapshot, table, [file for file, _ in found])
         written = [self._without(connection, table, erased, file) for file, _ in sorted(found)]
         shards = [shard for shard in written if shard is not None]
@@ -232,7 +233,7 @@ class _Eraser:
         return True
 
     def _without(self, connection: Connection, table: Table, erased: Erased, file: str) -> Shard | None:
-        """One file again, without what leaves it; None if nothing stays."""
+        """Rewrite one file without the erased data; None if no row remains."""
         values = (
             f"CASE WHEN {erased.blanked} THEN {value} ELSE {name} END AS {name}"
             for name, value in erased.values.items()
@@ -244,12 +245,12 @@ class _Eraser:
         if not kept.num_rows:
             return None
         name_of = entries_shard_name if holds_entries(file) else shard_name
-        # Named after this run: until it is over, nobody takes the file for one that was left behind.
+        # Named after this run: until the run ends, the file does not count as left behind.
         name = name_of(self._stamp.run_id, time.time_ns())
         return write_shard(self._lake.layout, table, name, kept.cast(schema.SCHEMAS[table]))
 
     def _left_alone(self, connection: Connection) -> Iterator[Shard]:
-        """A row that tells nothing for every publish that a decision needs and that has no other row left."""
+        """Yield a row without data for every publish that a decision needs and that has no other row left."""
         publishes = rows(connection, LEFT_ALONE)
         if publishes:
             blank = [_tombstone(**publish) for publish in publishes]
@@ -259,7 +260,7 @@ class _Eraser:
     # --- deleting
 
     def _sweep(self) -> None:
-        """Delete the files that gave way, and those that a run left behind that never named them."""
+        """Delete replaced files, and files of ended runs that no commit names."""
         snapshot = self._lake.snapshot()
         for table in ERASED:
             folder = self._lake.layout.table(table)
@@ -275,7 +276,7 @@ class _Eraser:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """Tells from the name of a file whether the run that wrote it is over."""
+    """Recognise from the name of a file that the run that wrote it has ended."""
 
     known: set[str]
     """ids of the runs that left a record"""
@@ -298,7 +299,7 @@ def _any(erased: Erased) -> str:
 
 
 def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
-    """A tombstone of nothing, that only says which publish it is of."""
+    """Return a tombstone without a document that only records the publish it belongs to."""
     row = blank_row(Stamp(run_id, datetime.fromtimestamp(0, UTC)))
     return replace(
         row,
@@ -311,7 +312,7 @@ def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
 
 
 def _record(lake: Lake, done: Erasure, stamp: Stamp, namespaces: set[str], seconds: float) -> None:
-    """Leave a row that tells that something was erased, and not of whom."""
+    """Record that an erasure took place, without naming the user."""
     lake.record(
         {
             "run_id": done.run_id,

@@ -1,7 +1,7 @@
-"""Secrets in the messages of a corpus, from before they were masked: found, and taken out of every file.
+"""Secrets in old, unmasked messages of a corpus: find them and remove them from every file.
 
-Looked for is what this process knows to be a secret. A key that was changed since is found while the environment still
-holds it, under any name of a secret. What documents say is theirs, and left alone.
+The search covers the secrets known to this process. A key that has been changed since is found while the environment
+still holds it, under any name of a secret. Content of documents is left alone.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ from parquetry.storage.maintenance.repair_log import Step
 
 @dataclass(frozen=True, slots=True)
 class OldSecrets:
-    """Where a corpus holds secrets."""
+    """The locations of secrets in a corpus."""
 
     rows: Mapping[tuple[Table, str], int]
-    """(table, column) -> rows of the present files whose message holds one"""
+    """(table, column) -> number of rows in current files whose message holds a secret"""
     files: Mapping[Table, tuple[str, ...]]
-    """table -> present files that do"""
+    """table -> current files with secrets"""
     left: tuple[str, ...]
-    """files that gave way to others and do, and are still there"""
+    """replaced files with secrets that still exist"""
     answers: tuple[str, ...]
-    """kept answers of language models that do"""
+    """cached answers of language models with secrets"""
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.left or self.answers)
 
     def told(self) -> list[str]:
-        """Where, and how often; never what."""
+        """Describe locations and counts, never the secrets."""
         found = [f"{counted(count, 'row')} of {table}.{column}" for (table, column), count in sorted(self.rows.items())]
         found += [counted(len(self.left), "file that gave way", "files that gave way")] if self.left else []
         return found + ([f"{counted(len(self.answers), 'kept answer')} of a language model"] if self.answers else [])
 
 
 def find_secrets(snapshot: Snapshot) -> OldSecrets:
-    """Look through the messages of all files, and through the kept answers.
+    """Search the messages of all files, and the cached answers.
 
     Args:
-        snapshot: newest; files that cannot be read are not in it.
+        snapshot: the newest snapshot, without unreadable files.
 
     Raises:
-        StorageError: something cannot be read.
+        StorageError: a file cannot be read.
     """
     rows: Counter[tuple[Table, str]] = Counter()
     files: dict[Table, tuple[str, ...]] = {}
@@ -86,20 +86,20 @@ def find_secrets(snapshot: Snapshot) -> OldSecrets:
 
 
 def secret_steps(lake: Lake, search: SearchSettings, stamp: Stamp) -> Iterator[Step]:
-    """What takes the secrets out of a corpus, each step to be done before the next is asked for.
+    """Yield the steps that remove the secrets from a corpus; carry out each before requesting the next.
 
-    Files are written again and give way in one commit for each table; then they are deleted. The search index, which
-    repeats the tables, is built anew. What breaks off in the middle is found and finished by running it again.
+    Files are rewritten and replaced in one commit for each table; then the old ones are deleted. The search index,
+    which repeats the tables, is rebuilt. After an interruption, running it again finds and finishes the rest.
 
     Args:
-        lake: the corpus, of which nothing is damaged.
-        search: say where the search index is.
-        stamp: of this run.
+        lake: the corpus, which must be undamaged.
+        search: gives the location of the search index.
+        stamp: stamp of this run.
 
     Raises:
         PublishConflict: another run changed a table meanwhile; run it again.
-        DamagedCorpus: a file that would be written again is not what was written.
-        StorageError: something could not be written or deleted.
+        DamagedCorpus: a file that would be rewritten does not hold what was written.
+        StorageError: a file could not be written or deleted.
     """
     held = find_secrets(lake.snapshot())
     for table in held.files:
@@ -123,7 +123,7 @@ def secret_steps(lake: Lake, search: SearchSettings, stamp: Stamp) -> Iterator[S
 
 
 def _held(snapshot: Snapshot, files: Sequence[str], column: str) -> Counter[str]:
-    """File -> its rows whose message holds a secret."""
+    """Return file -> number of rows whose message holds a secret."""
     held: Counter[str] = Counter()
     if not files:
         return held
@@ -140,7 +140,7 @@ def _held(snapshot: Snapshot, files: Sequence[str], column: str) -> Counter[str]
 
 
 def _left_behind(snapshot: Snapshot, table: Table) -> tuple[str, ...]:
-    """Files of a table that only earlier versions name and that are still there."""
+    """Return the existing files of a table that only earlier versions name."""
     names = gave_way(snapshot.layout, table) - {basename(file) for file in snapshot.files[table]}
     entries = files_at(snapshot.layout.root).entries(snapshot.layout.table(table))
     return tuple(snapshot.layout.shard(table, entry.name) for entry in entries if entry.name in names)
@@ -163,7 +163,7 @@ def _answers(layout: Layout) -> Iterator[str]:
 
 
 def _mask(lake: Lake, table: Table, files: Sequence[str], stamp: Stamp) -> None:
-    # What is damaged would be written again with a checksum of its own, and nobody could tell any more.
+    # Damaged rows would get a valid checksum of their own, and the damage could no longer be recognised.
     check_written(lake.snapshot(), table, files)
     shards = []
     for file in files:

@@ -1,4 +1,4 @@
-"""The state of a corpus at a glance: what it holds, what ran, and what lies on disk."""
+"""An overview of a corpus: its content, its runs, and its files on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """Documents of a source by their status."""
+    """The documents of a source by status."""
 
     namespace: str
     source: str
@@ -27,20 +27,20 @@ class SourceState:
     failed: int
     skipped: int
     run_id: str
-    """of the newest row"""
+    """id of the run of the newest row"""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """Files of a Delta table."""
+    """The files of a Delta table."""
 
     table: Table
     files: int
-    """Parquet files, those that no version names any more included"""
+    """number of Parquet files, including those that no version names any more"""
     bytes: int
-    """of these"""
+    """bytes of these files"""
     log_bytes: int
-    """of its commits"""
+    """bytes of the commits"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class IndexSize:
 
     path: str
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     bytes: int
-    """of all index files that are kept"""
+    """bytes of all index files that are kept"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +62,31 @@ class Overview:
     published_at: datetime
     """UTC"""
     sources: tuple[SourceState, ...]
-    """of documents, by namespace and name; those that the settings do not name any more included"""
+    """sources of documents, by namespace and name; includes those that the settings no longer name"""
     entries: int
-    """live pieces of knowledge from chat sessions"""
+    """number of live entries from chat sessions"""
     failures: dict[str, int]
-    """`stage/reason` -> documents that are not indexed for it, the most frequent first"""
+    """`stage/reason` -> number of documents not indexed because of it, most frequent first"""
     chunks_visible: int
     chunks_stored: int
-    """those of replaced and removed documents included, which earlier versions show"""
+    """includes chunks of replaced and removed documents, which earlier versions show"""
     runs: tuple[dict[str, Any], ...]
     """rows of the table `runs`, newest first"""
     tables: tuple[TableSize, ...]
     answers_bytes: int
-    """of the kept answers of language models"""
+    """bytes of the cached answers of language models"""
     index: IndexSize | None
 
 
 def overview_of(lake: Lake, settings: SearchSettings) -> Overview:
-    """Look at the newest version of a corpus; reads no text and no vector.
+    """Return an overview of the newest version of a corpus; reads no texts and no vectors.
 
     Args:
         lake: the corpus.
-        settings: say where the search index is.
+        settings: give the location of the search index.
 
     Raises:
-        StorageError: it cannot be read.
+        StorageError: the corpus cannot be read.
     """
     snapshot = lake.snapshot()
     with connect_snapshot(snapshot) as connection:
@@ -141,7 +141,7 @@ def _entries(snapshot: Snapshot, folder: str) -> list[Entry]:
 
 
 def _bytes_below(snapshot: Snapshot, folder: str) -> int:
-    """Bytes of a folder of small files and folders of them."""
+    """Return the bytes of a folder of small files and its subfolders."""
     found = _entries(snapshot, folder)
     inner = [f"{folder}/{entry.name}" for entry in found if entry.is_folder]
     return sum(entry.size for entry in found) + sum(_bytes_below(snapshot, each) for each in inner)

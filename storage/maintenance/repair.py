@@ -1,7 +1,7 @@
-"""Mends a damaged corpus: what is damaged gives way to what the index and unnamed shards still hold.
+"""Repair a damaged corpus: replace damaged files by data from the index and from shards that no commit names.
 
-Everything is planned a table at a time, because what one step mends is what the next one reads. A step is told before
-it is done. What no step can give back is named, with who can.
+The plan is made table by table, because each step reads what earlier steps have repaired. A step is announced before it
+is carried out. Data that no step can restore is named, with its possible source.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ _ORDER: tuple[Table, ...] = (
     *("documents", "chunks", "texts", "entries"),
     *("notes", "decisions", "runs", "failures", "searches"),
 )
-"""what is current stands in `documents`, texts of entries in `chunks`"""
+"""`documents` holds the current rows, `chunks` the texts of entries"""
 _REVISED: frozenset[Table] = frozenset({"chunks", "texts"})
 _OWN: Mapping[Table, str] = {
     "decisions": "how entries were decided on, which only a backup has; what is known stays",
     "notes": "notes on documents, which `parquetry reindex` makes again",
     "searches": "records of searches, which only a backup has",
 }
-"""table -> what is lost with a shard of it"""
+"""table -> loss with a shard of it"""
 _INDEXED: Mapping[Table, str] = {
     "documents": "what was published with {}: `parquetry refresh` and `sessions refresh` bring back what sources hold",
     "runs": "records of runs, which only a backup has ({})",
     "failures": "records of what failed, which only a backup has ({})",
 }
-"""table -> what is lost with shards that no index knows"""
+"""table -> loss with shards that no index knows"""
 _HAS_TEXT = f"revision <> 0 AND ({IS_DOCUMENT} OR {IS_ENTRY})"
 _LACKING: Mapping[Table, str] = {
     "chunks": f"""SELECT revision FROM published
@@ -71,7 +71,7 @@ _LACKING: Mapping[Table, str] = {
         WHERE {_HAS_TEXT} AND coalesce(n, 0) <> chunks""",
     "texts": f"SELECT revision FROM published ANTI JOIN held_texts USING (revision) WHERE {_HAS_TEXT}",
 }
-"""table -> the current revisions that have not all of their rows there"""
+"""table -> the current revisions with missing rows in it"""
 _VIEWS = (
     *(f"CREATE OR REPLACE TEMP VIEW held_{table} AS {{{table}}}" for table in _ORDER),
     """CREATE OR REPLACE TEMP VIEW held_current AS SELECT * FROM held_documents
@@ -82,27 +82,27 @@ _VIEWS = (
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows that are taken back."""
+    """Recovered rows."""
 
     name: str
-    """of the shard that they are written to"""
+    """name of the shard that they are written to"""
     rows: pa.Table
     source: str
-    """what they are taken from"""
+    """origin of the rows"""
 
 
 def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: bool = False) -> Iterator[Step]:
-    """What mends a corpus, each step to be done before the next is asked for.
+    """Yield the steps that repair a corpus; carry out each before requesting the next.
 
     Args:
-        root: of the corpus.
-        settings: say where the search index is.
-        stamp: of this run.
-        single_writer: as `Lake`.
+        root: root of the corpus.
+        settings: give the location of the search index.
+        stamp: stamp of this run.
+        single_writer: as in `Lake`.
 
     Raises:
-        SettingsError: a file is where the corpus would be.
-        StorageError: something cannot be read that nothing can replace.
+        SettingsError: a file stands at the path of the corpus.
+        StorageError: something that nothing can replace is unreadable.
         PublishConflict: another run changed a table meanwhile; run it again.
     """
     layout = layout_of(root)
@@ -128,7 +128,7 @@ def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: 
 
 
 def documents_lacking(lake: Lake) -> dict[tuple[str, str], list[str]]:
-    """The documents of which the corpus lacks the text, or some of the chunks: their sources may have them.
+    """Return the documents without their text, or with missing chunks: their sources may still have them.
 
     Returns:
         (namespace, source) -> ids.
@@ -146,7 +146,7 @@ def documents_lacking(lake: Lake) -> dict[tuple[str, str], list[str]]:
 
 
 def _standing_steps(lake: Lake, stamp: Stamp) -> Iterator[Step]:
-    """What is live stays so, though the decision that made it so is lost: a decision of this run puts it on record."""
+    """Keep the published state of entries although decisions are lost: record it in a decision of this run."""
     snapshot = lake.snapshot()
     with connect_snapshot(snapshot) as connection:
         found = tuples(connection, f"SELECT namespace, entry_id, live FROM ({OTHERWISE}) ORDER BY ALL")
@@ -185,7 +185,7 @@ def _index_steps(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Step]
 
 
 class _Mender:
-    """Replaces the shards of a table that cannot be used by what is left of their rows elsewhere."""
+    """Replace the unusable shards of a table by copies of their rows from elsewhere."""
 
     def __init__(self, lake: Lake, salvage: Salvage | None, stamp: Stamp) -> None:
         self._lake = lake
@@ -196,7 +196,7 @@ class _Mender:
         self._written = 0
 
     def steps(self, table: Table) -> Iterator[Step]:
-        """At most one."""
+        """Yield at most one step."""
         snapshot = self._lake.snapshot()
         gone = [file for file in snapshot.files[table] if file in self._bad]
         joining: list[Shard] = []
@@ -225,7 +225,7 @@ class _Mender:
 
     @contextmanager
     def _connected(self, snapshot: Snapshot) -> Iterator[Connection]:
-        """Views of the shards that can be used, beside the tables of the index if there is one."""
+        """Open a connection with views of the usable shards, beside the tables of the index if there is one."""
         readable = {table: tuple(file for file in snapshot.files[table] if file not in self._bad) for table in _ORDER}
         connection = self._salvage.connection.cursor() if self._salvage else open_duckdb()
         with connection, reading():
@@ -237,7 +237,7 @@ class _Mender:
             yield connection
 
     def _unnamed(self, connection: Connection, snapshot: Snapshot, table: Table) -> Iterator[Shard]:
-        """Whole shards that no commit names and that hold what is lacking."""
+        """Yield complete shards that no commit names and that contain missing revisions."""
         named = {basename(file) for file in snapshot.files[table]}
         for entry in files_at(self._layout.root).entries(self._layout.table(table)):
             if not entry.name.endswith(".parquet") or entry.name in named:
@@ -253,7 +253,7 @@ class _Mender:
                 yield Shard(table, entry.name, entry.size, pq.read_metadata(stream).num_rows, sha256_of(path))
 
     def _made(self, connection: Connection, table: Table, gone: Sequence[str]) -> Iterator[_Rows]:
-        """The rows that can be had elsewhere."""
+        """Yield the rows that can be recovered elsewhere."""
         if table == "documents":
             if gone and self._salvage:
                 yield self._documents(connection, self._salvage)
@@ -278,7 +278,7 @@ class _Mender:
         return _Rows(name, rows.cast(schema.SCHEMAS[table]), source)
 
     def _documents(self, connection: Connection, salvage: Salvage) -> _Rows:
-        """Current rows that only the index has, and tombstones for documents that it has not any more."""
+        """Return current rows that only the index has, and tombstones for documents that it no longer has."""
         made = schema.DocumentRows()
         columns = ", ".join(f'd."{name}"' for name in schema.DOCUMENTS.names)
         back = each_row(
@@ -320,7 +320,7 @@ class _Mender:
             yield self._rows("chunks", found, "the search index", entries=entries)
 
     def _chunks_of_entries(self, connection: Connection) -> _Rows:
-        """An entry is its own only chunk."""
+        """Return chunks of entries: the text of an entry is its only chunk."""
         found = connection.sql(
             f"""SELECT t.revision, 0 AS chunk_index, 0 AS start, length(t.text) AS "end", 'document' AS kind,
                 NULL AS page, []::VARCHAR[] AS headings, t.text, p.tokens, t.embedder, t.vector
@@ -332,7 +332,7 @@ class _Mender:
         return self._rows("chunks", rows, "their texts", entries=True)
 
     def _texts_of_entries(self, connection: Connection) -> _Rows:
-        """An entry is its own only chunk."""
+        """Return texts of entries: the only chunk of an entry is its text."""
         found = connection.sql(
             f"""SELECT c.revision, c.text, c.embedder, c.vector FROM held_chunks AS c SEMI JOIN lacking USING (revision)
             SEMI JOIN (SELECT revision FROM published WHERE {IS_ENTRY}) USING (revision) ORDER BY ALL"""
@@ -359,7 +359,7 @@ class _Mender:
 
 
 def _take(connection: Connection, revisions: Sequence[int]) -> None:
-    """Have revisions lack nothing any more."""
+    """Remove revisions from the list of missing ones."""
     connection.execute("DELETE FROM lacking WHERE revision IN (SELECT unnest($1::BIGINT[]))", [revisions])
 
 

@@ -1,7 +1,7 @@
-"""Writes damaged commits of local tables again, from what tells which shards they named.
+"""Rewrite damaged commits of local tables from other records of the shards that they named.
 
-A commit is lost as a file, not as what it says: the shards that no other commit names are there, the search index knows
-which shards its version had, and the rows of a shard of `documents` tell their publish.
+Only the file of a commit is lost, not its content: the shards that no other commit names exist, the search index knows
+the shards of its version, and the rows of a shard of `documents` name their publish.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from parquetry.storage.maintenance.salvage import Salvage
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a repair does."""
+    """One step of a repair."""
 
     what: str
-    """a sentence, said before it is done"""
+    """a sentence, shown before the step is carried out"""
     do: Callable[[], object]
     lost: str = ""
-    """what nothing in the corpus can give back, and what to do about it"""
+    """data that nothing in the corpus can restore, and what to do about it"""
 
 
 @dataclass
 class _Log:
-    """What the commits of a table that can be read say."""
+    """The content of the readable commits of a table."""
 
     layout: Layout
     table: Table
     bad: Mapping[str, str]
-    """damaged files of the log, and missing commits -> what is wrong"""
+    """damaged files of the log, and missing commits -> description"""
     newest: int = -1
     named: set[str] = field(default_factory=set)
-    """files that joined the table at some time"""
+    """files that were ever added to the table"""
     sequences: dict[int, dict[str, int]] = field(default_factory=dict)
     """version -> namespace -> number of the publish"""
 
@@ -75,11 +75,11 @@ class _Log:
 
     @property
     def lost(self) -> list[int]:
-        """Versions whose commits are damaged or missing."""
+        """Return the versions with damaged or missing commits."""
         return sorted(number_of(name) for name in self.bad if COMMIT.fullmatch(name))
 
     def unnamed(self) -> list[str]:
-        """Whole shards that no commit names, oldest run first."""
+        """Return the complete shards that no commit names, oldest run first."""
         folder = Path(self.layout.table(self.table))
         found = sorted(each.name for each in folder.glob("*.parquet") if each.name not in self.named)
         paths = {name: self.layout.shard(self.table, name) for name in found}
@@ -87,15 +87,15 @@ class _Log:
 
 
 def named_documents(layout: Layout) -> set[str]:
-    """The files of `documents` that commits name which can be read."""
+    """Return the files of `documents` that readable commits name."""
     return _Log(layout, "documents", log_faults(layout, "documents")).named
 
 
 def log_steps(layout: Layout, salvage: Salvage | None) -> Iterator[Step]:
-    """What mends the logs of a local corpus.
+    """Yield the steps that repair the logs of a local corpus.
 
     Args:
-        layout: of the corpus.
+        layout: layout of the corpus.
         salvage: an index, if there is one.
     """
     recorded = _recorded_versions(layout)
@@ -112,7 +112,7 @@ def log_steps(layout: Layout, salvage: Salvage | None) -> Iterator[Step]:
 
 
 def _copied_steps(layout: Layout, table: Table) -> Iterator[Step]:
-    """Puts back what there is a second copy of."""
+    """Yield steps that restore commits from their second copies."""
     log = Path(layout.log(table))
     for name, wrong in sorted(log_faults(layout, table).items()):
         if COMMIT.fullmatch(name) and (content := whole_copy(log, name)):
@@ -121,7 +121,7 @@ def _copied_steps(layout: Layout, table: Table) -> Iterator[Step]:
 
 
 def _steps(log: _Log, known: frozenset[str]) -> Iterator[Step]:
-    """For a table whose rows tell nothing unless something else names them: all shards may join in one commit."""
+    """Yield the steps for a table whose rows have no effect by themselves: all shards may be added in one commit."""
     unnamed = log.unnamed() if log.lost or known - log.named else []
     if log.lost:
         first, *others = log.lost
@@ -129,19 +129,19 @@ def _steps(log: _Log, known: frozenset[str]) -> Iterator[Step]:
         for number in others:
             yield _step(log, number, [])
     elif left := [name for name in unnamed if name in known]:
-        # The newest commit is gone; nothing but the index tells.
+        # The newest commit is gone; only the index has a record of it.
         yield _step(log, log.newest + 1, left)
 
 
 def _documents_steps(
     log: _Log, salvage: Salvage | None, known: frozenset[str], recorded: Mapping[int, str]
 ) -> Iterator[Step]:
-    """For `documents`, of which each shard is a publish: what is not known to have been published stays out."""
+    """Yield the steps for `documents`, where each shard is a publish: shards not known to be published stay out."""
     lost = log.lost
     if salvage is not None and salvage.version > log.newest:
         missing = known - log.named
         on_disk = {each.name for each in Path(log.layout.table("documents")).glob("*.parquet")}
-        # Else an earlier copy of the corpus was put back, with fewer shards.
+        # Otherwise an earlier copy of the corpus was restored, with fewer shards.
         if missing <= on_disk:
             lost += range(log.newest + 1, salvage.version + 1)
     if not lost:
@@ -190,7 +190,7 @@ def _step(log: _Log, number: int, names: Sequence[str]) -> Step:
 
 
 def _before(log: _Log, number: int) -> dict[str, int]:
-    """Namespace -> number of its last publish before a version."""
+    """Return namespace -> number of its last publish before a version."""
     found: dict[str, int] = defaultdict(int)
     for version in sorted(log.sequences):
         if version < number:
@@ -199,7 +199,7 @@ def _before(log: _Log, number: int) -> dict[str, int]:
 
 
 def _follows(log: _Log, name: str, before: Mapping[str, int]) -> bool:
-    """Whether a shard of `documents` is the next publish of its namespaces."""
+    """True if a shard of `documents` is the next publish of its namespaces."""
     return all(before.get(space, 0) + 1 == number for space, number in _sequences(log, name).items())
 
 
@@ -212,7 +212,7 @@ def _sequences(log: _Log, name: str) -> dict[str, int]:
 
 
 def _recorded_versions(layout: Layout) -> dict[int, str]:
-    """Version -> id of the run that published it, as far as its record can be read."""
+    """Return version -> id of the run that published it, as far as the records can be read."""
     found: dict[int, str] = {}
     for shard in Path(layout.table("runs")).glob("*.parquet"):
         if is_whole(str(shard)) and not faulty_columns(str(shard)):
@@ -230,21 +230,21 @@ def _write(log: _Log, number: int, names: Sequence[str]) -> None:
 
 
 def _put(layout: Layout, table: Table, name: str, content: bytes) -> None:
-    """Put a commit into a log, in the place of a damaged one if there is one."""
+    """Write a commit to a log, over a damaged one if there is one."""
     written = Path(layout.root) / f"{table}-{name}.unfinished"
     written.write_bytes(content)
     replace(written, Path(layout.log(table)) / name)
 
 
 def _first(table: Table) -> bytes:
-    """The commit that makes a table."""
+    """Return the commit that creates a table."""
     with TemporaryDirectory() as place:
         create_table(place, table, None)
         return (Path(place) / "_delta_log" / commit_name(0)).read_bytes().rstrip(b"\n") + b"\n"
 
 
 def _joined(log: _Log, names: Sequence[str], *, opening: bool) -> bytes:
-    """The lines of a commit by which shards join a table."""
+    """Return the lines of a commit that adds shards to a table."""
     paths = {name: Path(log.layout.shard(log.table, name)) for name in names}
     moment = max((int(path.stat().st_mtime * 1000) for path in paths.values()), default=0)
     digests = {name: sha256_of(str(path)) for name, path in paths.items()}

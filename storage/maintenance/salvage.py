@@ -1,4 +1,4 @@
-"""The newest search index that can still be read wholly: what a damaged corpus is mended from."""
+"""The newest fully readable search index, from which a damaged corpus is repaired."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from parquetry.storage.index.open_index import read_all
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """An index, and what it is of."""
+    """An index and its version."""
 
     connection: Connection
-    """whose current database is the index, read-only"""
+    """connection with the index as current database, read-only"""
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     files: Mapping[Table, frozenset[str]]
-    """names of the Parquet files that each table had then"""
+    """names of the Parquet files of each table at that version"""
 
 
 @contextmanager
 def salvaged(layout: Layout, settings: SearchSettings, named: Set[str]) -> Iterator[Salvage | None]:
-    """Open the newest index of this corpus of which every value can be read; None if there is none.
+    """Open the newest index of this corpus in which every value can be read; None if there is none.
 
     Args:
-        layout: of the corpus.
-        settings: say where the index is.
-        named: files of `documents` that the log names. An index that knows of one that is neither named nor there is of
-            another corpus.
+        layout: layout of the corpus.
+        settings: give the location of the index.
+        named: files of `documents` that the log names. An index with a file that is neither named nor on disk belongs
+            to another corpus.
     """
     there = {entry.name for entry in files_at(layout.root).entries(layout.table("documents"))}
     for opened in IndexFolder(layout, settings).opened_ones():

@@ -1,1 +1,1 @@
-"""Searches and SQL over a corpus, within what the caller may see."""
+"""Searches and SQL over a corpus, restricted to the data that the caller may see."""

@@ -1,7 +1,7 @@
-"""What one caller may see of a corpus, as a DuckDB database of its own.
+"""Export of a caller's visible part of a corpus as a separate DuckDB database.
 
-It is built like a search index, by the same code, from nothing but the visible documents: its word list, statistics and
-numbers know of no others. Runs and failures tell of everybody's documents and are left empty.
+It is built like a search index, by the same code, from the visible documents only: its word list, statistics and
+numbers do not depend on any others. Runs and failures refer to all users' documents and are left empty.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Export:
 
     path: Path
     version: int
-    """of the corpus"""
+    """version of the corpus"""
     documents: int
     chunks: int
 
@@ -49,13 +49,13 @@ def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: 
     It has the views and macros of a search index and opens in any DuckDB from 1.5 on, without an extension.
 
     Args:
-        snapshot: of the corpus.
-        filters: on whose behalf, and which documents.
-        folder: where `corpus.duckdb` is written; an earlier export there is replaced in one step.
-        language: that words are of.
+        snapshot: snapshot of the corpus.
+        filters: the caller, and which documents.
+        folder: folder for `corpus.duckdb`; an earlier export there is replaced in one step.
+        language: language of the words.
 
     Raises:
-        SettingsError: there is a file of that name that is no export, or the folder cannot be written.
+        SettingsError: a file of that name exists and is not an export, or the folder cannot be written to.
         StorageError: the corpus cannot be read.
     """
     path = folder / EXPORT_FILE
@@ -81,22 +81,22 @@ def export_corpus(snapshot: Snapshot, filters: Filters, folder: Path, language: 
 
 
 def scoped(snapshot: Snapshot, filters: Filters, language: str) -> Connection:
-    """A connection for SQL that a caller writes: it holds what the caller may see, and reaches nothing else.
+    """Open a connection for a caller's own SQL: it holds what the caller may see, and can access nothing else.
 
-    No file, no network, no extension, no variable of this program, and no setting that would change that; what a
-    statement may take is bounded (`parquetry.storage.search.locked`).
+    No file, no network, no extension, no variable of this program, and no setting that would change that; time and
+    memory of a statement are limited (`parquetry.storage.search.locked`).
 
     Args:
-        snapshot: of the corpus.
-        filters: on whose behalf, and which documents.
-        language: that words are of.
+        snapshot: snapshot of the corpus.
+        filters: the caller, and which documents.
+        language: language of the words.
 
     Raises:
-        StorageError: the corpus cannot be read, or what the caller may see does not fit in memory.
+        StorageError: the corpus cannot be read, or the visible part does not fit in memory.
     """
     with ExitStack() as unfinished:
         connection = unfinished.enter_context(open_duckdb())
-        # What was on the disk could not be closed to statements.
+        # Data on disk could not be protected from statements.
         connection.execute("SET temp_directory = ''")
         connection.execute("ATTACH ':memory:' AS ix")
         connection.execute("USE ix")
@@ -127,18 +127,18 @@ def _build(connection: Connection, snapshot: Snapshot, filters: Filters, languag
 
 
 def _visible_alone(snapshot: Snapshot, filters: Filters, folder: str) -> Snapshot:
-    """The corpus as if nothing but the visible documents had ever been published, and all of it at once.
+    """Return the corpus as if only the visible documents had ever been published, in a single publish.
 
-    Names and number of the files that an index was built from stand in it; so there is one file for each table.
+    An index records the names and number of the files that it was built from; so there is one file for each table.
     """
     files: dict[Table, tuple[str, ...]] = dict.fromkeys(TABLES, ())
     with connect_snapshot(snapshot) as connection, reading():
-        # Whoever takes their documents along takes what is known to them, too.
+        # A caller who exports documents also exports the entries visible to that caller.
         select_visible(
             connection, replace(filters, what="both"), "published", [f'"{name}"' for name in schema.DOCUMENTS.names]
         )
         scoped: dict[Table, str] = {
-            # How often a namespace was published to tells of others as well.
+            # The number of publishes of a namespace would also reveal others' documents.
             "documents": "SELECT * REPLACE (1::BIGINT AS sequence) FROM visible ORDER BY namespace, source, path",
             "chunks": "SELECT * FROM all_chunks SEMI JOIN visible USING (revision) ORDER BY revision, chunk_index",
             "texts": "SELECT * FROM all_texts SEMI JOIN visible USING (revision) ORDER BY revision",

@@ -1,4 +1,4 @@
-"""Who asks and which documents may answer: decided before anything is ranked."""
+"""Callers and filters of a search: the visible documents are determined before anything is ranked."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from parquetry.storage.lake.knowledge_views import answers
 from parquetry.storage.search.where import parse_where
 
 TYPED_PATH = r"replace(path, '\x21', '!')"
-"""SQL: `parquetry.sources.names.typed` of a path"""
+"""SQL equivalent of `parquetry.sources.names.typed` for a path"""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a search runs: sees public documents, those of the organization, and the user's own."""
+    """The caller of a search: sees public documents, those of the organization, and the user's own."""
 
     user_id: str | None = None
     org_id: str | None = None
@@ -29,31 +29,31 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents may answer: those that meet all of it."""
+    """Conditions on documents; a document must meet all of them."""
 
     namespaces: tuple[str, ...] = ()
-    """any of them; empty for all"""
+    """any of these; empty for all"""
     filename: str | None = None
-    """glob over the file's name or its path within the source"""
+    """glob over the file name or the path within the source"""
     tags: tuple[str, ...] = ()
     """a document must carry all of them"""
     media_type: str | None = None
     caller: Caller | None = None
-    """None is the operator, who sees everything"""
+    """None for the operator, who sees everything"""
     any_tags: tuple[str, ...] = ()
-    """a document must carry at least one of them; empty for no matter"""
+    """a document must carry at least one of them; empty for no condition"""
     source: str | None = None
-    """name of the source it comes from"""
+    """name of the document's source"""
     since: datetime | None = None
     """modified then or later; with a time zone"""
     until: datetime | None = None
     """modified before; with a time zone"""
     metadata: tuple[tuple[str, str], ...] = ()
-    """dotted path into the metadata, and the value there: as text, or as one of a list"""
+    """dotted path into the metadata, and its value: as text, or as an item of a list"""
     where: str | None = None
     """SQL expression over the columns of the view `documents`"""
     what: What = "documents"
-    """whether documents answer, or entries, or both in one ranking"""
+    """content type: documents, entries, or both in one ranking"""
 
     def __post_init__(self) -> None:
         for name in ("since", "until"):
@@ -69,32 +69,32 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with the values that are bound to it."""
+    """SQL with its bound values."""
 
     sql: str
     parameters: tuple[Any, ...] = ()
 
 
 COLUMNS = ("revision", "document_id", "embedder")
-"""what a search has to know of a visible document"""
+"""columns of a visible document that a search needs"""
 
 
 def visible_statements(
     filters: Filters, documents: str = "documents", columns: Sequence[str] = COLUMNS, table: str = "visible"
 ) -> list[Statement]:
-    """What fills a temporary table with the documents that may answer.
+    """Return the statements that fill a temporary table with the documents that may answer.
 
     Permissions are applied before everything that can fail: an expression of the caller's is only ever computed for
-    documents that the caller may see, so its errors cannot tell of others.
+    documents that the caller may see, so its errors reveal nothing about others.
 
     Args:
-        filters: who asks, and for what.
+        filters: the caller and the conditions.
         documents: a relation of current documents with at least the columns of the view `documents`.
-        columns: of that relation, that the table gets.
-        table: its name; one that is there is replaced.
+        columns: columns of that relation for the table.
+        table: name of the table; an existing one is replaced.
 
     Raises:
-        SettingsError: `filters.where` is not what a filter may be.
+        SettingsError: `filters.where` is not a valid filter expression.
     """
     certain = _certain(filters)
     if filters.where is None and not filters.metadata:
@@ -108,7 +108,7 @@ def visible_statements(
         where = parse_where(filters.where)
         needed.update(dict.fromkeys(where.columns))
         uncertain.add(where.sql)
-    # A temporary table and not a subquery: the optimizer may compute the conditions of a subquery in any order.
+    # A temporary table instead of a subquery, whose conditions the optimizer may compute in any order.
     return [
         _create("permitted", tuple(needed), documents, certain),
         _create(table, columns, "permitted AS documents", uncertain),
@@ -126,14 +126,14 @@ def select_visible(
     """Fill a temporary table of the connection with the documents that may answer.
 
     Args:
-        connection: that the search goes on with.
-        filters: as for `visible_statements`, like the rest.
+        connection: connection of the search.
+        filters: as in `visible_statements`, like the remaining arguments.
         documents: relation of current documents.
-        columns: that the table gets.
-        table: its name.
+        columns: columns of the table.
+        table: name of the table.
 
     Raises:
-        SettingsError: `filters.where` is not what a filter may be, or cannot be computed for a document.
+        SettingsError: `filters.where` is not a valid filter expression, or cannot be computed for a document.
         StorageError: the documents cannot be read.
     """
     read, *computed = visible_statements(filters, documents, columns, table)
@@ -148,20 +148,20 @@ def select_visible(
 
 
 _OF_SESSION = ("session_id", "session_uri", "session_user", "said_at", "evidence", "text", "reasoning", "candidates")
-"""columns of a decision that tell of the session it came from"""
+"""columns of a decision about the session it came from"""
 
 
 def restrict(connection: Connection, caller: Caller) -> None:
-    """Leave in the views about documents, entries, sessions and decisions what a caller may see.
+    """Restrict the views of documents, entries, sessions and decisions to what a caller may see.
 
-    Of a decision that is somebody else's session's, the caller sees what became of which entry, and not the session.
+    For a decision from another user's session, the caller sees its effect on entries, but not the session.
 
-    For this program's own reading. SQL that the caller writes could ask what is below them:
+    For queries of this program. SQL that the caller writes could read the tables below the views; see
     `parquetry.storage.search.export.scoped`.
 
     Args:
-        connection: of `connect_snapshot`.
-        caller: on whose behalf it reads from now on.
+        connection: connection from `connect_snapshot`.
+        caller: the caller of all further reads.
     """
     names = (caller.org_id or None, caller.user_id or None)
     organization, user = ("NULL" if name is None else sql_string(name) for name in names)
@@ -172,18 +172,18 @@ def restrict(connection: Connection, caller: Caller) -> None:
         "entry_history": f"* FROM every_entry_history WHERE {seen}",
         "decisions": f"* REPLACE ({hidden}) FROM every_decisions WHERE {own} OR (visibility IS NOT NULL AND {seen})",
     }
-    # The other views look for these by their names whenever they are read.
+    # The other views look these up by name at each read.
     for view, selected in columns.items():
         connection.execute(f"ALTER VIEW {view} RENAME TO every_{view}")
         connection.execute(f"CREATE VIEW {view} AS SELECT {selected}")
 
 
 def seen_by(organization: str, user: str) -> str:
-    """The one rule of who sees what.
+    """Return the SQL condition for visibility, the only such rule.
 
     Args:
         organization: SQL of the caller's organization, or NULL.
-        user: SQL of the caller's name, or NULL.
+        user: SQL of the caller's user name, or NULL.
     """
     return (
         f"(visibility = 'public' OR (visibility = 'organization' AND org_id = {organization})"
@@ -192,13 +192,13 @@ def seen_by(organization: str, user: str) -> str:
 
 
 def _certain(filters: Filters) -> _Conditions:
-    """Conditions that no content of a document makes fail."""
+    """Return the conditions that cannot fail, whatever a document contains."""
     conditions = _Conditions()
     bind, add = conditions.bind, conditions.add
     add("revision <> 0")
     add(answers(filters.what))
     if filters.caller is not None:
-        # An empty name is nobody's.
+        # An empty name matches no user.
         add(seen_by(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))
     if filters.namespaces:
         add(f"list_contains({bind(list(filters.namespaces))}, namespace)")
@@ -221,7 +221,7 @@ def _certain(filters: Filters) -> _Conditions:
 
 
 class _Conditions:
-    """Conditions that all have to hold, and the values bound to them."""
+    """Conditions that must all hold, and their bound values."""
 
     def __init__(self) -> None:
         self._conditions: list[str] = []
@@ -232,7 +232,7 @@ class _Conditions:
         return " AND ".join(self._conditions)
 
     def bind(self, value: Any) -> str:
-        """Give a value to the statement; returns what stands for it."""
+        """Bind a value to the statement; return its placeholder."""
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
@@ -241,9 +241,9 @@ class _Conditions:
 
 
 def _metadata_is(path: str, value: str) -> str:
-    """Whether the metadata has a value at a path, or in the list there."""
+    """Return a condition: the metadata has a value at a path, or in the list there."""
     escaped = path.replace("~", "~0").replace("/", "~1").replace("'", "''")
-    # A key may hold dots itself, as `dc.title` does.
+    # A key may contain dots itself, as `dc.title` does.
     pointers = dict.fromkeys((f"/{escaped}", f"/{escaped.replace('.', '/')}"))
     return " OR ".join(
         f"json_extract_string(metadata, '{pointer}') = {value}"

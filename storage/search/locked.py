@@ -1,7 +1,7 @@
-"""What SQL of somebody who is not trusted may reach: the corpus and nothing beside it, to read, and not without end.
+"""Limits for SQL of an untrusted caller: read-only access to the corpus and nothing else, in bounded time.
 
-One lock for two uses: `parquetry.storage.search.export.scoped`, which holds what a caller may see in memory and reads
-no file at all, and the connection of a whole corpus, which reads the files of one version.
+One lock for two uses: `parquetry.storage.search.export.scoped`, which holds the visible part of a corpus in memory and
+reads no file at all, and the connection to a whole corpus, which reads the files of one version.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from parquetry.storage.files.places import LocalFiles, files_at
 from parquetry.storage.lake.lake import ReadableFiles, Snapshot
 
 SECONDS = 120
-"""that a statement may take"""
+"""seconds that a statement may take"""
 WORKING_MEMORY = 2 << 30
-"""bytes that DuckDB may take for a statement, beyond what the connection holds when it is locked"""
+"""bytes that DuckDB may use for a statement, beyond the memory of the connection when it is locked"""
 MEMORY = 4 << 30
-"""bytes that the process may take for a statement: values under way and the answer are not counted by DuckDB"""
+"""bytes that the process may use for a statement: DuckDB does not count intermediate values and the result"""
 _SCHEME = "corpus"
-"""of the addresses under which the files of a local corpus are lent"""
+"""URL scheme under which the files of a local corpus are attached"""
 
 
 def lent(connection: Connection, snapshot: Snapshot) -> Snapshot:
-    """A snapshot whose files the connection reaches through a filesystem that only reads.
+    """Return a snapshot whose files the connection reads through a read-only filesystem.
 
     DuckDB lets a statement write to every file that it may read: `WITH a AS (COPY ... TO ...) SELECT 1` is a query.
 
     Args:
-        connection: gets the filesystem.
-        snapshot: of the corpus.
+        connection: receives the filesystem.
+        snapshot: snapshot of the corpus.
     """
     if not snapshot.layout.is_local:
         files_at(snapshot.layout.root).lend(connection)
@@ -54,7 +54,7 @@ def lent(connection: Connection, snapshot: Snapshot) -> Snapshot:
 
 
 def files_of(snapshot: Snapshot) -> list[str]:
-    """Paths or addresses of all files of a snapshot."""
+    """Return paths or URLs of all files of a snapshot."""
     return [file for table in TABLES if table not in snapshot.damaged for file in snapshot.files[table]]
 
 
@@ -75,29 +75,29 @@ def _path(address: str) -> str:
 
 
 def lock(connection: Connection, files: Sequence[str] = ()) -> None:
-    """Close a connection for SQL of somebody who is not trusted; nothing that it runs opens it again.
+    """Lock a connection for SQL of an untrusted caller; no statement can unlock it.
 
     No file but those named, no network, no extension, no secret, no variable of this program, no setting that would
-    change that, and an end to time and memory.
+    change that, and a limit on time and memory.
 
     Args:
-        connection: with everything that it needs attached and made.
-        files: that it may read on; reached through a filesystem that does not write.
+        connection: connection with everything that it needs attached and created.
+        files: files that it may still read, through a read-only filesystem.
 
     Raises:
-        StorageError: it had to be filled through the disk, which cannot be taken from it any more.
+        StorageError: filling it has spilled to disk, to which it can no longer be denied access.
     """
     ((held,),) = connection.execute("SELECT coalesce(sum(memory_usage_bytes), 0) FROM duckdb_memory()").fetchall()
     for statement in (
-        # Statements may read and write in the folder for what does not fit in memory.
+        # Statements may read and write in the folder of spilled data.
         "SET temp_directory = ''",
         "SET allow_persistent_secrets = false",
-        # The settings would tell what the environment says, with the password in it.
+        # The setting would expose the proxy of the environment, including its password.
         "SET http_proxy = ''",
         f"SET max_execution_time = {SECONDS * 1000}",
         f"SET memory_limit = '{(int(held) + WORKING_MEMORY) >> 20}MiB'",
         f"SET allowed_paths = {sql_list(files)}",
-        # This closes files, network, extensions and the variables of Python; the last one keeps it closed.
+        # This blocks files, network, extensions and Python variables; the last setting makes that permanent.
         "SET enable_external_access = false",
         "SET lock_configuration = true",
     ):
@@ -109,10 +109,10 @@ def lock(connection: Connection, files: Sequence[str] = ()) -> None:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Run a statement of a locked connection, and fetch its answer, within the memory that one may take.
+    """Run a statement of a locked connection and fetch its result within the memory limit of a statement.
 
     Raises:
-        QueryError: it takes more time or memory.
+        QueryError: the statement takes more time or memory.
     """
     with _memory_limited(MEMORY):
         try:
@@ -127,7 +127,7 @@ def bounded() -> Iterator[None]:
 
 @contextmanager
 def _memory_limited(more: int) -> Iterator[None]:
-    """Let the process take so many bytes more than it has now."""
+    """Let the process use at most this many bytes more than now."""
     if sys.platform == "win32":
         yield
         return

@@ -1,4 +1,4 @@
-"""The names that a caller can filter by: namespaces, sources and tags of what the caller may see."""
+"""Names for filters: namespaces, sources and tags that a caller may see."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _VALUES: Mapping[Kind, str] = {"namespace": "namespace", "source": "source", "ta
 
 ENTRIES_AND_DECISIONS = """(SELECT namespace, visibility, org_id, user_id FROM published
 UNION ALL SELECT namespace, 'public', NULL, NULL FROM decisions)"""
-"""relation of what has decisions: they outlive the entries that they were about; `decisions` shows a caller's alone"""
+"""relation of namespaces with decisions, which outlive their entries; `decisions` shows a caller only visible ones"""
 
 
 def known_names(connection: Connection, kind: Kind, caller: Caller | None, relation: str = "published") -> set[str]:
-    """The namespaces, sources or tags of what a caller may see.
+    """Return the namespaces, sources or tags of the data that a caller may see.
 
     Args:
-        connection: with the views of a corpus, or of its index.
-        kind: of name.
-        caller: who asks; None for the operator, who sees everything.
-        relation: view that has the names, and says who may see each of its rows.
+        connection: connection with the views of a corpus or of its index.
+        kind: kind of name.
+        caller: the caller; None for the operator, who sees everything.
+        relation: view with the names and with the visibility of each row.
     """
     seen = "true"
     if caller is not None:

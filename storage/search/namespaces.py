@@ -1,4 +1,4 @@
-"""The independent parts of a corpus: what each holds."""
+"""The namespaces of a corpus and their content."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """One part of a corpus."""
+    """A namespace: an independent part of a corpus."""
 
     namespace: str
     documents: int
     indexed: int
-    """documents that a search can find"""
+    """number of documents that a search can find"""
     chunks: int
-    """of documents"""
+    """number of chunks of documents"""
     entries: int
-    """pieces of knowledge from chat sessions"""
+    """number of entries from chat sessions"""
     public: int
-    """documents that everybody may see"""
+    """number of documents that everybody may see"""
     organization: int
-    """documents that members of an organization may see"""
+    """number of documents that members of an organization may see"""
     individual: int
-    """documents that one user may see"""
+    """number of documents that one user may see"""
     embedders: tuple[str, ...]
-    """ids of the models that its chunks were embedded with"""
+    """ids of the embedders of its chunks"""
     published_at: datetime
-    """of the newest row, UTC"""
+    """time of the newest row, UTC"""
 
 
 def namespaces_of(snapshot: Snapshot) -> list[Namespace]:
-    """The namespaces that hold anything, by name.
+    """Return the non-empty namespaces, by name.
 
     Args:
-        snapshot: of the corpus.
+        snapshot: snapshot of the corpus.
 
     Raises:
-        StorageError: it cannot be read.
+        StorageError: the corpus cannot be read.
     """
     with connect_snapshot(snapshot) as connection:
         found = rows(

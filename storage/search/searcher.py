@@ -1,4 +1,4 @@
-"""Searches an index of `parquetry.storage.index.folder`: chunks that answer a query, among those a caller may see."""
+"""Search an index of `parquetry.storage.index.folder` for chunks, among those that a caller may see."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ from parquetry.storage.search.visible import RELATION, Visible
 Mode = Literal["hybrid", "vector", "text"]
 Vector = npt.NDArray[np.float32]
 EXACT_CHUNKS = 20_000
-"""visible chunks up to which every vector is compared"""
+"""number of visible chunks up to which every vector is compared"""
 CANDIDATES = 700
-"""chunks that the first of two stages keeps, at least"""
+"""minimum number of chunks that the first of two stages keeps"""
 CANDIDATES_PER_HIT = 10
-"""of the first stage for each hit that is asked for"""
+"""chunks of the first stage for each requested hit"""
 LOOKAHEAD = 10
-"""chunks that are read beyond those asked for where equal texts are one result: a copy with another title or heading
-stands just below its text"""
+"""chunks read beyond the requested number where equal texts are one result: a copy with another title or heading
+ranks just below its text"""
 DEEPER = 4
-"""times as many chunks are looked at when those found have too few different texts"""
+"""factor by which the depth grows when the chunks found have too few different texts"""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One chunk that answers."""
+    """A chunk that was found."""
 
     score: float
     scores: Mapping[str, float]
-    """score of each side that found it"""
+    """score on each side that found it"""
     row: Mapping[str, Any]
     """columns of the chunk and its document"""
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """1-based place in the list of each side that found it"""
+    """1-based rank on each side that found it"""
     also_in: tuple[Mapping[str, Any], ...] = ()
-    """columns of other chunks with the same text, best first; none unless equal texts are one hit"""
+    """columns of other chunks with the same text, best first; empty unless equal texts are one hit"""
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:
-    """Make one hit of those with equal texts: the first of them, with the others' rows in `also_in`.
+    """Fold hits with equal texts into one: the first of them, with the others' rows in `also_in`.
 
-    Entries stay apart. Each is a statement of its own, with its own sessions behind it.
+    Entries are not folded. Each is a statement of its own, with its own sessions behind it.
 
     Args:
         hits: best first.
@@ -74,25 +74,25 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
 
 @dataclass
 class Explanation:
-    """How a search came to its answer. Counts only what the caller may see."""
+    """Details of a search. Counts only what the caller may see."""
 
     documents: int
     chunks: int
     vectors: str | None = None
     """`exact` or `two-stage`; None if no vectors were compared"""
     vector_candidates: int = 0
-    """chunks whose vectors were compared exactly"""
+    """number of chunks whose vectors were compared exactly"""
     terms: dict[str, int] = field(default_factory=dict)
-    """stems that were searched for, with the number of visible chunks that hold each"""
+    """stems searched for, with the number of visible chunks that hold each"""
     ignored: tuple[str, ...] = ()
     """stop words of the query"""
     seconds: dict[str, float] = field(default_factory=dict)
-    """by stage"""
+    """time in seconds by stage"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """One chunk in the list of a side."""
+    """A chunk in the list of a side."""
 
     chunk: int
     doc: int
@@ -100,50 +100,50 @@ class _Ranked:
 
 
 class Searcher:
-    """Searches one index on behalf of one caller.
+    """Search one index on behalf of one caller.
 
     Args:
-        connection: whose current database is an index; the searcher makes temporary tables in it and is the only one
-            that uses it.
-        filters: who asks, and which documents may answer.
-        settings: how two lists become one.
+        connection: connection with an index as current database; only the searcher uses it, and creates temporary
+            tables in it.
+        filters: the caller and the conditions.
+        settings: fusion of the two lists.
 
     Raises:
-        SettingsError: a filter is not what it may be.
+        SettingsError: a filter is not valid.
     """
 
     def __init__(
         self, connection: Connection, filters: Filters | None = None, settings: SearchSettings | None = None
     ) -> None:
         self.connection = connection
-        """that the searcher alone uses"""
+        """used by this searcher alone"""
         self._settings = settings or SearchSettings()
         self._language = read_state(connection).language
         self._visible = Visible(connection, filters or Filters())
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
 
     def embedders(self) -> list[str]:
-        """Ids of the models behind the visible documents."""
+        """Return the ids of the embedders of the visible documents."""
         return list(self._visible.spaces)
 
     def namespaces_of(self, embedder: str) -> list[str]:
-        """Namespaces of the visible documents that a model embedded."""
+        """Return the namespaces of the visible documents that a model embedded."""
         return self._visible.namespaces_of(embedder)
 
     def search(
         self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int, *, distinct: bool = False
     ) -> list[Hit]:
-        """The `k` best chunks.
+        """Return the `k` best chunks.
 
         Args:
-            query: as typed.
-            vectors: id of an embedder -> float32[dimension] of the query by that model; chunks of other models have
-                no place in the vector side. With several, their lists are fused by rank, because scores of different
-                models cannot be compared.
+            query: query as typed.
+            vectors: id of an embedder -> float32[dimension] of the query by that model; chunks of other models are not
+                ranked on the vector side. With several models, their lists are fused by rank, because their scores
+                cannot be compared.
             mode: which sides rank.
-            k: most hits to return.
-            distinct: make one hit of equal texts (`fold`). As many chunks are looked at as it takes to find `k`
-                different texts, if so many match.
+            k: maximum number of hits.
+            distinct: True to fold equal texts into one hit (`fold`). The search reads as many chunks as it takes to
+                find `k` different texts, if so many match.
         """
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
         looked = k + LOOKAHEAD if distinct else k
@@ -161,7 +161,7 @@ class Searcher:
     def _sides(
         self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int
     ) -> Mapping[str, Sequence[_Ranked]]:
-        """The list of each side that ranks, `depth` deep."""
+        """Return the list of each side that ranks, `depth` deep."""
         self.explanation.vectors, self.explanation.vector_candidates = None, 0
         sides: dict[str, list[_Ranked]] = {"vector": [], "text": []}
         if mode != "text":
@@ -240,7 +240,7 @@ class Searcher:
         return self._best(scores, [], depth)
 
     def _terms(self, query: str) -> dict[int, tuple[str, float]]:
-        """The terms that a query asks for, with stem and weight: its stop words only if it has nothing else."""
+        """Return the terms of a query with stem and weight: stop words only if it has no others."""
         words = Counter(word for (word,) in tuples(self.connection, f"SELECT unnest({query_tokens(query)})", [query]))
         stops = stop_words(self._language).intersection(words)
         asked = sorted(set(words) - stops) or sorted(words)
@@ -255,9 +255,9 @@ class Searcher:
         return {term: (stem, times[stem] * (K3 + 1) / (times[stem] + K3)) for term, stem in found}
 
     def _best(self, scores: str, parameters: Sequence[Any], depth: int) -> list[_Ranked]:
-        """The list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
+        """Return the list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
 
-        Ties are told here and not in SQL, which would take longer to plan that than to do the rest.
+        Ties are determined here rather than in SQL, where planning would take longer than all the rest.
         """
         with reading():
             found = self.connection.execute(scores, list(parameters)).fetchnumpy()
@@ -270,7 +270,7 @@ class Searcher:
             _Ranked(*values) for values in zip(*(each[order].tolist() for each in (chunk, doc, score)), strict=True)
         ]
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
-        # What ties stands in an order that the rest of the corpus does not change.
+        # Ties are in an order that does not depend on the rest of the corpus.
         first = self._visible.first_documents(tied)
         return sorted(ranked, key=lambda each: (-each.score, first.get(each.doc, ""), each.chunk))
 
@@ -279,7 +279,7 @@ class Searcher:
     def _different(
         self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int
     ) -> list[Hit]:
-        """The best different texts, at least `k` if so many were ranked."""
+        """Return the best different texts, at least `k` if so many were ranked."""
         looked = k + LOOKAHEAD
         while True:
             hits = self._hits(ranked, sides, looked)
@@ -289,7 +289,7 @@ class Searcher:
             looked = DEEPER * max(looked, len(hits))
 
     def _hits(self, ranked: Sequence[tuple[int, float]], sides: Mapping[str, Sequence[_Ranked]], k: int) -> list[Hit]:
-        """The best `k` chunks and all that tie with the last, once for each document that has them."""
+        """Return the best `k` chunks and all that tie with the last, once for each document that has them."""
         if not ranked:
             return []
         last = ranked[min(k, len(ranked)) - 1][1]
@@ -314,9 +314,9 @@ class Searcher:
         return hits
 
     def _rows(self, chunks: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Columns of chunks and of each visible document that has them.
+        """Yield the columns of chunks and of each visible document that has them.
 
-        Two plain statements: one that joins takes longer to plan than both to run.
+        Two plain statements: a join takes longer to plan than both take to run.
         """
         found = rows(
             self.connection,

@@ -1,4 +1,4 @@
-"""Which documents of the search index may answer a caller: temporary tables, and what is counted over them."""
+"""The documents of the search index visible to a caller: temporary tables, and counts over them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from parquetry.storage.database import Connection, reading, rows, tuples
 from parquetry.storage.search.filters import Filters, select_visible
 
 RELATION = "visible"
-"""table `(doc, copies)` of the revisions that may answer, copies counting the documents that have each"""
+"""table `(doc, copies)` of the revisions that may answer, `copies` being the number of documents of each"""
 _SHOWN = "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleSpace:
-    """A vector space, and how much of it may answer."""
+    """A vector space and its number of visible chunks."""
 
     number: int
     dimension: int
@@ -25,19 +25,19 @@ class VisibleSpace:
 
 
 class Visible:
-    """What one caller may see of an index.
+    """The part of an index that one caller may see.
 
     Args:
-        connection: whose current database is an index; gets temporary tables.
-        filters: who asks, and which documents may answer.
+        connection: connection with an index as current database; receives temporary tables.
+        filters: the caller and the conditions.
 
     Raises:
-        SettingsError: a filter is not what it may be.
+        SettingsError: a filter is not valid.
     """
 
     def __init__(self, connection: Connection, filters: Filters) -> None:
         self._connection = connection
-        # Rows are known by their place, which is faster to compare than their id.
+        # Rows are identified by rowid, which is faster to compare than their id.
         placed = "(SELECT *, rowid AS place FROM parts.documents) AS documents"
         select_visible(connection, filters, placed, ("doc", "place"), "visible_documents")
         with reading():
@@ -55,7 +55,7 @@ class Visible:
         self.spaces: Mapping[str, VisibleSpace] = {
             embedder: VisibleSpace(*numbers) for embedder, *numbers in (row[:4] for row in found) if embedder
         }
-        """by embedder"""
+        """vector spaces by embedder"""
         revisions, self.documents, self.chunks, self.length = (sum(row[i] for row in found) for i in range(4, 8))
         ((dead, known, live),) = tuples(
             connection,
@@ -63,12 +63,12 @@ class Visible:
                 (SELECT count(*) FROM parts.documents WHERE doc IS NOT NULL)""",
         )
         self.everything = self.documents == live
-        """Nothing that is current is left out."""
+        """True if no current document is left out"""
         self.whole = not dead and self.documents == revisions == known
-        """Every posting is of one visible document, and nothing has to be joined to know it."""
+        """True if every posting belongs to exactly one visible document, so that no join is needed"""
 
     def namespaces_of(self, embedder: str) -> list[str]:
-        """Namespaces of the visible documents that a model embedded."""
+        """Return the namespaces of the visible documents that a model embedded."""
         found = tuples(
             self._connection,
             """SELECT DISTINCT namespace FROM parts.documents
@@ -78,14 +78,14 @@ class Visible:
         return [namespace for (namespace,) in found]
 
     def first_documents(self, docs: Collection[int]) -> dict[int, str]:
-        """The lowest id of the documents that have each revision."""
+        """Return the lowest id of the documents that have each revision."""
         lowest: dict[int, str] = {}
         for row in self._rows("doc, document_id", docs) if docs else ():
             lowest[row["doc"]] = min(row["document_id"], lowest.get(row["doc"], row["document_id"]))
         return lowest
 
     def documents_of(self, docs: Collection[int]) -> Mapping[int, Sequence[dict[str, Any]]]:
-        """What is shown of the documents that have each revision."""
+        """Return the columns to show of the documents that have each revision."""
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for row in self._rows(_SHOWN, docs):
             found[row.pop("doc")].append(row)

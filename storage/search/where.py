@@ -1,7 +1,7 @@
-"""The filter expressions that a caller writes: one SQL expression over a document's columns, and nothing else.
+"""Callers' filter expressions: one SQL expression over a document's columns, and nothing else.
 
-DuckDB's own parser reads the expression; what it read is walked against a list of what is allowed. Whatever is not
-on the list is refused, so that a newer DuckDB can add nothing to what a caller may do.
+DuckDB's own parser reads the expression; the parse tree is checked against a list of allowed elements. Everything else
+is rejected, so that a newer DuckDB cannot extend what a caller may do.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from parquetry.errors import SettingsError
 from parquetry.storage.lake import schema
 
 LONGEST = 10_000
-"""characters of an expression"""
+"""maximum number of characters of an expression"""
 DEEPEST = 100
-"""operators and parentheses within each other"""
+"""maximum nesting depth of operators and parentheses"""
 _SHOWN = 80
-"""characters of an expression that an error repeats"""
+"""characters of an expression that an error message repeats"""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -52,9 +52,9 @@ FUNCTIONS = _names(
     json_array_length json_keys json_contains json_exists
     """
 )
-"""Scalar functions that compute from their arguments alone and give back no more than they get.
+"""Scalar functions that compute from their arguments alone and return no more data than they receive.
 
-What can make a text longer (`replace`, `repeat`, `list_transform`) doubles it with every nesting.
+Functions that can lengthen a text (`replace`, `repeat`, `list_transform`) are left out: each nesting doubles it.
 """
 
 _CLOCKS = _names(
@@ -80,7 +80,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "BETWEEN": ("input", "lower", "upper"),
     "CAST": ("child",),
 }
-"""keys under which the parts of an expression are, by its class"""
+"""keys of the parts of an expression, by its class"""
 _WORDS = {
     "SUBQUERY": "a subquery",
     "WINDOW": "a window function",
@@ -93,12 +93,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """An expression that may stand in a WHERE clause over the documents."""
+    """A valid expression for a WHERE clause over the documents."""
 
     sql: str
-    """in parentheses of its own"""
+    """SQL in its own parentheses"""
     columns: tuple[str, ...]
-    """of `documents`, that it reads"""
+    """columns of `documents` that it reads"""
 
 
 @lru_cache(maxsize=256)
@@ -109,7 +109,7 @@ def parse_where(expression: str) -> Where:
         expression: as a caller wrote it, without the word WHERE.
 
     Raises:
-        SettingsError: it is not one expression over the columns of `documents` and the allowed functions.
+        SettingsError: the text is not one expression over the columns of `documents` and the allowed functions.
     """
     if not expression.strip():
         raise SettingsError("where is empty; write a condition on documents, as pages > 10")
@@ -120,7 +120,7 @@ def parse_where(expression: str) -> Where:
     try:
         with duckdb.connect(config={"threads": 1}) as connection:
             tree = _parsed(connection, f"({expression}\n)")
-            # Parentheses that close early and open again are one expression only within the pair around them.
+            # `a) OR (b` is one expression only within the surrounding pair.
             _parsed(connection, expression)
         columns = frozenset(_columns(tree))
     except RecursionError:
@@ -131,7 +131,7 @@ def parse_where(expression: str) -> Where:
 
 
 class _NotAllowed(Exception):
-    """Says what of an expression is not allowed, and what to write instead."""
+    """The part of an expression that is not allowed, and its alternative."""
 
 
 def _refused(expression: str, problem: str) -> SettingsError:
@@ -140,7 +140,7 @@ def _refused(expression: str, problem: str) -> SettingsError:
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, condition: str) -> dict[str, Any]:
-    """The tree of a condition, as DuckDB's parser reads it in its place."""
+    """Return the parse tree of a condition, as DuckDB reads it within a statement."""
     statement = f"SELECT 1 FROM documents WHERE {condition}"
     try:
         found = connection.execute("SELECT json_serialize_sql($1)", [statement]).fetchall()
@@ -153,7 +153,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, condition: str) -> dict[str, 
     bare = json.loads(connection.execute("SELECT json_serialize_sql('SELECT 1 FROM documents')").fetchall()[0][0])
     tree = read["statements"][0]["node"].pop("where_clause", None)
     del bare["statements"][0]["node"]["where_clause"]
-    # Parameters are found where they stand.
+    # Parameters are recognised by their position.
     del read["statements"][0]["named_param_map"], bare["statements"][0]["named_param_map"]
     if tree is None or read != bare:
         raise _NotAllowed("it is more than one expression; give a condition alone")
@@ -161,7 +161,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, condition: str) -> dict[str, 
 
 
 def _columns(node: Any, lambdas: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[str]:
-    """The columns that an expression reads, if all of it is allowed."""
+    """Yield the columns that an expression reads; raise if a part is not allowed."""
     if depth > DEEPEST:
         raise _NotAllowed(f"it is nested more than {DEEPEST} deep")
     match node["class"]:
@@ -180,7 +180,7 @@ def _columns(node: Any, lambdas: frozenset[str] = frozenset(), depth: int = 0) -
             if node["syntax_type"] == "LAMBDA_KEYWORD":
                 lambdas |= _parameters(node["lhs"])
             else:
-                # The parser takes `metadata -> 'key'` for a lambda; only the binder tells them apart.
+                # The parser reads `metadata -> 'key'` as a lambda; only the binder distinguishes them.
                 parts.append(node["lhs"])
         case "OPERATOR" if node["type"] not in _OPERATORS:
             raise _NotAllowed(f"{node['type'].lower()} is not allowed in a filter")
@@ -225,7 +225,7 @@ def _arguments(node: Mapping[str, Any]) -> list[Any]:
 
 
 def _parameters(node: Mapping[str, Any]) -> frozenset[str]:
-    """Names of a lambda's parameters."""
+    """Return the names of a lambda's parameters."""
     if node["class"] == "FUNCTION" and node["qualified_name"]["path"] == ["row"]:
         return frozenset().union(*(_parameters(argument["expression"]) for argument in node["arguments"]))
     if node["class"] == "COLUMN_REF" and len(node["column_names"]) == 1:

@@ -1,1 +1,1 @@
-"""Batches of documents: listed, planned, fetched, read, embedded, published."""
+"""Batches of documents: list, plan, fetch, read, embed and publish."""

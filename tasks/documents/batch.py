@@ -38,24 +38,24 @@ log = logging.getLogger("parquetry")
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What came of a batch: rows to publish and shards to register, nothing visible yet."""
+    """The result of a batch: rows to publish and shards to register; nothing is visible yet."""
 
     batch: int
     rows: tuple[DocumentRow, ...]
     shards: tuple[Shard, ...]
     work: Work
     notes: tuple[Note, ...]
-    """what was worked around in documents that are indexed all the same"""
+    """problems that were worked around in documents that are indexed nevertheless"""
     seconds: dict[str, float]
-    """by stage, waiting included"""
+    """seconds by stage, including waiting"""
     lost: Mapping[Key, Lost] = field(default_factory=dict)
-    """documents that a service failed"""
+    """documents not processed because a service failed"""
     held: int = 0
-    """documents that stay as they were, because the budget is reached"""
+    """number of documents left unchanged because the budget is reached"""
 
 
 def document_batches(run: Run) -> Shell[Batch, BatchReport]:
-    """What a refresh does with its batches."""
+    """Return the batch handler of a refresh."""
     return Shell(
         lambda batch: process_batch(batch, run),
         lambda batch, error: failed_batch(batch, error, run),
@@ -69,14 +69,14 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
 
     Args:
         batch: documents of one model, whose effort is `extract` or `rechunk`.
-        run: in progress.
+        run: the run in progress.
 
     Returns:
-        A row for every document of the batch, good or not, but for those that the budget holds back.
+        A row for every document of the batch, successful or not, except those that the budget holds back.
 
     Raises:
-        TransientError: the embedder or the disk failed in a way that may pass: the batch may be tried again.
-        ParquetryError: something that concerns the whole run.
+        TransientError: the embedder or the disk failed temporarily: the batch may be retried.
+        ParquetryError: an error that concerns the whole run.
     """
     tally = Tally()
     model = run.models[batch.changes[0].namespace]
@@ -121,7 +121,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
 
 
 def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
-    """The report of a batch that failed as a whole: every document of it keeps its last good revision.
+    """Return the report of a batch that failed as a whole: every document in it keeps its last good revision.
 
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
@@ -133,7 +133,7 @@ def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
     if verdict.fate == "stop" and lost is None:
         raise error
     log.warning("batch %d failed: %s", batch.number, verdict.detail)
-    # Nothing is known to be wrong with any one of its documents: the next run tries them again.
+    # No single document is known to be at fault: the next run retries them all.
     verdict = replace(verdict, fate="retry", reason=lost.reason if lost else verdict.reason)
     documents = [Document(change, refused=("store", verdict), lost=lost) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
@@ -156,14 +156,14 @@ class _Embedded:
 
     revisions: list[RevisionChunks]
     vectors: Vectors
-    """float32[all chunks, dimension]; zeros where there is none"""
+    """float32[all chunks, dimension]; zeros where there is no vector"""
     computed: int
     reused: int
     tokens_paid: int
 
 
 def _revision(document: Document, run: Run) -> tuple[int, list[str], list[str]]:
-    """Revision, chunk texts and the texts to embed."""
+    """Return revision, chunk texts and the texts to embed."""
     prepared = _prepared(document)
     extraction = prepared.extraction
     texts = [extraction.text[chunk.start : chunk.end] for chunk in prepared.chunks]
@@ -185,7 +185,7 @@ def _embed(
     run: Run,
     tally: Tally,
 ) -> _Embedded:
-    """Look up the vectors that exist, compute the others once each."""
+    """Look up existing vectors, and compute each missing one once."""
     hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
     by_hash: dict[str, str] = {}
     for keys, (_, _, inputs) in zip(hashes, revisions, strict=True):
@@ -200,7 +200,7 @@ def _embed(
         unpaid = [obtained.unpaid[key] for key in keys if key in obtained.unpaid]
         if unpaid:
             document.held = unpaid[0]
-            # Chunks that were paid for are stored all the same, where the next run finds their vectors.
+            # Chunks that were paid for are stored nevertheless, so that the next run finds their vectors.
             paid = [place for place, key in enumerate(keys) if key not in obtained.unpaid]
             chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
             keys = [keys[place] for place in paid]
@@ -244,7 +244,7 @@ def _store(
 
 
 def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
-    """Mean of the chunks' vectors, weighted by their tokens, L2-normalised: float32[dimension]."""
+    """Return the mean of the chunks' vectors, weighted by tokens, L2-normalised: float32[dimension]."""
     mean: Vectors = (vectors * np.asarray(tokens, np.float32)[:, None]).sum(axis=0)
     norm = np.linalg.norm(mean)
     return mean / norm if norm > 0 else mean
@@ -273,7 +273,7 @@ def _processed_row(document: Document, revision: RevisionChunks, model: Model, r
 
 
 def _pages(extraction: Extraction) -> int:
-    """Pages, sheets, slides or chapters; 0 for a format that has none."""
+    """Return the number of pages, sheets, slides or chapters; 0 for a format without any."""
     return sum(part.kind != "document" for part in extraction.parts)
 
 

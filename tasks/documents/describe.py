@@ -1,4 +1,4 @@
-"""Descriptions of images by a language model, several at a time, beside the extraction."""
+"""Descriptions of images by a language model, several concurrently, in parallel with the extraction."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from parquetry.llm.spending import Ledger
 from parquetry.settings.llm import LlmSettings
 
 AT_A_TIME = 4
-"""requests in flight: a model takes seconds for each, and services limit the rate"""
+"""concurrent requests: a model takes seconds for each, and services limit the rate"""
 
 
 class Describer:
-    """Asks the configured model what images show.
+    """Request descriptions of images from the configured model.
 
     Args:
-        settings: of the model.
-        ledger: of the run.
+        settings: settings of the model.
+        ledger: ledger of the run.
 
     Raises:
-        SettingsError: no model is configured, there is no key for it, or there is a budget and no price.
+        SettingsError: no model is configured, its key is missing, or there is a budget but no price.
     """
 
     def __init__(self, settings: LlmSettings, ledger: Ledger) -> None:
@@ -28,9 +28,9 @@ class Describer:
         self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
 
     def start(self, content: bytes, media_type: str) -> Future[Answer]:
-        """Ask for one image; the future raises what `LanguageModel.describe_image` raises."""
+        """Request the description of one image; the future raises what `LanguageModel.describe_image` raises."""
         return self._threads.submit(self._model.describe_image, content, media_type)
 
     def close(self) -> None:
-        """Give up what has not been asked yet."""
+        """Cancel requests that have not been sent."""
         self._threads.shutdown(wait=False, cancel_futures=True)

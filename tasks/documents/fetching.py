@@ -1,4 +1,4 @@
-"""Reading ahead: a run's documents are fetched several at a time for each service, in bounded memory, at its rate."""
+"""Read-ahead: fetch a run's documents concurrently for each service, in bounded memory, within its rate limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Waits
 
 AT_A_TIME = 16
-"""fetches from one service: they mostly wait for it"""
+"""concurrent fetches from one service: they spend most of the time waiting for it"""
 BYTES_AHEAD = 64 * 1024 * 1024
-"""fetched and not yet extracted, over the whole run; a larger document is alone"""
+"""bytes fetched and not yet extracted, over the whole run; a larger document is held alone"""
 _LOOK_SECONDS = 1.0
-"""between two looks whether the run was cancelled"""
+"""seconds between two checks for cancellation"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the documents of one source are read."""
+    """The location of one source's documents."""
 
     source: Source
     name: str
@@ -35,14 +35,14 @@ class _Place:
 
 
 class Fetching:
-    """Reads the documents of a run. Used from all its threads.
+    """Fetch the documents of a run. Used from all its threads.
 
     Args:
         sources: (namespace, name) -> source.
-        scopes: (namespace, name) -> what the settings say of it; a source without one is on this machine.
-        retries: of the run.
-        pause: waits that many seconds, or raises because the run was cancelled.
-        waits: notes which documents are being fetched, by path.
+        scopes: (namespace, name) -> settings of the source; a source without an entry is on this machine.
+        retries: retries of the run.
+        pause: waits the given number of seconds, or raises because the run was cancelled.
+        waits: records the documents being fetched, by path.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Fetching:
         self._lock = threading.Lock()
 
     def host(self, namespace: str, source: str) -> str:
-        """The service that a source's documents are read from; empty for this machine."""
+        """Return the service that a source's documents are read from; empty for this machine."""
         return self._places[namespace, source].host
 
     def start(self, namespace: str, source: str, function: Callable[[], None]) -> Future[None]:
-        """Do something with a document: at once for this machine, else in a thread of its service."""
+        """Run a function for a document: immediately for this machine, otherwise in a thread of its service."""
         host = self.host(namespace, source)
         if not host:
             done: Future[None] = Future()
@@ -79,7 +79,7 @@ class Fetching:
             return self._threads[host].submit(function)
 
     def wait_for(self, future: Future[None]) -> None:
-        """Wait until something that was started is done, or the run is cancelled."""
+        """Wait until a started function is done, or the run is cancelled."""
         while not wait([future], _LOOK_SECONDS).done:
             self.check_cancelled()
         future.result()
@@ -89,7 +89,7 @@ class Fetching:
         self._pause(0)
 
     def fetch(self, namespace: str, source: str, item: Item) -> tuple[Item, bytes]:
-        """`Source.fetch`, at the rate that the settings allow, tried again while its failure may pass."""
+        """Call `Source.fetch` within the configured rate, retrying temporary failures."""
         place = self._places[namespace, source]
 
         def one_try() -> tuple[Item, bytes]:
@@ -101,22 +101,22 @@ class Fetching:
         return self._retries.call(place.name, one_try)
 
     def make_room(self, size: int) -> None:
-        """Wait until a document of that many bytes may be held in memory."""
+        """Wait until a document of that many bytes fits in the memory allowed."""
         self._ahead.take(size)
 
     def give_back(self, size: int) -> None:
-        """The document is extracted, or nothing comes of it."""
+        """Release the memory of a document that is extracted or abandoned."""
         self._ahead.give(size)
 
     def close(self) -> None:
-        """Give up what has not begun."""
+        """Cancel fetches that have not begun."""
         with self._lock:
             for threads in self._threads.values():
                 threads.shutdown(wait=False, cancel_futures=True)
 
 
 class _Ahead:
-    """Room for documents that are fetched and not yet extracted."""
+    """The memory allowed for documents that are fetched and not yet extracted."""
 
     def __init__(self, limit: int, pause: Callable[[float], None]) -> None:
         self._limit = limit

@@ -1,4 +1,4 @@
-"""Listing the sources: all at once, each tried again by itself, none able to hold up or to break the others."""
+"""List the sources concurrently; each is retried by itself, and none can delay or break the others."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.threads import threads_of
 
 AT_A_TIME = 16
-"""sources listed at once: they mostly wait for services"""
+"""sources listed concurrently: they spend most of the time waiting for services"""
 
 
 def list_scopes(
     scopes: Sequence[tuple[Scope, Source]], retries: Retries, sightings: Sequence[Sighting] | None = None
 ) -> list[Listing]:
-    """List every source as far as a refresh concerns it.
+    """List every source within the scope of a refresh.
 
     Args:
-        scopes: what to refresh, with the sources to list.
-        retries: of the run.
-        sightings: for each, what is not worth an item because it is settled; None if everything is.
+        scopes: scopes to refresh, with the sources to list.
+        retries: retries of the run.
+        sightings: for each source, the documents that are settled and need no item; None to list everything.
 
     Returns:
-        One listing for each, in their order; one that broke off has what was seen, and says so.
+        One listing for each source, in their order; an interrupted one holds what was seen and is marked as incomplete.
 
     Raises:
-        SettingsError: a source's place does not exist.
+        SettingsError: the place of a source does not exist.
     """
     stop = threading.Event()
     sightings = sightings or [Sighting(Settled()) for _ in scopes]
@@ -53,15 +53,15 @@ def list_scopes(
                 listing.result()
             return [listing.result() for listing in listings]
         finally:
-            # Of no effect if all are done.
+            # Has no effect if all are done.
             stop.set()
 
 
 def _list(scope: Scope, source: Source, sighting: Sighting, retries: Retries, stop: threading.Event) -> Listing:
     seen: dict[str, Item] = {}
-    """by all tries together; a document that changes while it is listed may come twice"""
+    """items seen by all attempts together; a document that changes during the listing may appear twice"""
     others: Counter[Inner] = Counter()
-    """documents by the source inside this one that they belong to, as the last try met them"""
+    """number of documents by the inner source that they belong to, as counted by the last attempt"""
     broken = None
     try:
         items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, others, stop))

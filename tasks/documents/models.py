@@ -1,4 +1,4 @@
-"""The models of a run: which embedder each namespace has, and what that says about its documents."""
+"""The models of a run: the embedder of each namespace, and the fingerprints of its documents."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Model:
     """An embedder of a run."""
 
     id: str
-    """as vectors are kept under"""
+    """id under which vectors are stored"""
     fingerprints: Fingerprints
-    """that the settings give to documents which it embeds"""
+    """fingerprints of the documents that it embeds, from the settings"""
     open: Callable[[], Embedder]
-    """the embedder itself, loaded when it is first asked for"""
+    """returns the embedder itself, loaded on first use"""
 
 
 def models_of(settings: Settings, namespaces: Iterable[str]) -> dict[str, Model]:
-    """The models of some namespaces.
+    """Return the models of the given namespaces.
 
     Args:
-        settings: name an embedder for each.
-        namespaces: that a run concerns.
+        settings: name an embedder for each namespace.
+        namespaces: namespaces of a run.
 
     Returns:
         Namespace -> model; namespaces with the same embedder share one.
@@ -50,7 +50,7 @@ def models_of(settings: Settings, namespaces: Iterable[str]) -> dict[str, Model]
 
 
 def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
-    """The fingerprints that the settings give to documents of one embedder."""
+    """Return the fingerprints of documents of one embedder, from the settings."""
     tokenizer = embedder_id if settings.chunking.unit == "tokens" else None
 
     @cache

@@ -1,4 +1,4 @@
-"""Scan the sources and plan: what a refresh has to do, before anything is spent."""
+"""Scan the sources and plan a refresh before anything is spent."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from parquetry.tasks.engine.retries import Retries
 
 @dataclass(frozen=True, slots=True)
 class RefreshPlan:
-    """What a refresh will do."""
+    """The plan of a refresh."""
 
     sources: tuple[SourcePlan, ...]
     estimate: Estimate
     empty: tuple[str, ...] = ()
-    """of sources that hold nothing and of which nothing is published: where nothing was found, and what to check"""
+    """hints for empty sources of which nothing is published: the place searched, and what to check"""
     known: tuple[DocumentRow, ...] = ()
-    """the current rows of all documents with which something has to be done"""
+    """current rows of all documents that need work"""
 
     @property
     def changes(self) -> Iterable[Change]:
-        """The changes of all sources that may go on, those that need nothing included."""
+        """The changes of all sources that may proceed, including unchanged documents."""
         return (
             change
             for source in self.sources
@@ -57,17 +57,17 @@ class RefreshPlan:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What sources leave to sources inside them, one line each."""
+        """Documents that sources leave to sources inside them, one line each."""
         return tuple(told(source.source, source.left_out) for source in self.sources if source.left_out)
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """Documents that are not removed because not all of their source could be seen."""
+        """Documents that are not removed because part of their source could not be seen."""
         return tuple(kept for source in self.sources for kept in source.kept)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What of the sources could not be seen."""
+        """Parts of sources that could not be seen, one line each."""
         return tuple(warning for source in self.sources for warning in source.warnings)
 
 
@@ -84,27 +84,26 @@ def plan_refresh(
 ) -> RefreshPlan:
     """List every source and compare it with what is published.
 
-    Rows and items are in memory only of documents with which something has to be done, or of which the source itself
-    wants to know.
+    Only rows and items of documents that need work, or that the source itself asks for, are held in memory.
 
     Args:
         settings: limits and chunk sizes.
-        scopes: what to refresh, with the sources to list.
+        scopes: scopes to refresh, with the sources to list.
         current: the current rows of all namespaces concerned.
         models: namespace -> model of its documents.
-        allow_removals: agree to any number of removals.
-        force: documents to redo whatever their hashes say.
-        retries: of the run, if it is one.
-        rehash: reads every published document to see whether its bytes are the same; None to go by change tokens.
+        allow_removals: True to allow any number of removals.
+        force: documents to process again, whatever their hashes.
+        retries: retries of the run; None outside a run.
+        rehash: fetcher used to compare the bytes of every published document; None to rely on change tokens.
 
     Raises:
-        SettingsError: a source's place does not exist.
+        SettingsError: the place of a source does not exist.
     """
     sides = [_Side(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes]
     ratios, sizes = _survey(sides, current)
     for side in sides:
         if isinstance(side.source, Remembering):
-            # Who is not told of change tokens asks for the bytes.
+            # A comparison that ignores change tokens needs the bytes.
             rows = (replace(row, etag="") for row in side.rows) if rehash else side.rows
             side.source.remember({row.path: row for row in rows})
     retries = retries or Retries(settings.refresh.attempts, time.sleep)
@@ -151,7 +150,7 @@ def plan_refresh(
 
 
 def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
-    """Let every source take its rows; what files of each kind give, and by namespace which sizes there are."""
+    """Give every source its rows; return ratios by kind of file, and sizes of published documents by namespace."""
     ratios = Ratios()
     sizes: dict[str, set[int]] = defaultdict(set)
     by_source: dict[tuple[str, str], list[_Side]] = defaultdict(list)
@@ -168,7 +167,7 @@ def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mappi
 
 
 class _Side:
-    """What is published of one source, as far as a refresh of it has to know."""
+    """The published state of one source, as far as a refresh needs it."""
 
     def __init__(
         self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None, rehash: Fetching | None
@@ -181,16 +180,16 @@ class _Side:
         self._knows_all = self._forced or rehash is not None or isinstance(source, Remembering)
         self._owners = Owners(scope.inner)
         self.rows: list[DocumentRow] = []
-        """of documents with which something may have to be done"""
+        """rows of documents that may need work"""
         self.settled = Settled()
-        """the others"""
+        """the other documents"""
         self.hashes: dict[str, str | None] = {}
-        """content hashes of new documents by path; None where it could not be read"""
+        """content hashes of new documents by path; None for unreadable ones"""
         self._looked_at: dict[str, str | None] = {}
-        """the same of published ones"""
+        """the same for published documents"""
 
     def take(self, row: DocumentRow) -> None:
-        """Look at a row of this source."""
+        """Sort in a row of this source."""
         if (
             self._knows_all
             or row.status != "indexed"
@@ -202,12 +201,12 @@ class _Side:
             self.settled.add(row)
 
     def owner_of(self, path: str) -> str | None:
-        """The source inside this one that a document belongs to."""
+        """Return the inner source that a document belongs to."""
         owner = self._owners.of(path)
         return None if owner is None else owner.source
 
     def missing(self, sighting: Sighting, current: CurrentRows) -> Iterator[str]:
-        """Paths of settled documents that were not listed, read anew: nobody wants to know them of a whole listing."""
+        """Yield paths of settled documents that were not listed; rereads rows, so only for incomplete listings."""
         if not len(self.settled):
             return
         mine = (self.scope.namespace, self.scope.name)
@@ -216,7 +215,7 @@ class _Side:
         )
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:
-        """Hash the new documents that have the size of a published one: they may have its content."""
+        """Hash new documents with the size of a published one: they may have the same content."""
         if self._forced:
             return
         known = {row.path for row in self.rows}
@@ -225,7 +224,7 @@ class _Side:
                 self.hashes[item.path] = self.hash_of(item.path)
 
     def hash_known(self, listing: Listing) -> None:
-        """Look at the bytes of the published documents, if that is asked for."""
+        """Hash the published documents if a rehash is requested."""
         if self._rehash is not None:
             known = {row.path: row for row in self.rows}
             self._looked_at = hashes_of(listing, known, self.source, self._rehash)
@@ -239,12 +238,12 @@ class _Side:
         try:
             return self.source.hash(path)
         except OSError:
-            # It is read again, with its error contained, when it is fetched.
+            # It is read again when it is fetched, where an error is contained.
             return None
 
 
 def nothing_found(scope: Scope) -> str:
-    """What to look at when a source lists nothing: only a person can tell an empty place from a mistyped one."""
+    """Return what to check when a source lists nothing: only a person can tell an empty place from a typo."""
     settings = scope.settings
     place = place_in(settings.uri, scope.prefix)
     named = "" if settings.name == settings.uri else f"source {settings.name}: "
@@ -254,10 +253,10 @@ def nothing_found(scope: Scope) -> str:
 
 
 def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
-    """Stop before a refresh that will likely cost more than it may.
+    """Stop before a refresh that will probably exceed its budget.
 
     Raises:
-        RefusedError: with the estimate and the budget.
+        RefusedError: gives the estimate and the budget.
     """
     likely = plan.estimate.likely
     if budget_usd is not None and likely.cost_usd is not None and likely.cost_usd > budget_usd:
@@ -268,16 +267,16 @@ def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
 
 
 def check_prices(settings: Settings, namespaces: Iterable[str], budget_usd: float | None, key: str) -> None:
-    """Stop a run with a budget that nothing could be measured by.
+    """Stop a run with a budget but without prices to measure it by.
 
     Args:
         settings: with the embedders and their prices.
-        namespaces: that the run embeds in.
-        budget_usd: None if there is none.
-        key: of the settings, that the budget is from.
+        namespaces: namespaces in which the run embeds.
+        budget_usd: budget in US dollars; None if there is none.
+        key: settings key of the budget.
 
     Raises:
-        SettingsError: what an embedder costs is not known.
+        SettingsError: the price of an embedder is not known.
     """
     for namespace in sorted(set(namespaces)) if budget_usd is not None else ():
         name = settings.embedder_of(namespace)

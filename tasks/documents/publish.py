@@ -1,4 +1,4 @@
-"""Publish a run: register its shards, commit its rows, try again when another run was first."""
+"""Publish a run: register its shards, commit its rows, retry when another run was first."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from parquetry.tasks.documents.run import Run
 
 log = logging.getLogger("parquetry")
 ATTEMPTS = 8
-"""publishes of others that one run gives way to before it gives up"""
+"""publishes of other runs after which a run gives up"""
 
 
 def publish(
     run: Run, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
 ) -> tuple[int, tuple[DocumentRow, ...]]:
-    """Make a run's work visible, all of it in one commit.
+    """Make the results of a run visible, all in one commit.
 
     Args:
-        run: in progress.
-        known: the rows that the published ones take the place of, as the run was planned from them; may be more.
-        rows: to publish.
-        shards: that hold the rows' texts and chunks.
+        run: the run in progress.
+        known: the rows that the published ones replace, as of the plan; may include more.
+        rows: rows to publish.
+        shards: shards with the rows' texts and chunks.
 
     Returns:
         The new version of `documents`, and the rows that were published.
 
     Raises:
-        PublishConflict: others kept publishing first; nothing of this run is visible.
+        PublishConflict: other runs kept publishing first; nothing of this run is visible.
         StorageError: nothing of this run is visible.
     """
     run.check_cancelled()
@@ -56,6 +56,6 @@ def publish(
 
 
 def _now(run: Run, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
-    """The newest version, and the rows in it of the documents of a run."""
+    """Return the newest version, and its rows of the documents of a run."""
     base = run.lake.snapshot()
     return base, CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)

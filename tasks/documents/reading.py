@@ -27,9 +27,9 @@ from parquetry.tasks.engine.workers import Prepared, WorkerPool
 
 log = logging.getLogger("parquetry")
 _LOOK_SECONDS = 0.5
-"""between two looks whether the run was cancelled"""
+"""seconds between two checks for cancellation"""
 _NOTED_AT = "extract"
-"""stage of what is noted while a document is read; such a note stays when its text is chunked again"""
+"""stage of notes made while a document is read; such a note stays when its text is chunked again"""
 
 
 @dataclass
@@ -42,14 +42,14 @@ class Document:
     media_type: str | None = None
     future: Future[Any] | None = None
     description: Future[Answer] | None = None
-    """of an image, from a language model"""
+    """description of an image by a language model"""
     prepared: Prepared | None = None
     refused: tuple[str, Verdict] | None = None
-    """stage and verdict, once it is known that nothing comes of it"""
+    """stage and verdict, once the document is known to fail"""
     lost: Lost | None = None
-    """why nothing comes of it, if a service failed it"""
+    """failure of a service that prevents processing"""
     held: str | None = None
-    """why the budget leaves it as it was"""
+    """reason why the budget leaves the document unchanged"""
 
     @property
     def uri(self) -> str:
@@ -61,18 +61,18 @@ class Document:
 
 
 def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Document]:
-    """Fetch, extract and chunk.
+    """Fetch, extract and chunk documents.
 
     Args:
-        changes: of effort `extract` or `rechunk`.
-        run: in progress.
-        tally: of the batch.
+        changes: changes of effort `extract` or `rechunk`.
+        run: the run in progress.
+        tally: statistics of the batch.
 
     Returns:
-        Every document, each with what was prepared of it or with the reason why nothing was.
+        Every document, with its prepared content or with the reason for having none.
 
     Raises:
-        ParquetryError: something that concerns the whole run.
+        ParquetryError: an error that concerns the whole run.
     """
     documents = [Document(change) for change in changes]
     with tally.stage("fetch"):
@@ -84,7 +84,7 @@ def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Do
 
 
 def _start(documents: Sequence[Document], run: Run) -> None:
-    """Read every document and hand it to the extraction processes as soon as it is there."""
+    """Read every document and pass it to the extraction processes as soon as it has arrived."""
     revisions = [
         document.change.base.revision
         for document in documents
@@ -111,7 +111,7 @@ def _start(documents: Sequence[Document], run: Run) -> None:
 
 
 def _await(reading: Sequence[Future[None]], run: Run) -> None:
-    """Wait until all is read, or something concerns the whole run, or the run is cancelled."""
+    """Wait until everything is read; raise an error that concerns the whole run, or a cancellation."""
     left = set(reading)
     while left:
         done, left = wait(left, _LOOK_SECONDS, FIRST_EXCEPTION)
@@ -122,7 +122,7 @@ def _await(reading: Sequence[Future[None]], run: Run) -> None:
 
 
 def _read(document: Document, run: Run) -> None:
-    """Fetch a document and hand it to the extraction processes."""
+    """Fetch a document and pass it to the extraction processes."""
     run.check_cancelled()
     with _contained(document, "fetch", "store"):
         item = document.change.item
@@ -149,7 +149,7 @@ def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepar
     document.content_hash = ids.content_hash(content)
     document.bytes_read = len(content)
     filename = item.path.rpartition("/")[2]
-    # What the content is, is found out under the limits of the extraction processes.
+    # The type of the content is determined within the limits of the extraction processes.
     document.media_type = by_filename(filename)
     image = image_type(content, filename) if run.describer is not None else None
     if run.describer is not None and image is not None:
@@ -201,7 +201,7 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
 
 
 def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
-    """An image with what a language model says of it before the text that was read in it, if any was."""
+    """Return an image's text with the language model's description before the text recognised in it, if any."""
     prepared: Prepared | None = None
     pool = _pool(document, run)
     try:
@@ -245,7 +245,7 @@ def _check_spans(prepared: Prepared) -> None:
 
 @contextmanager
 def _contained(document: Document, stage: str, service: Service | None = None) -> Iterator[None]:
-    """A document's failure is its own or a service's, unless it concerns the whole run."""
+    """Record a failure as the document's or a service's; raise it if it concerns the whole run."""
     try:
         yield
     except BudgetReached as error:

@@ -1,4 +1,4 @@
-"""Documents of a run that are read, and those that are being read, so that whoever watches it sees it move."""
+"""Documents of a run that have been read or are being read, for a visible progress report."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from parquetry.printing import visible
 from parquetry.waiting import Wait, Waits
 
 LOOK_SECONDS = 1.0
-"""between two looks for documents that take long"""
+"""seconds between two checks for slow documents"""
 LONG_SECONDS = 30.0
-"""after which a document is told to take long, and again after twice as long, four times as long ..."""
+"""seconds after which a document is reported as slow, and again after twice as long, four times as long ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowDocument:
-    """A document that is being fetched or extracted, and for how long."""
+    """A document that is being fetched or extracted, with the time taken so far."""
 
     path: str
-    """within its source"""
+    """path within its source"""
     seconds: float
-    """so far"""
+    """seconds so far"""
 
     def __str__(self) -> str:
-        """Say it in a line: `reading handbook.pdf (12 s)`."""
+        """Format as one line: `reading handbook.pdf (12 s)`."""
         return f"reading {self.path} ({self.seconds:.0f} s)"
 
     def line(self, characters: int) -> str:
-        """Say it, fit for a terminal, in so many characters if the end of the path, which tells most, has room."""
+        """Format for a terminal in at most so many characters, if the end of the path, its most telling part, fits."""
         shown = replace(self, path=visible(self.path))
         over = len(str(shown)) - characters
         if over <= 0:
@@ -42,7 +42,7 @@ class SlowDocument:
 
 
 class ReadingProgress:
-    """Counts every document of a run once, however often it is tried. Used from all threads of a run.
+    """Count every document of a run once, even if it is retried. Used from all threads of a run.
 
     Args:
         now: a clock in seconds.
@@ -50,27 +50,27 @@ class ReadingProgress:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.waits = Waits(now)
-        """for documents, by path"""
+        """fetches in progress, by path"""
         self._lock = threading.Lock()
         self._told: Callable[[], None] = lambda: None
         self._read: set[tuple[str, str]] = set()
         """(namespace, document id)"""
         self._extracting: dict[Future[Any], str] = {}
-        """path of what was handed to the extraction processes, in work or not"""
+        """path of each document passed to the extraction processes, in work or not"""
         self._due: dict[object, float] = {}
-        """ticket of a wait -> seconds at which it is told"""
+        """ticket of a wait -> time in seconds at which it is reported"""
 
     def tell(self, told: Callable[[], None]) -> None:
-        """Call something for every document from now on, from whatever thread reads it."""
+        """Register a callback that is called for every document from now on, in the thread that reads it."""
         self._told = told
 
     def extracting(self, change: Change, future: Future[Any], *, is_all: bool) -> None:
         """Follow a document through the extraction processes.
 
         Args:
-            change: the document's.
-            future: its extraction.
-            is_all: whether the document is read when that is done.
+            change: change of the document.
+            future: extraction of the document.
+            is_all: True if the document is completely read after that.
         """
 
         def done(_: Future[Any]) -> None:
@@ -85,23 +85,23 @@ class ReadingProgress:
         future.add_done_callback(done)
 
     def read(self, change: Change) -> None:
-        """Note that a document is read, or that nothing comes of it."""
+        """Record that a document is read, or has failed."""
         key = change.namespace, change.document_id
         with self._lock:
             known = key in self._read
             self._read.add(key)
         if not known:
-            # Whoever is told may be drawing what it sees here: no lock is held.
+            # The callback may draw this object's state: no lock is held.
             self._told()
 
     @property
     def slowest(self) -> SlowDocument | None:
-        """The document that is being read and has taken longest; None if there is none."""
+        """Return the document that has been in reading longest; None if there is none."""
         longest = max(self._waits(), key=lambda wait: wait.seconds, default=None)
         return None if longest is None else _slow(longest)
 
     def overdue(self) -> list[SlowDocument]:
-        """Documents that have come to take long, or twice as long as when they were told, since the last look."""
+        """Return documents that became slow, or took twice as long as when last reported, since the last check."""
         waits = self._waits()
         self._due = {wait.ticket: self._due.get(wait.ticket, LONG_SECONDS) for wait in waits}
         found = [wait for wait in waits if wait.seconds >= self._due[wait.ticket]]
@@ -110,7 +110,7 @@ class ReadingProgress:
         return [_slow(wait) for wait in found]
 
     def _waits(self) -> tuple[Wait, ...]:
-        """What is being read. A document that waits for its turn does not count."""
+        """Documents being read. A document that waits for its turn does not count."""
         with self._lock:
             for future, path in self._extracting.items():
                 if future.running():

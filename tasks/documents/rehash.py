@@ -1,4 +1,4 @@
-"""Looking at the bytes of published documents, whatever their change tokens say."""
+"""Compare the bytes of published documents, regardless of their change tokens."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from parquetry.sources.base import Hashing, Source
 from parquetry.tasks.documents.fetching import Fetching
 
 _SLICE = 256
-"""documents that are waited for together"""
+"""documents that are awaited together"""
 
 
 def hashes_of(
     listing: Listing, known: Mapping[str, DocumentRow], source: Source, fetching: Fetching
 ) -> dict[str, str | None]:
-    """Content hashes of listed documents by path; None where the bytes could not be read.
+    """Return content hashes of listed documents by path; None for unreadable ones.
 
-    Left out is what is no question: documents that were never read or not published, and those that changed for all
-    that the listing tells.
+    Leaves out documents that were never read or published, and those that have changed according to the listing.
 
     Args:
-        listing: of the source.
+        listing: listing of the source.
         known: its current rows, by path.
-        source: that was listed.
-        fetching: reads what the source does not hash by itself.
+        source: the source that was listed.
+        fetching: reads documents that the source does not hash by itself.
     """
     found: dict[str, str | None] = {}
 
@@ -41,7 +40,7 @@ def hashes_of(
         if row is None or not row.content_hash or (item.etag != row.etag and item.size != row.size):
             continue
         if row.content_hash in item.etag:
-            # The token is made of the bytes, which were read for it.
+            # The token is derived from the bytes, which were read for it.
             found[item.path] = row.content_hash
         else:
             wanted.append(item)
@@ -64,7 +63,7 @@ def _hash(item: Item, listing: Listing, source: Source, fetching: Fetching) -> s
         try:
             return source.hash(item.path)
         except OSError:
-            # A page of the web that was not read while it was listed, or a file with an error that fetching it tells.
+            # A web page that was not read during the listing, or a file whose error fetching will report.
             pass
     fetching.make_room(item.size)
     try:
@@ -72,7 +71,7 @@ def _hash(item: Item, listing: Listing, source: Source, fetching: Fetching) -> s
     except Exception as error:
         if classify(error).fate == "stop":
             raise
-        # It is fetched again, with its error contained, when it is processed.
+        # It is fetched again when it is processed, where an error is contained.
         return None
     finally:
         fetching.give_back(item.size)

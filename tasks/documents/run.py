@@ -1,4 +1,4 @@
-"""One run: what it is about, and the resources that its batches share."""
+"""A run: its scope, and the resources that its batches share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import WorkerPool
 
 BUDGET_KEY = "refresh.budget_usd"
-"""of the settings"""
+"""key in the settings"""
 
 
 class Cancelled(ParquetryError):
@@ -42,34 +42,34 @@ class Run:
     stamp: Stamp
     lake: Lake
     base: Snapshot
-    """the version that the run started from"""
+    """version that the run started from"""
     sources: dict[tuple[str, str], Source]
     """(namespace, name) -> source"""
     models: Mapping[str, Model]
     """namespace -> model of its documents"""
     scopes: Mapping[tuple[str, str], Scope] = field(default_factory=dict)
-    """(namespace, name) -> what the settings say of a source; one without is on this machine"""
+    """(namespace, name) -> settings of a source; a source without an entry is on this machine"""
     reuse_vectors: bool = True
-    """take vectors of earlier runs by text hash"""
+    """True to reuse vectors of earlier runs by text hash"""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """set to stop between documents"""
     ledger: Ledger = field(init=False)
-    """of what services cost"""
+    """ledger of the costs of services"""
     retries: Retries = field(init=False)
     reading: ReadingProgress = field(default_factory=ReadingProgress)
     fetching: Fetching = field(init=False)
     slots: threading.Semaphore = field(init=False)
-    """for embedding and writing: batches at a time, from however many services they come"""
+    """permits for embedding and writing: concurrent batches, however many services they come from"""
     _pools: dict[str | None, WorkerPool] = field(default_factory=dict)
     """serialised tokenizer -> processes that count its tokens; None where characters are counted"""
     _stored: Stored | None = None
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
-    """by id of the model"""
+    """vectors by id of the model"""
     _describer: Describer | None = None
     _turned_away: dict[str, ServiceRefused] = field(default_factory=dict)
-    """by id of the model"""
+    """refusals by id of the model"""
     _unaffordable: set[str] = field(default_factory=set)
-    """ids of models"""
+    """ids of models whose further use exceeds the budget"""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Run:
         self.slots = threading.Semaphore(self.settings.refresh.workers)
 
     def pool_of(self, namespace: str) -> WorkerPool:
-        """The extraction processes for a namespace's documents, started when first needed.
+        """Return the extraction processes for a namespace's documents, started on first use.
 
         Namespaces share them unless chunks are measured in tokens of different models.
         """
@@ -92,7 +92,7 @@ class Run:
 
     @property
     def stored(self) -> Stored:
-        """What earlier runs stored."""
+        """The texts and vectors that earlier runs stored."""
         with self._lock:
             if self._stored is None:
                 self._stored = Stored(self.base, self.lake.orphans(self.base), self._newest)
@@ -103,7 +103,7 @@ class Run:
         return newest, self.lake.orphans(newest)
 
     def vectors_of(self, model: Model) -> RunVectors:
-        """Vectors of a model that exist or are being computed."""
+        """Return the vectors of a model that exist or are being computed."""
         stored = self.stored
         with self._lock:
             if model.id not in self._vectors:
@@ -113,22 +113,22 @@ class Run:
             return self._vectors[model.id]
 
     def turned_away(self, model: Model, error: ServiceRefused) -> None:
-        """Note that the service of a model turns the account away."""
+        """Record that the service of a model rejects the account."""
         with self._lock:
             self._turned_away.setdefault(model.id, error)
 
     def out_of_budget(self, model: Model) -> None:
-        """Note that the budget does not allow to embed more with a model."""
+        """Record that the budget does not allow further embedding with a model."""
         with self._lock:
             self._unaffordable.add(model.id)
 
     def affords(self, model: Model) -> bool:
-        """Whether the budget allows to embed more with a model: if not, no document is read for it."""
+        """True if the budget allows further embedding with a model; if not, no document is read for it."""
         with self._lock:
             return model.id not in self._unaffordable
 
     def check_served(self, model: Model) -> None:
-        """Raise ServiceRefused if the service of a model has turned the account away: no document is read for that."""
+        """Raise ServiceRefused if the service of a model has rejected the account: no document is read then."""
         with self._lock:
             error = self._turned_away.get(model.id)
         if error is not None:
@@ -136,7 +136,7 @@ class Run:
 
     @property
     def describer(self) -> Describer | None:
-        """Describes images, if the settings ask for it."""
+        """The image describer, if the settings enable it."""
         if not self.settings.extraction.include_image_descriptions:
             return None
         with self._lock:
@@ -145,12 +145,12 @@ class Run:
             return self._describer
 
     def check_cancelled(self) -> None:
-        """Raise Cancelled if somebody asked for it."""
+        """Raise Cancelled if the run was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled(f"run {self.stamp.run_id} was cancelled; nothing was published")
 
     def pause(self, seconds: float) -> None:
-        """Wait before another try, unless the run is cancelled meanwhile."""
+        """Wait before a retry; raise if the run is cancelled meanwhile."""
         self.cancelled.wait(seconds)
         self.check_cancelled()
 
@@ -170,5 +170,5 @@ class Run:
 
 
 def accounted(embedder: Embedder, ledger: Ledger) -> Embedder:
-    """An embedder whose requests are written into a ledger, if they cost money."""
+    """Return the embedder with its requests recorded in a ledger, if they cost money."""
     return embedder.accounted_by(ledger) if isinstance(embedder, Accountable) else embedder

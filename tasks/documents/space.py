@@ -1,6 +1,6 @@
-"""What a refresh takes of the disks that it writes to, before it begins.
+"""Estimate the disk space that a refresh needs, before it begins.
 
-Two figures: what is likely, for people; and what it takes at least, which alone stops a run. Source of the numbers:
+There are two figures: a likely one, for people, and a minimum, which alone stops a run. Source of the numbers:
 measured, docs/decisions/0023-a-full-disk.md.
 """
 
@@ -26,46 +26,46 @@ from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.plan import RefreshPlan
 
 RUN_BYTES = 60_000
-"""of the commits and records of any run"""
+"""bytes of the commits and records of any run"""
 CHUNK_BYTES = 50
-"""of a chunk in its shard, besides vector and text"""
+"""bytes of a chunk in its shard, besides vector and text"""
 DOCUMENT_BYTES = 300
-"""of a document in its shards, besides vector and text"""
+"""bytes of a document in its shards, besides vector and text"""
 SHARE_IN_CHUNKS = 0.42
 SHARE_IN_TEXTS = 0.46
 """bytes of a shard for each character of text, compressed"""
 AT_LEAST = 0.5
-"""of what is computed from sizes that are known, because documents may fail or hold less text"""
+"""minimum share of the likely bytes, where sizes are known: documents may fail or hold less text"""
 LEAST_FILES = 8
-"""that any run makes which publishes"""
+"""files that any publishing run creates"""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a run takes of one disk."""
+    """The space that a run needs on one disk."""
 
     place: str
     """the corpus, or the folder of its search index if that is on another disk"""
     likely: int
-    """bytes, at the busiest moment"""
+    """bytes at the peak"""
     at_least: int
-    """bytes; a run with less does not begin"""
+    """bytes; a run with less free space does not begin"""
     free: int
     """bytes"""
     files_free: int | None
-    """how many more files the disk can have; None where it sets no limit"""
+    """number of files that can still be created; None where the disk sets no limit"""
 
     def as_json(self) -> dict[str, str | int | None]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def line(self) -> str:
-        """What people are told."""
+        """Describe the space in one line."""
         return f"about {size_of(self.likely)} on the disk of {self.place}, {size_of(self.free)} free"
 
     @property
     def refusal(self) -> str | None:
-        """Why a run does not begin; None if it may fit."""
+        """Return the reason why a run does not begin; None if it may fit."""
         if self.free < self.at_least:
             return (
                 f"the disk of {self.place} has {size_of(self.free)} free, and this refresh takes about "
@@ -82,12 +82,12 @@ class Space:
 def space_of(
     plan: RefreshPlan, settings: Settings, snapshot: Snapshot | None, models: Mapping[str, Model]
 ) -> tuple[Space, ...]:
-    """What a refresh takes of each disk of this machine that it writes to; nothing if it has nothing to do.
+    """Return the space a refresh needs on each local disk that it writes to; empty if there is nothing to do.
 
     Args:
-        plan: of the refresh.
-        settings: of the corpus.
-        snapshot: that it was planned from; None if there is no corpus yet.
+        plan: plan of the refresh.
+        settings: settings of the corpus.
+        snapshot: snapshot of the plan; None if there is no corpus yet.
         models: namespace -> model of its documents.
     """
     changes = [change for change in plan.changes if change.effort != "nothing"]
@@ -110,7 +110,7 @@ def space_of(
         layout.root: int(RUN_BYTES + shards + texts),
         index: index_bytes(folder, int(stored + shards), int(shards)),
     }
-    # However well text compresses, vectors do not.
+    # Text may compress well, but vectors do not.
     surely = _plain_characters(changes) / (settings.chunking.size * unit) * vector
     at_least = {
         layout.root: int(AT_LEAST * surely),
@@ -122,10 +122,10 @@ def space_of(
 
 
 def check_space(spaces: Iterable[Space]) -> None:
-    """Stop before a refresh that does not fit.
+    """Stop before a refresh that does not fit on the disk.
 
     Raises:
-        RefusedError: with what it takes and what is free.
+        RefusedError: gives the space needed and the space free.
     """
     for space in spaces:
         if space.refusal is not None:
@@ -138,7 +138,7 @@ def _by_disk(likely: Mapping[str, int], at_least: Mapping[str, int]) -> tuple[Sp
         there = existing(place)
         disk, state = there.stat().st_dev, os.statvfs(there)
         free = state.f_bavail * state.f_frsize
-        # Some file systems know no number of files.
+        # Some file systems report no number of files.
         files = state.f_favail if state.f_files else None
         before = found.get(disk, Space(place, 0, 0, free, files))
         found[disk] = Space(before.place, before.likely + count, before.at_least + at_least[place], free, files)
@@ -146,13 +146,13 @@ def _by_disk(likely: Mapping[str, int], at_least: Mapping[str, int]) -> tuple[Sp
 
 
 def _vector_bytes(model: str) -> int:
-    """Of one vector of a model, by its id."""
+    """Return the bytes of one vector of a model, from the model's id."""
     dimension = re.search(r"@(\d+)$", model)
     return 4 * int(dimension[1]) if dimension else 0
 
 
 def _plain_characters(changes: Iterable[Change]) -> float:
-    """Characters of the new documents of which the size tells how much text they hold."""
+    """Return the number of characters of new documents whose size implies their amount of text."""
     return sum(
         change.item.size / UTF8_PER_CHARACTER
         for change in changes

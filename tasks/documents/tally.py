@@ -1,4 +1,4 @@
-"""What a batch counts and notes while it works."""
+"""Statistics and notes of a batch."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from parquetry.model import Note
 
 @dataclass
 class Tally:
-    """Bytes, seconds and notes on documents."""
+    """Bytes, seconds and notes of a batch."""
 
     bytes_read: int = 0
     description_tokens: int = 0
-    """read and written by the language model that described images"""
+    """tokens read and written by the language model for image descriptions"""
     description_cost_usd: float | None = 0.0
-    """None if the price is not known"""
+    """US dollars; None if the price is not known"""
     notes: list[Note] = field(default_factory=list)
-    """what was worked around"""
+    """problems that were worked around"""
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time inside to a stage's seconds."""
+        """Add the duration of the block to a stage's seconds."""
         started = perf_counter()
         try:
             yield

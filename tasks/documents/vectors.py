@@ -1,4 +1,4 @@
-"""Vectors of a run: looked up by text hash before they are computed, and never computed twice at the same time."""
+"""Vectors of a run: looked up by text hash before they are computed, and never computed twice concurrently."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Obtained:
     """The vectors of a batch's texts."""
 
     by_hash: Mapping[str, StoredVector]
-    """zeros for a text that has no vector"""
+    """vector by text hash; zeros for a text without a vector"""
     refused: Mapping[str, str]
-    """text hash -> why it has no vector"""
+    """text hash -> reason why it has no vector"""
     computed: frozenset[str]
     """text hashes that were embedded for this batch"""
     tokens_paid: int
     unpaid: Mapping[str, str] = field(default_factory=dict)
-    """text hash -> why the budget did not allow to embed it; it has no vector"""
+    """text hash -> reason why the budget did not allow embedding; the text has no vector"""
 
 
 class RunVectors:
-    """Finds vectors of earlier runs, of crashed runs and of the other batches of this run; computes the rest.
+    """Find vectors of earlier runs, of crashed runs and of other batches of this run; compute the rest.
 
     Args:
         stored: what earlier runs stored.
@@ -43,17 +43,17 @@ class RunVectors:
         self._lock = threading.Lock()
         self._in_work: dict[str, Future[StoredVector]] = {}
         self._shards = 0
-        """written in this run"""
+        """number of shards written in this run"""
 
     def obtain(self, inputs: Mapping[str, str]) -> Obtained:
-        """The vector of every text.
+        """Return the vector of every text.
 
         Args:
-            inputs: text hash -> text as it goes to the embedder.
+            inputs: text hash -> text as sent to the embedder.
 
         Raises:
-            TransientError: the embedder could not be reached or refused to work now.
-            StorageError: it returned something that is not one finite vector for each text.
+            TransientError: the embedder could not be reached or rejected the request for now.
+            StorageError: the embedder did not return one finite vector for each text.
         """
         found, mine, theirs = self._find_or_claim(inputs)
         try:
@@ -67,7 +67,7 @@ class RunVectors:
         return Obtained(found, refused, frozenset(mine).difference(unpaid), tokens, unpaid)
 
     def stored_in(self, file: str, text_hashes: Iterable[str]) -> None:
-        """Tell that a shard with these vectors is written: from now on they are found there."""
+        """Register a written shard with these vectors: from now on they are looked up there."""
         with self._lock:
             self._stored.add_chunks(file)
             self._shards += 1
@@ -77,13 +77,13 @@ class RunVectors:
     def _find_or_claim(
         self, inputs: Mapping[str, str]
     ) -> tuple[dict[str, StoredVector], dict[str, Future[StoredVector]], dict[str, Future[StoredVector]]]:
-        """What is stored; what this batch has to compute; what another batch is computing."""
+        """Return stored vectors, claims that this batch computes, and claims that another batch computes."""
         while True:
             shards = self._shards
             found = self._stored.vectors(inputs, self._embedder.id)
             with self._lock:
                 if shards != self._shards:
-                    # A shard was written meanwhile: what it holds is neither found nor in work any more.
+                    # A shard was written meanwhile: its vectors are neither found nor claimed any more.
                     continue
                 mine: dict[str, Future[StoredVector]] = {}
                 theirs: dict[str, Future[StoredVector]] = {}
@@ -97,7 +97,7 @@ class RunVectors:
     def _compute(
         self, inputs: Mapping[str, str], mine: Mapping[str, Future[StoredVector]], found: dict[str, StoredVector]
     ) -> tuple[int, dict[str, str], dict[str, str]]:
-        """Tokens paid for; why some texts have no vector; and which ones the budget did not allow."""
+        """Return the tokens paid for, the reasons for missing vectors, and the texts that the budget did not allow."""
         if not mine:
             return 0, {}, {}
         keys = list(mine)
@@ -112,7 +112,7 @@ class RunVectors:
         return done.tokens, refused, {keys[index]: reason for index, reason in done.unpaid.items()}
 
     def _drop(self, keys: Iterable[str]) -> None:
-        """Give up claims whose computation failed; who waits for one fails with the batch and tries again."""
+        """Drop claims whose computation failed; a batch that waits for one fails and is retried."""
         with self._lock:
             for key in keys:
                 future = self._in_work.pop(key, None)

@@ -1,1 +1,1 @@
-"""How batches run: threads or Prefect tasks, killable processes, retries and time limits."""
+"""Execution of batches: threads or Prefect tasks, killable processes, retries and time limits."""

@@ -1,4 +1,4 @@
-"""How batches are run: in this process, or as Prefect tasks. The composition of a run knows only the Protocol."""
+"""Run batches in this process or as Prefect tasks. The code that composes a run knows only the Protocol."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from parquetry.threads import threads_of
 
 Result = TypeVar("Result")
 ATTEMPTS = 3
-"""tries of a batch whose failure may go away by itself"""
+"""attempts at a batch whose failure may be temporary"""
 _GRACE_SECONDS = 2
-"""for batches in work, to see that the run is over; one that waits for a service is left behind"""
+"""seconds for running batches to notice that the run is over; one that waits for a service is abandoned"""
 
 
 class Numbered(Protocol):
-    """A batch of whatever kind."""
+    """A batch of any kind."""
 
     @property
     def number(self) -> int:
-        """Its place in the run, 0-based."""
+        """Position in the run, 0-based."""
         ...
 
     @property
     def host(self) -> str:
-        """Service that it is read from; empty for this machine."""
+        """Service that the batch is read from; empty for this machine."""
         ...
 
 
@@ -39,39 +39,39 @@ Report = TypeVar("Report")
 
 @dataclass(frozen=True, slots=True)
 class Shell(Generic[Work, Report]):
-    """What is done with the batches of one kind."""
+    """The functions that handle batches of one kind."""
 
     process: Callable[[Work], Report]
-    """contains the failure of everything single"""
+    """processes a batch; contains the failure of every single item"""
     failed: Callable[[Work, Exception], Report]
-    """the report of a batch that failed as a whole; raises what concerns the whole run"""
+    """returns the report of a batch that failed as a whole; raises what concerns the whole run"""
     abreast: int
-    """batches of one service at a time"""
+    """concurrent batches of one service"""
     run: Run
 
 
 class Engine(Protocol):
-    """Runs the parts of a run."""
+    """An engine that runs the parts of a run."""
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:
         """Run one part by itself, under a name for logs."""
         ...
 
     def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
-        """Process batches, several at a time, and yield each report when it is there.
+        """Process batches concurrently and yield each report as it arrives.
 
-        A batch that goes on failing yields the report that the shell has for that; only what concerns the whole run
-        is raised.
+        A batch that keeps failing yields the report of the shell's `failed`; only errors that concern the whole run are
+        raised.
         """
         ...
 
 
 class Lanes(Generic[Work]):
-    """Batches by the service that they are read from: a slow one holds up only its own.
+    """Queues of batches, one for each service that they are read from: a slow service delays only its own batches.
 
     Args:
-        batches: all of a run.
-        abreast: of one service at a time.
+        batches: all batches of a run.
+        abreast: concurrent batches of one service.
     """
 
     def __init__(self, batches: Iterable[Work], abreast: int) -> None:
@@ -82,22 +82,22 @@ class Lanes(Generic[Work]):
 
     @property
     def threads(self) -> int:
-        """How many batches may be in work at a time."""
+        """Maximum number of batches in work concurrently."""
         return max(1, self._abreast * len(self._waiting))
 
     def first(self) -> list[Work]:
-        """The batches to begin with."""
+        """Return the batches to begin with."""
         lanes = self._waiting.values()
         return [lane.popleft() for lane in lanes for _ in range(min(self._abreast, len(lane)))]
 
     def after(self, done: Work) -> list[Work]:
-        """The batch to begin when another is done, if one is left."""
+        """Return the batch to start when another is done, if one is left."""
         lane = self._waiting[done.host]
         return [lane.popleft()] if lane else []
 
 
 class DirectEngine:
-    """Runs everything in threads of this process, without any service."""
+    """Run everything in threads of this process, without a service."""
 
     def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
         return function()

@@ -1,8 +1,8 @@
-"""The environment of the processes that read strangers' documents: nothing in it that they have no need of.
+"""The environment of the processes that read untrusted documents, reduced to what they need.
 
-A process shows the environment that it was started with, in its memory and in `/proc`, whatever it removes from it
-later. So the server that the processes are forked from is started without the rest, and without the run's terminal:
-what its processes have to say comes back as a result.
+A process exposes the environment that it was started with, in its memory and in `/proc`, even after removing variables.
+So the server from which the processes are forked is started without the rest, and without the run's terminal: the
+processes report through their results.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _KEPT = frozenset(
     }
 )
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_", "XDG_", "COV")
-"""of the variables that tell programs where their parts are, how to write and how many processors to use"""
+"""prefixes of variables that give programs the location of their parts, output conventions and the number of
+processors"""
 _lock = threading.Lock()
 
 
 def needed(environment: dict[str, str]) -> dict[str, str]:
-    """The variables that reading documents may need."""
+    """Return the environment variables that reading documents may need."""
     return {
         name: value
         for name, value in environment.items()
@@ -37,12 +38,12 @@ def needed(environment: dict[str, str]) -> dict[str, str]:
 
 
 def start_fork_server() -> None:
-    """Start the server that processes are forked from, with the needed environment alone; nothing if it is there."""
+    """Start the server that processes are forked from, with the reduced environment; does nothing if it is running."""
     from multiprocessing import forkserver
 
     with _lock:
         inherits = util.spawnv_passfds
-        # What another thread starts through it meanwhile does without the rest as well.
+        # Processes that another thread starts through it meanwhile lack the rest as well.
         util.spawnv_passfds = _started
         try:
             forkserver.ensure_running()
@@ -51,14 +52,14 @@ def start_fork_server() -> None:
 
 
 def clear_environment() -> None:
-    """Remove from this process's environment what it has no need of."""
+    """Remove unneeded variables from this process's environment."""
     kept = needed(dict(os.environ))
     for name in os.environ.keys() - kept.keys():
         del os.environ[name]
 
 
 def _started(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """Start a process as `multiprocessing` does, which has no word for the environment."""
+    """Start a process like `multiprocessing`, which has no parameter for the environment."""
     process = subprocess.Popen(
         list(args),
         executable=path,
@@ -67,6 +68,6 @@ def _started(path: bytes, args: Sequence[Any], passfds: Sequence[int]) -> int:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    # It is multiprocessing that waits for it.
+    # multiprocessing waits for the process.
     process.returncode = 0
     return process.pid

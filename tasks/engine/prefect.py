@@ -1,4 +1,4 @@
-"""Runs batches as Prefect task runs: retries with jitter, a bounded number at a time, visible in the UI."""
+"""Run batches as Prefect task runs: retries with jitter, bounded concurrency, visible in the UI."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from parquetry.tasks.engine.retries import may_pass
 
 Result = TypeVar("Result")
 POLL_SECONDS = 2.0
-"""between two questions to the API whether somebody cancelled the run"""
+"""seconds between two queries of the API for a cancellation"""
 FIRST_DELAY_SECONDS = 1.0
-"""before the second try of a batch; doubled before each further one, and up to twice that by jitter"""
+"""seconds before the first retry of a batch; doubled before each further one, and up to twice that with jitter"""
 
 
 def retry_transient(_: Task[..., Any], __: TaskRun, state: State[Any]) -> bool:
-    """Whether a failed batch may pass when it is tried again."""
+    """True if a retry of a failed batch may succeed."""
     error = state.result(raise_on_failure=False)
     return isinstance(error, BaseException) and may_pass(error)
 
 
 class PrefectEngine:
-    """Runs the steps of a flow run; use inside a flow."""
+    """Run the steps of a flow run; use inside a flow."""
 
     def __init__(self) -> None:
         self._asked = monotonic()
@@ -78,7 +78,7 @@ class PrefectEngine:
             unfinished.pop_all()
 
     def _next(self, finished: SimpleQueue[Result]) -> Result:
-        """The next batch that is done; raises Cancelled soon after somebody cancelled the flow run."""
+        """Return the next finished batch; raise Cancelled soon after the flow run was cancelled."""
         while True:
             try:
                 return finished.get(timeout=POLL_SECONDS)
@@ -119,14 +119,14 @@ def _batch_task(batches: Sequence[Work], shell: Shell[Work, Report]) -> Task[[in
 
 
 def _stop_if_cancelled() -> None:
-    """Ask the API whether somebody cancelled the flow run: a run in this process does not learn of it by itself."""
+    """Query the API for a cancellation of the flow run: a run in this process receives no notice of it."""
     context = FlowRunContext.get()
     if context is None or context.flow_run is None or not isinstance(context.client, SyncPrefectClient):
         return
     try:
         state = context.client.read_flow_run(context.flow_run.id).state
     except HTTPError as error:
-        # Whoever cannot ask goes on working: the answer is asked for again.
+        # A failed query does not stop the work: it is repeated later.
         get_run_logger().debug("whether the run was cancelled is not known: %s", error)
         return
     if state is not None and (state.is_cancelling() or state.is_cancelled()):

@@ -1,4 +1,4 @@
-"""What may pass is tried again, here and nowhere else: when, how often, and counted."""
+"""The only retry mechanism for temporary failures: conditions, waits, number of attempts and counts."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from parquetry.errors import TransientError, classify
 Result = TypeVar("Result")
 
 FIRST_WAIT = 0.5
-"""seconds before the second try; doubled from try to try"""
+"""seconds before the first retry; doubled from retry to retry"""
 LONGEST_WAIT = 30.0
-"""seconds between two tries, if the other side asks for nothing else"""
+"""seconds between two attempts, unless the other side asks for a longer wait"""
 LONGEST_ASKED = 120.0
-"""seconds; who asks to be left alone for longer is left alone until the next run"""
+"""seconds; a service that asks for a longer wait is left alone until the next run"""
 _JITTER = 0.5
-"""share of a wait that is added at random, so that many readers do not come back at once"""
+"""random share added to a wait, so that many readers do not return at once"""
 PATIENCE = 20
-"""calls in a row that may go on failing; after that a place gets one try for each call until one succeeds"""
+"""consecutive calls that may fail for good; after that a place gets one attempt for each call until one succeeds"""
 
 _LASTING = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether something is worth another try in some run."""
+    """True if a retry in some run may succeed."""
     return isinstance(error, Exception) and classify(error).fate == "retry"
 
 
 def may_pass_soon(error: BaseException) -> bool:
-    """Whether something is worth another try within seconds."""
+    """True if a retry within seconds may succeed."""
     return may_pass(error) and not isinstance(error, _LASTING)
 
 
 class Retries:
-    """Tries again with growing waits, and counts. Safe to use from several threads.
+    """Retry with growing waits, and count. Safe to use from several threads.
 
     Args:
-        attempts: tries of one call.
-        pause: waits that many seconds, or raises because the run was cancelled.
+        attempts: attempts at one call.
+        pause: waits the given number of seconds, or raises because the run was cancelled.
     """
 
     def __init__(self, attempts: int, pause: Callable[[float], None]) -> None:
@@ -51,9 +51,9 @@ class Retries:
         self._pause = pause
         self._lock = threading.Lock()
         self._lost: Counter[str] = Counter()
-        """place -> calls in a row that failed for good"""
+        """place -> consecutive calls that failed for good"""
         self._repeated: Counter[tuple[str, str]] = Counter()
-        """(place, reason) -> tries after the first"""
+        """(place, reason) -> number of retries"""
 
     def call(
         self,
@@ -63,13 +63,13 @@ class Retries:
         attempts: int | None = None,
         worth: Callable[[BaseException], bool] = may_pass_soon,
     ) -> Result:
-        """The result of `function`, tried again while its failure may pass.
+        """Return the result of `function`, retried while its failure may be temporary.
 
         Args:
-            place: what is asked, for the count: the name of a source.
-            function: one try.
-            attempts: tries, if other than of the others.
-            worth: which errors are worth another try.
+            place: the place called, for the counts: the name of a source.
+            function: makes one attempt.
+            attempts: number of attempts, if different from the default.
+            worth: returns True for errors worth a retry.
         """
 
         def stop(state: RetryCallState) -> bool:
@@ -103,19 +103,19 @@ class Retries:
         return result
 
     def count(self, place: str, reason: str) -> None:
-        """Tell of a try after the first."""
+        """Count a retry."""
         with self._lock:
             self._repeated[place, reason] += 1
 
     @property
     def total(self) -> int:
-        """Tries after the first, of everything."""
+        """Number of all retries."""
         with self._lock:
             return self._repeated.total()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line for each place and reason, the most frequent first."""
+        """Return one line for each place and reason, the most frequent first."""
         with self._lock:
             repeated = self._repeated.most_common()
         return tuple(
@@ -125,7 +125,7 @@ class Retries:
 
 
 def _asked(state: RetryCallState) -> float | None:
-    """Seconds that the other side asked to wait."""
+    """Return the seconds that the other side asked to wait."""
     error = state.outcome.exception() if state.outcome else None
     return error.retry_after if isinstance(error, TransientError) else None
 

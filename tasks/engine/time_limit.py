@@ -1,4 +1,4 @@
-"""The time that one document is given: small files far less than large ones, unless pictures in them may be read."""
+"""The time limit of one document: far shorter for small files than for large ones, unless they may contain images."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from parquetry.plural import size_of
 from parquetry.settings.sections import ExtractionSettings
 
 LEAST_SECONDS = 20
-"""for the smallest file; ordinary ones take a hundredth of it"""
+"""seconds for the smallest file; ordinary ones take a hundredth of that"""
 SECONDS_PER_MB = 40
-"""ten times what the slowest ordinary documents take, manuals in Word with many tables"""
+"""seconds for each megabyte: ten times those of the slowest ordinary documents, manuals in Word with many tables"""
 USUAL_SECONDS = 120
-"""`extraction.timeout_seconds` at which both hold; more than this gives small files more, too"""
+"""seconds; `extraction.timeout_seconds` at which both values hold; a larger setting raises the limit of small files,
+too"""
 
 _MEGABYTE = 1_000_000
 _HEAD_BYTES = 4096
@@ -25,11 +26,11 @@ _SIGNS_OF_PICTURES = (b"%PDF-", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"WEBP
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """How long a document may take, and why."""
+    """The time limit of a document, and its reason."""
 
     seconds: float
     size: int | None = None
-    """bytes of the document, if these are what limits it"""
+    """bytes of the document, if the limit follows from its size"""
 
     def __str__(self) -> str:
         if self.size is None:
@@ -39,11 +40,11 @@ class TimeLimit:
 
 
 def time_limit(size: int, settings: ExtractionSettings) -> TimeLimit:
-    """The limit for something that takes time by its size alone.
+    """Return the limit for work whose time depends on size alone.
 
     Args:
-        size: bytes.
-        settings: the whole limit.
+        size: size in bytes.
+        settings: give the full limit.
     """
     usual = LEAST_SECONDS + SECONDS_PER_MB * size / _MEGABYTE
     seconds = usual * max(1.0, settings.timeout_seconds / USUAL_SECONDS)
@@ -51,7 +52,7 @@ def time_limit(size: int, settings: ExtractionSettings) -> TimeLimit:
 
 
 def time_limit_of(document: RawDocument, settings: ExtractionSettings) -> TimeLimit:
-    """The limit for a document; what may hold pictures has all the time that there is, since a page takes seconds."""
+    """Return the limit for a document; one that may contain images has the full limit, since a page takes seconds."""
     if settings.ocr and ocr.available() and _may_hold_pictures(document):
         return TimeLimit(settings.timeout_seconds)
     return time_limit(len(document.content), settings)

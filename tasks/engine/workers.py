@@ -1,4 +1,4 @@
-"""A pool of extraction processes, each of which may be killed without harm to the run."""
+"""A pool of extraction processes, each of which can be killed without harm to the run."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_
 Result = TypeVar("Result")
 _MIB = 1024 * 1024
 _TASKS_PER_WORKER = 2000
-"""a worker is replaced after that many, so that what a library leaks stays small"""
+"""tasks after which a worker is replaced, so that memory leaks of libraries stay small"""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document that is extracted and chunked."""
+    """An extracted and chunked document."""
 
     extraction: Extraction
     chunks: tuple[Chunk, ...]
@@ -46,23 +46,23 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class FileOfSessions:
-    """A file of chat sessions that is read."""
+    """The content of a file of chat sessions."""
 
     found: tuple[Transcript | Unread, ...]
-    """sessions, and what could not be read, in their order"""
+    """sessions and unreadable parts, in their order"""
     verdict: Verdict | None
-    """why nothing follows; None if the file was read to its end"""
+    """reason why nothing follows; None if the file was read to its end"""
 
 
 class WorkerPool:
-    """Reads what strangers wrote in separate processes with a time and a memory limit for each.
+    """Read untrusted files in separate processes with a time and a memory limit for each.
 
-    A document that hangs or exhausts memory costs its process, which is replaced, and fails alone.
+    A document that hangs or exhausts memory costs only its process, which is replaced, and fails alone.
 
     Args:
         extraction: limits and extraction settings.
-        chunking: how texts are split.
-        tokenizer: serialised tokenizer for chunk sizes in tokens.
+        chunking: settings of the chunker.
+        tokenizer: serialised tokenizer for chunk sizes in tokens; None to count characters.
     """
 
     def __init__(self, extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None) -> None:
@@ -97,10 +97,10 @@ class WorkerPool:
         return self._schedule(_sessions, document, limit=time_limit(len(document.content), self._settings))
 
     def result(self, future: Future[Result]) -> Result:
-        """Wait for a future of this pool, and say what a killed process means.
+        """Wait for a future of this pool, and translate the end of a killed process.
 
         Raises:
-            BrokenDocument: `timeout`, `memory` or `crashed`; besides what the extractor raised.
+            BrokenDocument: `timeout`, `memory` or `crashed`; errors of the extractor are raised unchanged.
         """
         try:
             return future.result()
@@ -137,7 +137,7 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
     _die_with_parent()
-    # Extraction makes millions of small objects that die by reference count: looking for cycles among them at Python's
+    # Extraction creates millions of small objects, freed by reference counting: searching them for cycles at Python's
     # default pace took a fifth of the time on real manuals.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -170,7 +170,7 @@ def _sessions(document: RawDocument) -> FileOfSessions:
 
 
 def _silence() -> None:
-    """Native libraries write to the terminal as they like; a run's output is the run's."""
+    """Silence native libraries, which would write to the run's terminal."""
     sys.stdout.flush()
     sys.stderr.flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -189,12 +189,12 @@ def _limit_memory(limit: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Leave when the run's process is gone, even if it was killed without a chance to say so."""
+    """End this process when the run's process is gone, even if that was killed."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
     if sys.platform == "linux":
-        # The thread below gets no turn while native code holds the interpreter: the kernel needs none.
+        # The thread below cannot run while native code holds the interpreter lock: the kernel does not depend on it.
         import fcntl
 
         fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())

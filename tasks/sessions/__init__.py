@@ -1,1 +1,1 @@
-"""Batches of chat sessions: read, learned from, merged, published."""
+"""Batches of chat sessions: read, distill, merge and publish."""

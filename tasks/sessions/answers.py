@@ -1,4 +1,4 @@
-"""Questions to the language model, each paid for once: an answer that is kept is looked up, a new one kept first."""
+"""Questions to the language model, each paid for once: cached answers are reused, new ones are cached first."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Key = tuple[str | None, str]
 
 
 class Unanswered(Exception):
-    """A question that would have to be paid for."""
+    """A question without a cached answer, which would have to be paid for."""
 
 
 class KeptAnswers:
-    """Asks the language model what nobody has asked before. Used from all threads of a run.
+    """Ask the language model only questions without a cached answer. Used from all threads of a run.
 
     Args:
-        settings: of the model.
-        answers: of the corpus.
-        ledger: of the run.
+        settings: settings of the model.
+        answers: answers of the corpus.
+        ledger: ledger of the run.
         check_cancelled: raises if the run was cancelled, so that nothing more is paid for.
-        asking: notes what is being waited for.
-        retry_quarantined: ask once more where a kept answer is not what was asked for.
+        asking: records the questions in flight.
+        retry_quarantined: True to ask again where a cached answer is invalid.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class KeptAnswers:
 
     @property
     def looked_up(self) -> int:
-        """Questions whose answer was kept."""
+        """Number of questions answered from the cache."""
         return self._looked_up
 
     def ask(self, question: Question) -> Answer:
-        """The answer to a question; it is kept before it is returned.
+        """Return the answer to a question; it is cached before it is returned.
 
         Raises:
-            BrokenDocument: the service will never take this question.
-            TransientError: it could not be asked.
-            SettingsError: the key, the quota or the model's name is not in order.
+            BrokenDocument: the service will never accept this question.
+            TransientError: the question could not be asked.
+            SettingsError: the key, the quota or the name of the model is not valid.
             RefusedError: the budget is spent.
-            StorageError: answers cannot be read or kept.
+            StorageError: answers cannot be read or stored.
         """
         self._check_cancelled()
         key = key_of(question, self.model)
@@ -127,12 +127,12 @@ class KeptAnswers:
 
 
 class PlannedAnswers:
-    """Looks up answers for a plan, and asks nobody.
+    """Look up cached answers for a plan, without asking a model.
 
     Args:
         model: name of the language model.
-        answers: of the corpus; None if there is no corpus yet.
-        retry_quarantined: the run will ask once more where a kept answer is not what was asked for.
+        answers: answers of the corpus; None if there is no corpus yet.
+        retry_quarantined: True if the run will ask again where a cached answer is invalid.
     """
 
     def __init__(self, model: str, answers: Answers | None, *, retry_quarantined: bool = False) -> None:
@@ -141,10 +141,10 @@ class PlannedAnswers:
         self._retry_quarantined = retry_quarantined
 
     def ask(self, question: Question) -> Answer:
-        """The answer to a question.
+        """Return the answer to a question.
 
         Raises:
-            Unanswered: nobody has asked it, or it has to be asked again.
+            Unanswered: the question has no cached answer, or has to be asked again.
         """
         key = key_of(question, self.model)
         answer = kept_answer(self._answers, key) if self._answers else None
@@ -154,12 +154,12 @@ class PlannedAnswers:
 
 
 def key_of(question: Question, model: str) -> Key:
-    """Under which the answer of a model to a question is kept."""
+    """Return the cache key for the answer of a model to a question."""
     return (question.owner.user_id, answer_key(model, question.messages, question.form))
 
 
 def kept_answer(answers: Answers, key: Key) -> Answer | None:
-    """An answer that was paid for before; None if there is none, or what is kept is not an answer."""
+    """Return a cached answer; None if there is none, or if the stored value is not an answer."""
     found = answers.get(*key)
     if found is None:
         return None

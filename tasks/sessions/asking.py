@@ -1,4 +1,4 @@
-"""Questions to the language model that are being waited for, so that whoever watches a run sees what it waits for."""
+"""Questions to the language model that are in flight, for the progress report of a run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from parquetry.waiting import Waits
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a run waits for now."""
+    """The questions in flight at one moment."""
 
     answered: int
-    """questions so far"""
+    """number of questions answered so far"""
     asked: int
-    """questions that are being waited for"""
+    """number of questions in flight"""
     longest: str | None
-    """what the one that has been waited for longest is about; None if there is none"""
+    """subject of the question in flight for longest; None if there is none"""
     seconds: float
-    """since that one was asked"""
+    """seconds since that question was asked"""
 
     def __str__(self) -> str:
-        """Say it in a line: `asking about chats/a.json, window 2 of 3, for 41 s; 12 answers so far`."""
+        """Format as one line: `asking about chats/a.json, window 2 of 3, for 41 s; 12 answers so far`."""
         so_far = f"{counted(self.answered, 'answer')} so far"
         if self.longest is None:
             return so_far
@@ -35,7 +35,7 @@ class Waiting:
 
 
 class Asking:
-    """Notes which questions are being waited for. Used from all threads of a run.
+    """Record the questions in flight. Used from all threads of a run.
 
     Args:
         now: a clock in seconds.
@@ -49,7 +49,7 @@ class Asking:
 
     @contextmanager
     def about(self, subject: str) -> Iterator[None]:
-        """Name what this thread asks about in the block."""
+        """Name the subject of this thread's questions in the block."""
         before = getattr(self._subject, "name", None)
         self._subject.name = subject
         try:
@@ -59,10 +59,10 @@ class Asking:
 
     @contextmanager
     def question(self, purpose: str) -> Iterator[None]:
-        """Wait for an answer in the block.
+        """Mark a question as in flight for the block.
 
         Args:
-            purpose: of the question; stands for its subject where none is named.
+            purpose: purpose of the question; shown where no subject is named.
         """
         with self._waits.on(getattr(self._subject, "name", None) or purpose):
             yield
@@ -71,7 +71,7 @@ class Asking:
 
     @property
     def state(self) -> Waiting:
-        """What is being waited for now."""
+        """Return the questions in flight now."""
         waits = self._waits.all
         if not waits:
             return Waiting(self._answered, 0, None, 0.0)

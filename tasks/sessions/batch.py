@@ -1,4 +1,4 @@
-"""One batch of sessions: each read in windows and learned from. Contains the failure of every single session."""
+"""One batch of sessions: each is read in windows and distilled. Contains the failure of every single session."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ log = logging.getLogger("parquetry")
 
 @dataclass(frozen=True, slots=True)
 class SessionBatch:
-    """Sessions that one task learns from."""
+    """Sessions that one task distills."""
 
     number: int
     """0-based within the run"""
     sessions: tuple[FoundSession, ...]
     host: str = ""
-    """sessions wait on this machine, whatever service their files came from"""
+    """empty: sessions wait on this machine, whatever service their files came from"""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedSession:
-    """What was learned from a session, not yet compared with what is known."""
+    """The results of one session, not yet compared with known entries."""
 
     found: FoundSession
     drafts: tuple[Draft, ...]
-    """in the order in which they were learned"""
+    """drafts in the order in which they were learned"""
     refusals: tuple[Refusal, ...]
     spent: Spent
     failed: Verdict | None
-    """why nothing came of it; then there are no drafts"""
+    """reason of the failure; there are no drafts then"""
     quarantined: tuple[Stretch, ...] = ()
-    """messages of which nothing was learned because the replies were of no use"""
+    """messages of which nothing was learned because the replies were invalid"""
     lost: Lost | None = None
-    """the failure of the language model, if nothing came of it because it could not be asked"""
+    """failure of the language model, if it could not be asked"""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBatchReport:
-    """What came of a batch; nothing is visible yet."""
+    """The result of a batch; nothing is visible yet."""
 
     batch: int
     learned: tuple[LearnedSession, ...]
@@ -58,14 +58,14 @@ class SessionBatchReport:
 def into_session_batches(
     sessions: Sequence[FoundSession], batch_sessions: int, workers: int
 ) -> tuple[SessionBatch, ...]:
-    """Divide sessions among tasks, no task more than `batch_sessions`, and every worker has something to do."""
+    """Divide sessions into tasks of at most `batch_sessions`, such that every worker has something to do."""
     size = max(1, min(batch_sessions, -(-len(sessions) // workers)))
     parts = [tuple(sessions[first : first + size]) for first in range(0, len(sessions), size)]
     return tuple(SessionBatch(number, part) for number, part in enumerate(parts))
 
 
 def session_batches(run: SessionRun) -> Shell[SessionBatch, SessionBatchReport]:
-    """What a run does with its batches."""
+    """Return the batch handler of a run."""
     return Shell(
         lambda batch: process_sessions(batch, run),
         lambda batch, error: failed_sessions(batch, error),
@@ -75,23 +75,23 @@ def session_batches(run: SessionRun) -> Shell[SessionBatch, SessionBatchReport]:
 
 
 def process_sessions(batch: SessionBatch, run: SessionRun) -> SessionBatchReport:
-    """Learn from the sessions of a batch.
+    """Distill the sessions of a batch.
 
     Args:
-        batch: of sessions that are put aside.
-        run: in progress.
+        batch: sessions in the spool.
+        run: the run in progress.
 
     Returns:
-        Every session of the batch, good or not.
+        Every session of the batch, successful or not.
 
     Raises:
-        ParquetryError: something that concerns the whole run.
+        ParquetryError: an error that concerns the whole run.
     """
     return SessionBatchReport(batch.number, tuple(_contained(found, run) for found in batch.sessions))
 
 
 def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport:
-    """The report of a batch that failed as a whole: the next run tries every session of it again.
+    """Return the report of a batch that failed as a whole: the next run retries all its sessions.
 
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
@@ -153,7 +153,7 @@ def _failed(found: FoundSession, verdict: Verdict, lost: Lost | None) -> Learned
 
 
 def total(spent: Iterable[Spent], model: str | None, prompt: str | None) -> Spent:
-    """What several calls cost together."""
+    """Add up the cost of several calls."""
     parts = list(spent)
     return Spent(
         model,

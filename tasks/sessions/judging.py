@@ -1,8 +1,9 @@
-"""Has the drafts of a session judged, as many in one question as fit, and acts on what still holds of the verdicts.
+"""Have the drafts of a session judged, as many in one question as fit, and apply the verdicts that are still valid.
 
-All drafts of a question are judged by what was live before it, and by those before them as if these were entries. One
-that turns out to be known, or an entry that is merged meanwhile, is found again in what says it then. What a verdict
-would have merged and is another entry now is judged once more.
+All drafts of a question are compared with the entries that were live before it, and with earlier drafts of the question
+as if these were entries. A draft that turns out to be known, and an entry that is merged meanwhile, are looked up as
+the entry that says the same by then. If a verdict refers to an entry that has become another one, the draft is judged
+once more.
 """
 
 from __future__ import annotations
@@ -21,25 +22,26 @@ from parquetry.tasks.sessions.run import SessionRun
 from parquetry.tasks.sessions.scope import ScopeState, Vectored
 
 QUESTION_WINDOWS = 2
-"""windows of a session that are as long as a question with statements at most"""
+"""length of a question with statements, at most, as a number of session windows"""
 
 
 @dataclass
 class Waiting:
-    """A draft that is to be decided about."""
+    """A draft that is not decided yet."""
 
     place: int
-    """0-based among the drafts of its scope"""
+    """0-based index among the drafts of its scope"""
     given: Vectored
     spent: Spent = field(default_factory=lambda: Spent(None, None))
-    """on questions about it"""
+    """cost of the questions about it"""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeJudging:
     """The drafts of one scope, one session after another.
 
-    `allowance` gives the entries that a session may still replace; `decide` acts on a comparison with candidates.
+    `allowance` returns the number of entries that a session may still replace; `decide` applies a comparison with
+    candidates.
     """
 
     run: SessionRun
@@ -48,7 +50,7 @@ class ScopeJudging:
     decide: Callable[[Waiting, Comparison, Sequence[Candidate]], None]
 
     def session(self, waiting: Sequence[Waiting]) -> None:
-        """Decide about all drafts of a session.
+        """Decide all drafts of a session.
 
         Raises:
             TransientError: the language model could not be asked about some of them.
@@ -60,11 +62,11 @@ class ScopeJudging:
             open_cases = self._settle(left)
             asked = open_cases[: fitting([case for _, case in open_cases], most)]
             later = [each for each, _ in open_cases[len(asked) :]]
-            # The first one is about nothing that another one changed, so that every question settles something.
+            # The first draft depends on no change by another one, so that every question settles at least one.
             left = [*self._judge(asked), *later]
 
     def _settle(self, waiting: Sequence[Waiting]) -> list[tuple[Waiting, Case]]:
-        """Decide about the drafts that no model has to see; gives the others with what they are to be compared with."""
+        """Decide the drafts that need no model; return the others with the candidates to compare them with."""
         found: list[tuple[Waiting, Case]] = []
         earlier: list[tuple[Entry, Vectors]] = []
         for each in waiting:
@@ -79,12 +81,12 @@ class ScopeJudging:
         return found
 
     def _identical(self, draft: Draft) -> list[Candidate]:
-        """The live entry that says exactly this, whatever its vector; no entry can be nearer."""
+        """Return the live entry with exactly the same text, whatever its vector; no entry can be nearer."""
         live = self.state.live([entry_id_in(self.state.scope, draft.text)])
         return [Candidate(1, entry, 1.0) for entry in live.values()]
 
     def _judge(self, asked: Sequence[tuple[Waiting, Case]]) -> list[Waiting]:
-        """Ask about drafts and act on the verdicts, in order; gives those that have to be judged once more."""
+        """Ask about drafts and apply the verdicts in order; return the drafts to be judged once more."""
         if not asked:
             return []
         judged = judge([case for _, case in asked], self.run.asker, self.run.prompts.compare)
@@ -96,7 +98,7 @@ class ScopeJudging:
         return again
 
     def _acted(self, each: Waiting, case: Case, said: Judgement | Objection) -> bool:
-        """Act on a verdict, unless it is about something that is not what it was when it was shown."""
+        """Apply a verdict, unless it refers to an entry that has changed since it was shown."""
         shown = case.candidates
         current = [replace(one, entry=self.state.now(one.entry.entry_id) or one.entry) for one in shown]
         live = self.state.live([one.entry.entry_id for one in current])
@@ -107,7 +109,7 @@ class ScopeJudging:
             if any(current[at].entry.entry_id not in live for at in concerned):
                 return False
             changed = any(current[at].entry.entry_id != shown[at].entry.entry_id for at in concerned)
-            # What took in an entry says all of it: a draft that the entry says is known there, if no guard objects.
+            # A merged entry says everything of its parts: a draft said by it is known there, if no guard objects.
             if changed and comparison.verdict not in ("existing", "contradicts"):
                 return False
         self.decide(each, _about_live(comparison, current, live), current)
@@ -115,7 +117,7 @@ class ScopeJudging:
 
 
 def _about_live(comparison: Comparison, candidates: Sequence[Candidate], live: Collection[str]) -> Comparison:
-    """The comparison without what is no entry, and with each entry once."""
+    """Return the comparison with live entries only, each of them once."""
     entries = {number: candidates[number - 1].entry.entry_id for number in comparison.concerns}
     first = {entry_id: number for number, entry_id in reversed(entries.items())}
     return replace(

@@ -1,4 +1,4 @@
-"""Compares what sessions gave with what is known: one scope in sequence, scopes side by side, always in one order.
+"""Compare drafts with known entries: sequentially within a scope, scopes in parallel, in a fixed order.
 
 Individual scopes come first, then those of organizations, then the public ones. A session has at most one scope of each
 kind, so within a kind no two threads count the supersessions of one session, and the result does not depend on timing.
@@ -46,39 +46,39 @@ from parquetry.tasks.sessions.run import SessionRun
 from parquetry.tasks.sessions.scope import ScopeState, Vectored
 
 KINDS: tuple[Visibility, ...] = ("individual", "organization", "public")
-"""of scopes, in the order in which they are compared"""
+"""kinds of scopes, in the order in which they are compared"""
 EMBED_AT_A_TIME = 1000
-"""texts for which vectors are asked together"""
+"""texts that are embedded together"""
 _NOTHING = Spent(None, None)
 
 
 @dataclass
 class Merged:
-    """What comparing came to."""
+    """The result of the comparison."""
 
     decisions: list[Decision] = field(default_factory=list)
     texts: dict[tuple[str, str], EntryText] = field(default_factory=dict)
-    """by namespace and entry"""
+    """new texts by namespace and entry"""
     proposals: list[Proposal] = field(default_factory=list)
-    """merges that nobody has rejected"""
+    """merges that have not been rejected"""
     lost: dict[str, Verdict] = field(default_factory=dict)
-    """sessions of which a draft could not be compared; their other drafts are not compared either"""
+    """sessions with a draft that could not be compared; their other drafts are not compared either"""
 
 
 def merge(run: SessionRun, base: Snapshot, learned: Sequence[LearnedSession], vetoed: Collection[str] = ()) -> Merged:
-    """Compare what sessions gave with what is known, and decide about all of it.
+    """Compare the drafts of sessions with known entries, and decide all of them.
 
     Args:
-        run: in progress.
-        base: the version that what is known is taken from.
-        learned: sessions, none of them failed.
+        run: the run in progress.
+        base: the version with the known entries.
+        learned: sessions without failed ones.
         vetoed: keys of proposals that a person rejected.
 
     Returns:
-        Decisions and entries of all sessions but those in `lost`, for which it has to be called again without them.
+        Decisions and entries of all sessions except those in `lost`; if there are any, call again without them.
 
     Raises:
-        ParquetryError: something that concerns the whole run.
+        ParquetryError: an error that concerns the whole run.
     """
     ordered = sorted(learned, key=lambda each: (each.found.at, each.found.ref.session_id))
     spent = {each.found.ref.session_id: each.spent for each in ordered}
@@ -103,7 +103,7 @@ def merge(run: SessionRun, base: Snapshot, learned: Sequence[LearnedSession], ve
 
 
 def _vectored(run: SessionRun, learned: Sequence[LearnedSession]) -> list[tuple[EntryScope, Vectored]]:
-    """The drafts of all sessions in order, those of one session that say the same as one, with their vectors."""
+    """Return the drafts of all sessions in order, with vectors; equal drafts of a session are joined."""
     numbered: list[tuple[EntryScope, Draft, int]] = []
     for each in learned:
         namespace = each.found.ref.owner.namespace
@@ -121,11 +121,11 @@ def _vectored(run: SessionRun, learned: Sequence[LearnedSession]) -> list[tuple[
 
 
 def embed(run: SessionRun, namespace: str, texts: Iterable[str]) -> dict[str, StoredVector]:
-    """Vectors of texts, those that are stored looked up.
+    """Return vectors of texts; stored ones are looked up.
 
     Raises:
         TransientError: the embedder could not be reached.
-        BudgetReached: the budget does not allow to embed them all.
+        BudgetReached: the budget does not allow embedding them all.
     """
     model = run.run.models[namespace]
     vectors = run.vectors_of(model)
@@ -149,14 +149,14 @@ class _Comparing:
     run: SessionRun
     known: KnownEntries
     spent: Mapping[str, Spent]
-    """by session: what learning from it cost; counted with its first decision"""
+    """cost of learning from each session, by session id; counted with its first decision"""
     vetoed: frozenset[str]
     merged: Merged
     replaced: Counter[str] = field(default_factory=Counter)
-    """by session: entries that it replaced"""
+    """number of entries that each session replaced, by session id"""
 
     def refuse(self, learned: Sequence[LearnedSession]) -> None:
-        """Decide about what was not accepted."""
+        """Record the decisions about rejected drafts."""
         for each in learned:
             first = len(fold(each.drafts).drafts)
             for number, refusal in enumerate(each.refusals, first):
@@ -164,7 +164,7 @@ class _Comparing:
                 self.merged.decisions.append(_refused(refusal, number, self.run, spent))
 
     def embed_stale(self, scopes: Iterable[EntryScope]) -> dict[EntryScope, list[EntryText]]:
-        """Live entries whose vectors are of another model, with new ones."""
+        """Return live entries with vectors of another model, embedded again."""
         found: dict[EntryScope, list[EntryText]] = defaultdict(list)
         for namespace in sorted({scope.namespace for scope in scopes}):
             model = self.run.run.models[namespace]
@@ -202,11 +202,11 @@ class _Comparing:
         return part
 
     def allowance(self, session: str) -> int:
-        """Entries that a session may still replace."""
+        """Return the number of entries that a session may still replace."""
         return max(0, self.run.run.settings.sessions.max_supersessions - self.replaced[session])
 
     def cost(self, session: str, number: int, spent: Spent) -> Spent:
-        """What a decision cost; the first of a session bears what learning from the session cost."""
+        """Return the cost of a decision; the first one of a session includes the cost of learning from it."""
         if number:
             return spent
         learning = self.spent[session]
@@ -215,14 +215,14 @@ class _Comparing:
 
 @dataclass(frozen=True, slots=True)
 class _Deciding:
-    """Writes down what becomes of drafts of one scope, and keeps its live entries up to it."""
+    """Record the decisions about drafts of one scope, and update its live entries."""
 
     comparing: _Comparing
     state: ScopeState
     part: Merged
 
     def decide(self, waiting: Waiting, comparison: Comparison, candidates: Sequence[Candidate]) -> None:
-        """Act on a comparison."""
+        """Apply a comparison."""
         given, state = waiting.given, self.state
         draft, session = given.draft, given.draft.session.session_id
         if comparison.verdict == "merged":
@@ -239,7 +239,7 @@ class _Deciding:
             self._add(given, effects)
         for entry_id in (*effects.retires, entry_id_in(state.scope, draft.text)):
             state.is_said_by(entry_id, effects.entry.entry_id)
-        # What a draft was shown of others of its session, and is no entry, is nothing that could be looked up.
+        # A candidate from the same session that has become no entry cannot be looked up.
         entries = state.live([one.entry.entry_id for one in candidates]).keys() | set(effects.retires)
         scores = {one.entry.entry_id: one.score for one in candidates if one.entry.entry_id in entries}
         spent = self.comparing.cost(session, given.number, waiting.spent)
@@ -256,7 +256,7 @@ class _Deciding:
 
 
 def _ids_said(scope: EntryScope, draft: Draft, comparison: Comparison) -> Iterable[str]:
-    """The entries that may come to say it."""
+    """Yield the ids of the entries that may hold the statement of a draft afterwards."""
     yield entry_id_in(scope, draft.text)
     if comparison.text is not None:
         yield entry_id_in(scope, comparison.text)
@@ -309,7 +309,7 @@ def _refused(refusal: Refusal, number: int, run: SessionRun, spent: Spent) -> De
 
 
 def _about(session: SessionRef, number: int, kind: DecisionKind, judge: Judge, run: SessionRun) -> Decision:
-    """A decision about something that a session said."""
+    """Return a decision about a statement of a session."""
     return replace(
         blank_decision(run.run.stamp, session.owner.namespace, session.session_id, number, kind, judge),
         session_id=session.session_id,

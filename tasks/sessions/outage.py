@@ -1,4 +1,4 @@
-"""What the sources of a run over sessions needed of services, and what became of it."""
+"""The use of services by the sources of a session run, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from parquetry.tasks.sessions.plan import SessionPlan
 def session_needs(
     plan: SessionPlan, learned: Sequence[LearnedSession], failed: Mapping[str, Verdict]
 ) -> tuple[Need, ...]:
-    """What was needed: each session that was to be learned from, and each file that its store did not give.
+    """Return the needs of a run: each session to learn from, and each file that its store failed to return.
 
     Args:
-        plan: of the run.
-        learned: every session of the plan, good or not.
-        failed: verdicts of the sessions that failed, of those that could not be compared among them.
+        plan: plan of the run.
+        learned: every session of the plan, successful or not.
+        failed: verdicts of the failed sessions, including those that could not be compared.
     """
     needs = []
     for read in plan.files:
@@ -29,7 +29,7 @@ def session_needs(
     for each in learned:
         file = each.found.file
         verdict = failed.get(each.found.ref.session_id)
-        # What was learned and failed all the same could not be compared.
+        # A session that was learned from and failed nevertheless could not be compared.
         uncompared = verdict is not None and each.failed is None
         of_model = Lost("model", verdict.reason, verdict.detail) if verdict is not None and uncompared else each.lost
         if verdict is None or of_model is not None:

@@ -1,4 +1,4 @@
-"""What a run over chat sessions has to do and may cost, before anything is spent."""
+"""Plan of a run over chat sessions and an estimate of its cost, before anything is spent."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ from parquetry.tasks.sessions.run import session_fingerprint
 from parquetry.tasks.sessions.spool import Kept
 
 COMPARISON_TOKENS = (1600, 300)
-"""assumed for the comparison of what a window gives, which is not known before: the prompt with six statements that
-have three candidates each; their verdicts"""
+"""tokens assumed for comparing the drafts of a window, whose number is unknown beforehand: a prompt with six
+statements of three candidates each; their verdicts"""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEstimate:
-    """What a run may cost. Tokens are estimated from characters, and comparisons are assumed."""
+    """Estimated cost of a run. Tokens are estimated from characters, and comparisons are assumed."""
 
     windows: int = 0
-    """parts of sessions that the language model has to read"""
+    """number of session parts that the language model has to read"""
     kept: int = 0
-    """parts of which the answer is kept: they cost nothing"""
+    """number of parts with a cached answer: they cost nothing"""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
     priced: bool = False
-    """whether the settings say what tokens cost"""
+    """True if the settings give token prices"""
 
     @property
     def tokens(self) -> int:
@@ -68,34 +68,34 @@ class SessionEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A session that another file of the same source holds, too: it is learned from there."""
+    """A session that another file of the same source contains, too: it is learned from there."""
 
     found: FoundSession
     of: str
     """id of the other session"""
     quarantined: tuple[Stretch, ...]
-    """of the other session, if that was read before this run"""
+    """quarantined messages of the other session, if that was read before this run"""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """What a run will do."""
+    """The plan of a run."""
 
     files: tuple[ReadFile, ...]
-    """those that had to be read, by place"""
+    """files that had to be read, by place"""
     sessions: tuple[FoundSession, ...]
-    """of which something is to be learned, the oldest first"""
+    """sessions to learn from, oldest first"""
     copies: tuple[Copy, ...]
-    """of these, and of sessions that were read before"""
+    """copies of these, and of sessions that were read before"""
     counts: Mapping[str, int]
-    """by name: SESSION_COUNTS"""
+    """numbers of sessions by name: SESSION_COUNTS"""
     failures: tuple[Failure, ...]
-    """what could not be listed, and sessions that failed before and are not tried again"""
+    """listings that failed, and sessions that failed before and are not retried"""
     warnings: tuple[str, ...]
     estimate: SessionEstimate
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parquetry sessions plan --json` prints."""
+        """Return the object that `parquetry sessions plan --json` prints."""
         estimate = self.estimate
         return {
             "sessions": dict(self.counts),
@@ -117,7 +117,7 @@ class SessionPlan:
 
 @dataclass
 class Estimator:
-    """Adds up what sessions will cost."""
+    """Add up the estimated cost of sessions."""
 
     settings: Settings
     prompt: Prompt
@@ -127,7 +127,7 @@ class Estimator:
     tokens: list[int] = field(default_factory=lambda: [0, 0])
 
     def look(self, found: FoundSession, transcript: Transcript) -> None:
-        """Add a session."""
+        """Add a session to the estimate."""
         chosen = self.settings.sessions
         recalled = recalled_texts(transcript.messages)
         for window in windows_to_read(transcript, found.first_new, found.retried, chosen):
@@ -150,12 +150,12 @@ class Estimator:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of sessions, from the current rows of `documents`."""
+    """The published state of sessions, from the current rows of `documents`."""
 
     files: Mapping[str, DocumentRow]
-    """by id"""
+    """rows of files by id"""
     sessions: Mapping[str, DocumentRow]
-    """by id"""
+    """rows of sessions by id"""
 
     def of_file(self) -> Mapping[FileKey, list[DocumentRow]]:
         """The sessions of each file."""
@@ -165,12 +165,12 @@ class Known:
         return found
 
     def quarantined(self) -> frozenset[FileKey]:
-        """The files with a session of which something was quarantined."""
+        """The files with a partly quarantined session."""
         return frozenset(file_key_of(row) for row in self.sessions.values() if quarantined_of(row))
 
 
 def known_of(rows: Sequence[DocumentRow]) -> Known:
-    """What current rows say of sessions and their files."""
+    """Return the sessions and session files among the current rows."""
     return Known(
         {row.document_id: row for row in rows if row.media_type == TRANSCRIPTS_TYPE},
         {row.document_id: row for row in rows if row.media_type == SESSION_TYPE},
@@ -191,23 +191,23 @@ def plan_sessions(
     retries: Retries | None = None,
     check_cancelled: Callable[[], None] = lambda: None,
 ) -> SessionPlan:
-    """List the sources, read the files that may hold something new, and find it.
+    """List the sources, read the files that may hold something new, and find the sessions to learn from.
 
     Args:
         settings: model, rules and limits.
-        scopes: what the run is about, with the sources to list.
-        known: of the sessions of all namespaces concerned.
-        prompt: for learning.
+        scopes: scopes of the run, with the sources to list.
+        known: published sessions of all namespaces concerned.
+        prompt: prompt for learning.
         fetching: reads the files.
-        run_id: for failures.
-        retry_quarantined: read again what was quarantined.
-        asker: knows which answers are kept; None if nobody asks for the cost.
-        keep: puts a session aside; None for a plan that is only looked at.
-        retries: of the run, if it is one.
+        run_id: id of the run, for failures.
+        retry_quarantined: True to read quarantined messages again.
+        asker: recognises cached answers; None without an estimate.
+        keep: writes a session to the spool; None for a plan that is only shown.
+        retries: retries of the run; None outside a run.
         check_cancelled: raises if the run was cancelled.
 
     Raises:
-        SettingsError: a source's place does not exist.
+        SettingsError: the place of a source does not exist.
     """
     listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
     files = _files([scope for scope, _ in scopes], listings, known)
@@ -250,10 +250,10 @@ def plan_sessions(
 
 
 def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
-    """Stop before a run that would cost more than it may.
+    """Stop before a run that would exceed its budget.
 
     Raises:
-        RefusedError: with the estimate and the budget.
+        RefusedError: gives the estimate and the budget.
     """
     if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
         learning = f"learning from {counted(len(plan.sessions), 'session')}"
@@ -265,9 +265,9 @@ def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
 
 
 def _apart(found: Iterable[FoundSession], reader: Reader) -> tuple[list[FoundSession], list[Copy]]:
-    """Sessions to learn from, the oldest first, and copies of them and of known ones, as in two exports side by side.
+    """Split sessions into those to learn from, oldest first, and copies of these or of known ones.
 
-    Of equal ones, that is learned of which most is known.
+    Two exports side by side contain copies. Of equal sessions, the one already read furthest is learned from.
     """
     sessions: dict[Hashable, FoundSession] = {}
     copies: list[Copy] = []
@@ -294,7 +294,7 @@ def _files(scopes: Sequence[Scope], listings: Sequence[Listing], known: Known) -
 
 
 def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile], known: Known) -> list[DocumentRow]:
-    """The sessions of the files that need not be read again, and those of these files that failed."""
+    """Return the known sessions of files that need not be read again, and the failed ones among these files."""
     reading = {file.key for file in to_read}
     of_file = known.of_file()
     found: list[DocumentRow] = []
@@ -311,7 +311,7 @@ def _rows_of_unread(files: Sequence[SessionFile], to_read: Sequence[SessionFile]
 def _warnings(
     scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], read: Sequence[ReadFile]
 ) -> tuple[str, ...]:
-    """Sources in which nothing was found, files without a session, and what of the others was lost."""
+    """Report sources without files, files without sessions, and parts of others that were lost."""
     empty = [
         nothing_found(scope)
         for (scope, _), listing in zip(scopes, listings, strict=True)
@@ -341,7 +341,7 @@ def _counts(
 
 
 def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> list[Failure]:
-    """Sources whose listing broke off, and what of the others could not be seen."""
+    """Return interrupted listings of sources, and parts of other sources that could not be seen."""
     found: list[Failure] = []
     for (scope, _), listing in zip(scopes, listings, strict=True):
         uri = scope.settings.uri

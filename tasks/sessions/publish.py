@@ -1,4 +1,4 @@
-"""Publishes what was learned: compare, ask a person if one is to be asked, commit; again when another run was first."""
+"""Publish learned entries: compare, ask for a review if configured, commit; retry when another run was first."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from parquetry.tasks.sessions.run import SessionRun, session_fingerprint
 
 log = logging.getLogger("parquetry")
 Review = Callable[[Sequence[Proposal]], Collection[str]]
-"""asks a person about merges; gives the keys of those that are rejected"""
+"""shows merges to a person; returns the keys of those that are rejected"""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became visible."""
+    """The result of a publish."""
 
     version: int
-    """of `documents`"""
+    """version of `documents`"""
     decisions: tuple[Decision, ...]
     rows: tuple[DocumentRow, ...]
-    """of sessions and files, failed ones among them"""
+    """rows of sessions and files, including failed ones"""
     taken: frozenset[str]
     """sessions that another run had learned from meanwhile"""
     failed: Mapping[str, Verdict] = field(default_factory=dict)
-    """why sessions failed, by their ids"""
+    """reason of each failed session, by id"""
 
 
 @dataclass
 class _Reviewed:
-    """What a person said of merges so far."""
+    """The review of merges so far."""
 
     review: Review | None
     asked: set[str] = field(default_factory=set)
     vetoed: set[str] = field(default_factory=set)
 
     def settled(self, proposals: Sequence[Proposal]) -> bool:
-        """Whether nothing of this was rejected just now."""
+        """True if none of these was rejected just now."""
         fresh = [proposal for proposal in proposals if proposal.key not in self.asked]
         if self.review is None or not fresh:
             return True
@@ -66,16 +66,16 @@ class _Reviewed:
 def publish_learned(
     run: SessionRun, plan: SessionPlan, learned: Sequence[LearnedSession], review: Review | None
 ) -> Outcome:
-    """Make what was learned visible, all of it in one commit.
+    """Make everything that was learned visible, all in one commit.
 
     Args:
-        run: in progress.
-        plan: of the run.
-        learned: every session of the plan, good or not.
-        review: asks a person; None to publish without asking.
+        run: the run in progress.
+        plan: plan of the run.
+        learned: every session of the plan, successful or not.
+        review: asks a person for a review; None to publish without one.
 
     Raises:
-        PublishConflict: others kept publishing first; nothing of this run is visible.
+        PublishConflict: other runs kept publishing first; nothing of this run is visible.
         StorageError: nothing of this run is visible.
     """
     writer = EntryWriter(run.run.lake, run.run.stamp)
@@ -105,7 +105,7 @@ def publish_learned(
 
 
 def _now(run: SessionRun) -> tuple[Snapshot, Known]:
-    """The newest version, and what is known in it of the sessions of the run's namespaces."""
+    """Return the newest version, and its sessions in the run's namespaces."""
     base = run.run.lake.snapshot()
     return base, known_of(current_rows(base, {namespace for namespace, _ in run.run.sources}, what="knowledge"))
 
@@ -117,7 +117,7 @@ def _merged(
     failed: dict[str, Verdict],
     reviewed: _Reviewed,
 ) -> Merged:
-    """Compare until every session could be compared and nobody rejects anything any more; answers are kept."""
+    """Compare until every remaining session could be compared and no merge is rejected any more; answers are cached."""
     while True:
         left = [each for each in good if each.found.ref.session_id not in failed]
         merged = merge(run, base, left, reviewed.vetoed)
@@ -127,7 +127,7 @@ def _merged(
 
 
 def _taken(plan: SessionPlan, others: Known) -> frozenset[str]:
-    """Sessions from which another run has learned at least as much since this one was planned."""
+    """Return sessions from which another run has learned at least as much since this one was planned."""
     taken = set()
     for found in (*plan.sessions, *(copy.found for copy in plan.copies)):
         now = others.sessions.get(found.ref.session_id)
@@ -147,7 +147,7 @@ def _rows(
     taken: Collection[str],
     others: Known,
 ) -> tuple[DocumentRow, ...]:
-    """The rows of the sessions and of the files that were read."""
+    """Return the rows of the sessions and of the files that were read."""
     rows: list[DocumentRow] = []
     verdicts: dict[FileKey, list[Verdict]] = defaultdict(list)
     for found in plan.sessions:
@@ -157,7 +157,7 @@ def _rows(
         if found.ref.session_id not in taken:
             rows.append(_session_row(run, found, verdict, quarantined.get(found.ref.session_id, ())))
     for copy in plan.copies:
-        # Until the other one is learned, this one is as little read: its file may be the one that stays.
+        # Until the other session is learned, this one counts as unread, too: its file may be the one that stays.
         verdict = failed.get(copy.of)
         if verdict is not None:
             verdicts[copy.found.file.key].append(verdict)

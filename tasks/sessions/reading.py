@@ -1,4 +1,4 @@
-"""Reads files of chat sessions and finds what in them is new. Contains the failure of every single file."""
+"""Read files of chat sessions and find new content in them. Contains the failure of every single file."""
 
 from __future__ import annotations
 
@@ -30,49 +30,49 @@ from parquetry.tasks.engine.workers import FileOfSessions, WorkerPool
 from parquetry.tasks.sessions.spool import Kept
 
 _LOOK_SECONDS = 0.5
-"""between two looks whether the run was cancelled"""
+"""seconds between two checks for cancellation"""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:
-    """A session of which something is to be learned."""
+    """A session to learn from."""
 
     file: SessionFile
     known: DocumentRow | None
-    """its current row; None if it is new"""
+    """current row of the session; None if it is new"""
     ref: SessionRef
     name: str
     title: str | None
     first_new: int
     """0-based index of the first message to learn from"""
     mark: Mark
-    """of all its messages"""
+    """mark of all its messages"""
     at: datetime
-    """UTC, of its last message"""
+    """UTC time of its last message"""
     kept: Kept | None
-    """where it waits; None in a plan"""
+    """location in the spool; None in a plan"""
     retried: tuple[Stretch, ...] = ()
-    """what of it is read again because it was quarantined"""
+    """messages that are read again because they were quarantined"""
     still_quarantined: tuple[Stretch, ...] = ()
-    """what of it was quarantined and is not read again"""
+    """messages that were quarantined and are not read again"""
     timed: bool = True
-    """`at` is told by the session, and not by its file"""
+    """True if `at` is given by the session rather than by its file"""
 
     @property
     def content(self) -> Hashable:
-        """What a copy of it in another file of its source has in common with it."""
+        """Key shared with copies of the session in other files of its source."""
         file = self.file
         return (file.namespace, file.source, file.owner, self.mark, self.at if self.timed else None)
 
     def is_in(self, row: DocumentRow) -> bool:
-        """Whether a session that was read to its end is a copy of it; both are for the same owner and prompt."""
+        """True if a completely read session is a copy of this one, given the same owner and prompt."""
         where = (row.namespace, row.source, row.status) == (self.file.namespace, self.file.source, "indexed")
         same = mark_of(row) == self.mark and (not self.timed or row.modified_at == self.at)
         return where and same and row.document_id != self.ref.session_id
 
     @property
     def change(self) -> Literal["new", "grown", "retried"]:
-        """Why something is to be learned of it: it is new, it has grown, or only what was quarantined is read again."""
+        """Reason for learning: the session is new, has grown, or only quarantined messages are read again."""
         if not self.first_new:
             return "new"
         return "grown" if self.first_new < self.mark.messages else "retried"
@@ -80,39 +80,39 @@ class FoundSession:
 
 @dataclass
 class ReadFile:
-    """What a file holds."""
+    """The content of a file."""
 
     file: SessionFile
     content_hash: str = ""
     sessions: int = 0
     found: list[FoundSession] = field(default_factory=list)
     failed: list[DocumentRow] = field(default_factory=list)
-    """rows of sessions that failed before and are not tried again"""
+    """rows of sessions that failed before and are not retried"""
     unread: list[str] = field(default_factory=list)
-    """what of it was lost, one sentence each"""
+    """lost parts, one sentence each"""
     refused: tuple[str, Verdict] | None = None
-    """stage and verdict, if nothing of it could be read"""
+    """stage and verdict, if nothing could be read"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads files.
+    """Read files of sessions.
 
-    `keep` puts a session aside that is to be worked on; None of it only looks.
+    `keep` writes sessions to be worked on to the spool; None to only look at them.
     """
 
     fetching: Fetching
     pool: WorkerPool
     known: Mapping[str, DocumentRow]
-    """by id: the current rows of sessions"""
+    """current rows of sessions by id"""
     fingerprint: Callable[[SessionFile], str]
     max_bytes: int
     keep: Callable[[Transcript], Kept] | None
     look: Callable[[FoundSession, Transcript], None] | None
-    """is shown every session of which something is to be learned"""
+    """called with every session to learn from"""
     check_cancelled: Callable[[], None]
     retried_files: Collection[FileKey] = ()
-    """files of which what was quarantined is read again"""
+    """files whose quarantined messages are read again"""
     _looked_at: set[Hashable] = field(default_factory=set)
     _by_hash: dict[str | None, list[DocumentRow]] = field(default_factory=dict)
     """known sessions by the hash of their messages"""
@@ -122,10 +122,10 @@ class Reader:
             self._by_hash.setdefault(row.content_hash, []).append(row)
 
     def read(self, files: Sequence[SessionFile]) -> Iterator[ReadFile]:
-        """Read files, those of services several at a time, and yield what each holds, in any order.
+        """Read files, those of services concurrently, and yield the content of each, in any order.
 
         Raises:
-            ParquetryError: something that concerns the whole run.
+            ParquetryError: an error that concerns the whole run.
         """
         waiting = iter(files)
         fetched: dict[Future[None], tuple[SessionFile, list[bytes | Verdict]]] = {}
@@ -174,7 +174,7 @@ class Reader:
             got.append(_contained(error))
 
     def _opened(self, read: ReadFile, content: bytes | Verdict) -> bytes | None:
-        """The content that is to be read; None if there is nothing to read."""
+        """Return the content to be read; None if there is nothing to read."""
         file = read.file
         if isinstance(content, Verdict):
             read.refused = ("fetch", content)
@@ -202,21 +202,21 @@ class Reader:
                     continue
                 read.sessions += 1
                 self._sort(found, read)
-            # What was found before it is worked on all the same.
+            # The sessions found before the error are processed nevertheless.
             read.refused = None if held.verdict is None else ("extract", held.verdict)
         except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
             read.refused = ("extract", _contained(error))
         return read
 
     def _is_known(self, file: SessionFile, content_hash: str) -> bool:
-        """Whether a file that looks changed is not."""
+        """True if a file that looks changed is unchanged."""
         known = file.known
         if known is None or known.status != "indexed" or file.key in self.retried_files:
             return False
         return (known.content_hash, known.fingerprint) == (content_hash, self.fingerprint(file))
 
     def _sort(self, transcript: Transcript, read: ReadFile) -> None:
-        """Whether there is something new in a session."""
+        """Compare a session with its known state, and add it to the file's results if it has something new."""
         file = read.file
         item, fingerprint = file.item, self.fingerprint(file)
         identity = session_id(file.namespace, file.source, item.path, transcript.name)
@@ -230,7 +230,7 @@ class Reader:
             before = mark_of(known)
         new = first_new(transcript.messages, before)
         quarantined = quarantined_of(known) if known is not None and new else ()
-        # One that failed while it was read again is brought to its end.
+        # A session that failed while it was read again is read to its end.
         retry = file.key in self.retried_files or (known is not None and known.status == "failed")
         retried, left = (quarantined, ()) if retry else ((), quarantined)
         if new == len(transcript.messages) and not retried:
@@ -247,7 +247,7 @@ class Reader:
             self.look(found, transcript)
 
     def copied(self, found: FoundSession) -> DocumentRow | None:
-        """The row of a session that was read from another file and says the same; None if there is none."""
+        """Return the row of a session with the same content that was read from another file; None if there is none."""
         if found.retried:
             return None
         fingerprint = self.fingerprint(found.file)
@@ -256,7 +256,7 @@ class Reader:
 
 
 def _contained(error: Exception) -> Verdict:
-    """What a failure means for its file; raises what concerns the whole run."""
+    """Return the verdict of a failure for its file; raise what concerns the whole run."""
     verdict = classify(error)
     if verdict.fate == "stop":
         raise error

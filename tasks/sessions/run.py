@@ -1,4 +1,4 @@
-"""One run over chat sessions: what its parts share."""
+"""The shared state of one run over chat sessions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from parquetry.tasks.sessions.spool import Spool
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What the language model is told."""
+    """The prompts of the language model."""
 
     distill: Prompt
     compare: Prompt
 
 
 def prompts_of(settings: Settings) -> Prompts:
-    """The prompts that the settings name.
+    """Return the prompts that the settings name.
 
     Raises:
         SettingsError: a prompt's file cannot be read.
@@ -42,12 +42,12 @@ def prompts_of(settings: Settings) -> Prompts:
 
 
 def session_fingerprint(settings: Settings, prompt: Prompt, owner: Owner) -> str:
-    """Hash of everything but its content that decides what is learned from a session.
+    """Return the hash of everything except the content that decides what is learned from a session.
 
     Args:
         settings: model and rules.
-        prompt: for learning.
-        owner: whose session it is.
+        prompt: prompt for learning.
+        owner: owner of the session.
     """
     chosen = settings.sessions
     return settings_hash(
@@ -70,19 +70,19 @@ class SessionRun:
     prompts: Prompts
     ledger: Ledger
     retry_quarantined: bool = False
-    """ask again about what was quarantined"""
+    """True to ask again about quarantined messages"""
     spool: Spool = field(default_factory=Spool)
     asking: Asking = field(default_factory=Asking)
     asker: KeptAnswers = field(init=False)
     embedding_tokens: int = 0
-    """that the embedder was paid for"""
+    """tokens paid for embedding"""
     _stored: Stored = field(init=False)
     _vectors: dict[str, RunVectors] = field(default_factory=dict)
-    """by id of the model"""
+    """vectors by id of the model"""
     _unpriced: bool = False
-    """whether an embedder was paid whose price is not known"""
+    """True if an embedder with an unknown price was paid"""
     _lost: int = 0
-    """sessions in a row for which the language model could not be asked"""
+    """consecutive sessions for which the language model could not be asked"""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -94,21 +94,21 @@ class SessionRun:
         self._stored = Stored(*self._entry_files(self.run.base), lambda: self._entry_files(self.run.lake.snapshot()))
 
     def _entry_files(self, version: Snapshot) -> tuple[Snapshot, list[str]]:
-        """A version with only the chunks of entries, and the shards of these that no commit names."""
-        # What was embedded for documents is not looked through for every entry.
+        """Return a version with only the chunks of entries, and the entry shards that no commit names."""
+        # Vectors of documents are not searched for every entry.
         chunks = tuple(file for file in version.files["chunks"] if holds_entries(file))
         orphans = [file for file in self.run.lake.orphans(version) if holds_entries(file)]
         return replace(version, files={**version.files, "chunks": chunks}), orphans
 
     def vectors_of(self, model: Model) -> RunVectors:
-        """Vectors of entries that exist or are being computed."""
+        """Return the vectors of entries that exist or are being computed."""
         with self._lock:
             if model.id not in self._vectors:
                 self._vectors[model.id] = RunVectors(self._stored, accounted(model.open(), self.ledger))
             return self._vectors[model.id]
 
     def embedded(self, tokens: int, model: Model) -> None:
-        """Tell what the embedder was paid for."""
+        """Record what the embedder was paid for."""
         if tokens:
             with self._lock:
                 self.embedding_tokens += tokens
@@ -116,33 +116,33 @@ class SessionRun:
 
     @property
     def tokens(self) -> int:
-        """Read and written by language models so far."""
+        """Number of tokens read and written by language models so far."""
         return sum(each.input_tokens + each.output_tokens for each in self.asked.values())
 
     @property
     def asked(self) -> dict[Purpose, Usage]:
-        """What language models took so far."""
+        """Use of language models so far, by purpose."""
         return {purpose: used for purpose, used in self.ledger.usage.items() if purpose != "embed"}
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars, of language models and of the embedder so far; None if a price is not known."""
+        """Cost of language models and the embedder so far in US dollars; None if a price is not known."""
         unpriced = self._unpriced or (self.tokens > 0 and not self.run.settings.llm.priced)
         return None if unpriced else self.ledger.cost_usd
 
     def lost(self) -> None:
-        """Tell that the language model could not be asked, after all tries."""
+        """Record that the language model could not be asked, after all retries."""
         with self._lock:
             self._lost += 1
 
     def answered(self) -> None:
-        """Tell that it answered."""
+        """Record that the language model answered."""
         with self._lock:
             self._lost = 0
 
     @property
     def patient(self) -> bool:
-        """Whether it is still worth asking: a service that is down is not waited for once more for every session."""
+        """True while requests are worth a wait: a service that is down is not awaited again for every session."""
         with self._lock:
             return self._lost < PATIENCE
 

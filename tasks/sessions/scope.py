@@ -1,4 +1,4 @@
-"""What is live in one scope while a run compares: what was known before, and what the run made of it so far."""
+"""The live entries of one scope during a comparison: known ones, and those that the run has made so far."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from parquetry.sessions.model import Candidate, Draft, Entry
 from parquetry.storage.entries.known_entries import KnownEntries
 
 _LOOKED_AT = 4
-"""known entries that are looked at for each candidate that is wanted: words may put one before others that are nearer,
-and this run may retire some"""
+"""known entries read for each wanted candidate: the ranking by words may put one before others that are nearer, and
+this run may retire some"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Vectored:
 
     draft: Draft
     vector: Vectors
-    """float32[dimension]; zeros if the model has none for the text"""
+    """float32[dimension]; zeros if the model gives no vector for the text"""
     tokens: int
     number: int
-    """of its decision within its session"""
+    """number of its decision within its session"""
 
 
 class ScopeState:
@@ -36,11 +36,11 @@ class ScopeState:
 
     Args:
         scope: the scope.
-        known: what was published.
-        drafts: that will be compared, in order.
+        known: published entries.
+        drafts: drafts to compare, in order.
         embedder: id of the model of their vectors.
-        bar: that an entry has to reach to be a candidate.
-        limit: most candidates of a draft.
+        bar: minimum similarity of a candidate.
+        limit: maximum number of candidates of a draft.
     """
 
     def __init__(
@@ -59,16 +59,16 @@ class ScopeState:
         self._limit = limit
         self._near = self._nearest([draft.vector for draft in drafts], limit * _LOOKED_AT)
         self._made: dict[str, Entry] = {}
-        """live entries that this run made or embedded anew"""
+        """live entries that this run created or embedded again"""
         self._retired: set[str] = set()
         self._said_by: dict[str, str] = {}
-        """entry that is not live -> the one that says it instead"""
+        """entry that is no longer live -> the entry that says it instead"""
         self._order: list[str] = []
-        """entries by row of the matrix; one that was retired keeps its row"""
+        """entries by row of the matrix; a retired entry keeps its row"""
         self._matrix: Vectors = np.zeros((16, len(drafts[0].vector)), np.float32)
 
     def live(self, entry_ids: Iterable[str]) -> dict[str, Entry]:
-        """Those of some entries that are live."""
+        """Return the live ones of the given entries."""
         found, elsewhere = {}, []
         for entry_id in entry_ids:
             if entry_id in self._made:
@@ -78,12 +78,12 @@ class ScopeState:
         return found | self._known.entries(self.scope, elsewhere) if elsewhere else found
 
     def candidates(self, place: int, draft: Vectored, earlier: Sequence[tuple[Entry, Vectors]] = ()) -> list[Candidate]:
-        """The entries that a draft has to be compared with, most alike first.
+        """Return the entries to compare a draft with, most similar first.
 
         Args:
-            place: 0-based, of the draft among those that were given.
+            place: 0-based index of the draft among the given drafts.
             draft: the draft.
-            earlier: what drafts that are judged together with it will be if they are new; with their vectors.
+            earlier: entries, with vectors, that drafts judged in the same question will become if they are new.
         """
         wanted, near = self._limit * _LOOKED_AT, self._near[place]
         alive = [hit for hit in near if hit[0].entry_id not in self._retired]
@@ -95,20 +95,20 @@ class ScopeState:
         return ranked(draft.draft.text, found, self._bar, self._limit)
 
     def now(self, entry_id: str) -> Entry | None:
-        """The live entry that says what an entry says or said; None if there is none yet."""
+        """Return the live entry that says what a given entry says or said; None if there is none yet."""
         while entry_id in self._said_by:
             entry_id = self._said_by[entry_id]
         return self.live([entry_id]).get(entry_id)
 
     def is_said_by(self, entry_id: str, other_id: str) -> None:
-        """One entry is not live, and from now on another one says what it says."""
+        """Record that one entry is not live and another one says the same from now on."""
         if entry_id != other_id:
             self._said_by[entry_id] = other_id
-            # What comes back after it was replaced is said by itself.
+            # A restored entry says its own statement again.
             self._said_by.pop(other_id, None)
 
     def add(self, entry: Entry, vector: Vectors) -> None:
-        """An entry is live from now on."""
+        """Add a live entry."""
         self._retired.discard(entry.entry_id)
         self._said_by.pop(entry.entry_id, None)
         self._made[entry.entry_id] = entry
@@ -118,7 +118,7 @@ class ScopeState:
         self._order.append(entry.entry_id)
 
     def retire(self, entry_ids: Iterable[str]) -> None:
-        """Entries are not live any more."""
+        """Mark entries as no longer live."""
         for entry_id in entry_ids:
             self._made.pop(entry_id, None)
             self._retired.add(entry_id)

@@ -1,4 +1,4 @@
-"""Sessions that wait for their turn are kept in a file without a name, so that memory holds only those in work."""
+"""Sessions that wait for their turn, in an anonymous temporary file, so that memory holds only those in work."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from parquetry.sessions.model import Transcript
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a session is in the spool."""
+    """The location of a session in the spool."""
 
     offset: int
-    """bytes from the beginning"""
+    """offset in bytes"""
     size: int
     """bytes"""
 
 
 class Spool:
-    """A file of sessions that is gone when its process ends, however that comes. Used from several threads."""
+    """A file of sessions that disappears when its process ends in any way. Used from several threads."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="parquetry-sessions-")  # noqa: SIM115 - closed by `close`
@@ -29,7 +29,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def keep(self, transcript: Transcript) -> Kept:
-        """Put a session aside."""
+        """Write a session to the spool."""
         content = pickle.dumps(transcript, pickle.HIGHEST_PROTOCOL)
         with self._lock:
             self._file.seek(self._end)
@@ -39,7 +39,7 @@ class Spool:
             return kept
 
     def read(self, kept: Kept) -> Transcript:
-        """A session that was put aside."""
+        """Read a session from the spool."""
         with self._lock:
             self._file.seek(kept.offset)
             content = self._file.read(kept.size)
