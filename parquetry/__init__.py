@@ -1,7 +1,7 @@
 """Parquetry keeps knowledge bases fresh: sources in, Parquet shards out, searched by DuckDB.
 
-The public Python API; `docs/python.md` has a running example of each name. A name is imported when it is first used.
-The package itself holds what every room needs: records, ids, errors, and the one way to the terminal.
+The public Python API; `docs/python.md` has a running example of each name. Names are imported lazily, at first use. The
+package itself holds what all parts need: records, ids, errors, and terminal output.
 """
 
 from __future__ import annotations

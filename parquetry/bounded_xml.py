@@ -1,4 +1,4 @@
-"""A parser for the XML of strangers: no entities, nothing loaded, and few attributes that nobody has written."""
+"""XML parser for untrusted documents: no entities, no external content, and a bound on default attributes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from xml.etree.ElementTree import TreeBuilder
 from parquetry.errors import BrokenDocument
 
 MOST_DEFAULTS = 2000
-"""characters of attributes that a document type declares with a value; each element without them is given them all"""
+"""maximum characters of default values of attributes in a document type; an element without them receives them all"""
 
 MAX_DECLARED = 10_000
-"""attributes that a document type declares; the parser compares each of an element with all before it"""
+"""maximum attributes in a document type; the parser compares each of an element with all before it"""
 
 
 class BoundedXml:
-    """Parses one document; for `feed` and `close` see `parser`."""
+    """Parser of one document; for `feed` and `close` see `parser`."""
 
     def __init__(self) -> None:
         from defusedxml.ElementTree import XMLParser
@@ -27,7 +27,7 @@ class BoundedXml:
 
     @property
     def leaves_out_defaults(self) -> bool:
-        """Whether so many attributes are declared with values that elements have only those that stand there."""
+        """True if a document declares so many default values that elements get only the attributes written in them."""
         return self._characters > MOST_DEFAULTS
 
     def _declare(self, _element: str, attribute: str, _kind: str, default: str | None, _required: bool) -> None:

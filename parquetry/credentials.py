@@ -1,4 +1,4 @@
-"""Keys, tokens and passwords in a text: found by their form, or known to this process, and masked."""
+"""Detection and masking of keys, tokens and passwords in a text, by their form or because this process knows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from parquetry.known_secrets import known_forms
 
 MASK = "[secret]"
-"""what stands where a credential was"""
+"""replacement of a credential"""
 
 _ISSUED = re.compile(
     r"""(?x)
@@ -37,9 +37,9 @@ _ISSUED = re.compile(
     | \b\d{8,10}:AA[\w-]{33}\b                                      # Telegram
     """
 )
-"""what services give out begins with letters of its own, so that it can be found"""
+"""credentials with a prefix by which their issuer marks them"""
 _WEB_TOKEN = re.compile(r"(?<![\w-])(?P<header>[\w-]++)\.eyJ[\w-]{8,}+\.[\w-]*+")
-"""JSON web token, and what stands before it without a space"""
+"""JSON web token, with the characters before it up to a space"""
 _WEB_TOKEN_HEADER = re.compile(r"\beyJ[\w-]{8}")
 _LETTERS = """
     PRIVATE eyJ A3T AKIA ASIA AGPA AIDA AROA AIza ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt-
@@ -47,7 +47,7 @@ _LETTERS = """
     shppa_ shpss_ AGE-SECRET dapi :AA
 """
 _BEGINNINGS = tuple(_LETTERS.split())
-"""one of which stands in everything that is found so: a text without them, nearly every one, need not be searched"""
+"""strings of which one occurs in every match: a text without them, nearly every one, need not be searched"""
 
 _IN_ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"'<>]{0,200}:(?P<secret>[^\s/@\"'<>]{1,500})@", re.IGNORECASE
@@ -73,7 +73,7 @@ _NAMED = re.compile(
     (?P<quote>["'`“„«]?)(?P<secret>[^\s"'`”“»,;，。<>]{3,200})
     """
 )
-"""a word for a secret and, after a sign or a verb, what may be one"""
+"""a word for a secret and, after a sign or a verb, the possible secret"""
 _LETTERS_ALONE = re.compile(r"[^\W\d_]+(?:[-.][^\W\d_]+)*[.!?:)]*")
 _PLACEHOLDER = re.compile(
     r"(?i)[$%{<\[(].*|.*(?:\*{3}|x{4}|\.{3}|…|•{3}).*|your[-_].*|example.*|changeme.*|redacted.*|hidden|\[?secret\]?|"
@@ -83,15 +83,15 @@ _DIGITS_ALONE = re.compile(r"\d+[.!?%]?")
 _PIN = re.compile(r"\d{4,8}[.!?]?")
 _UNNAMED = re.compile(r"(?<![\w/+=.-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w/+=-])")
 _SYLLABLES = re.compile(r"[a-z]{5,}")
-"""in a name several times, in 40 letters of random base64 once in twenty"""
+"""syllables: several in a name, but one in 40 letters of random base64 only once in twenty"""
 _UNNAMED_BITS = 4.3
-"""Entropy of the letters of a text without spaces from which it is taken for a key, if small and large letters and
-digits are mixed in it: random base64 of 40 letters has about 4.7, hexadecimal digits (commits, hashes) at most 4.0,
-names of things in programs about 3.8."""
+"""Minimum entropy of a text without spaces that counts as a key, if it mixes lower and upper case and digits: random
+base64 of 40 letters has about 4.7, hexadecimal digits (commits, hashes) at most 4.0, identifiers in programs about 3.8.
+"""
 
 
 def credentials(text: str) -> list[tuple[int, int]]:
-    """Where a text holds keys, tokens or passwords: start and one past the end of each, in order, none overlapping."""
+    """Find keys, tokens and passwords in a text: start and one past the end of each, in order, none overlapping."""
     found = sorted((*_known(text), *_all(text)))
     spans: list[tuple[int, int]] = []
     for start, end in found:
@@ -103,7 +103,7 @@ def credentials(text: str) -> list[tuple[int, int]]:
 
 
 def masked(text: str) -> str:
-    """The text with `[secret]` for every credential."""
+    """Return the text with `[secret]` for every credential."""
     parts, last = [], 0
     for start, end in credentials(text):
         parts += [text[last:start], MASK]
@@ -112,7 +112,7 @@ def masked(text: str) -> str:
 
 
 def _known(text: str) -> Iterator[tuple[int, int]]:
-    """What this process is let in with, in any form."""
+    """Find the secrets of this process, in any form."""
     for form in known_forms():
         start = text.find(form)
         while start >= 0:
@@ -140,7 +140,7 @@ def _all(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
-    """Whether what follows a word for a secret is one, and no part of a sentence: `the password is required`."""
+    """Return True if the value after a word for a secret is one, rather than prose: `the password is required`."""
     if _PLACEHOLDER.fullmatch(value):
         return False
     if name.lower().startswith("pin"):

@@ -1,23 +1,23 @@
-"""The error tree, and the one place that decides what an error means.
+"""The error tree, and the one place that classifies errors.
 
-ParquetryError                what was wrong, where, and what to do
-├── DocumentError             permanent: this document is refused, the run goes on
+ParquetryError                states the problem, its location and the remedy
+├── DocumentError             permanent: this document is refused, the run continues
 │   ├── SkippedDocument       nothing to index here (unsupported, empty): skipped with a reason
 │   └── BrokenDocument        should have been indexable (damaged, locked, over a limit): failed with a reason
-├── TransientError            may go away by itself: retried, then failed
+├── TransientError            may resolve by itself: retried, then failed
 ├── SettingsError             the operator has to change something: stops, exit 2
 │   ├── WrongSettings         several mistakes in the settings, each with a line
 │   ├── MissingExtra          an optional package is not installed: names the install line
-│   └── ServiceRefused        a service turns the account away: key, quota or the model's name
-├── OutageError               a service failed everything that a source needed: exit 4, what was good is published
-├── RefusedError              a guard or a budget said no: stops, exit 3
-│   └── BudgetReached         the next request would pass the budget
+│   └── ServiceRefused        a service refuses the account: key, quota or the model's name
+├── OutageError               a service failed for everything that a source needed: exit 4, good results are published
+├── RefusedError              a guard or a budget stops the run: exit 3
+│   └── BudgetReached         the next request would exceed the budget
 └── StorageError              the corpus could not be read or written: stops, exit 4
-    ├── DamagedCorpus         a file of it is not what was written, or is gone: names it
+    ├── DamagedCorpus         one of its files has changed since it was written, or is missing: names it
     ├── DiskFull              there is no space left to write it
-    ├── IndexNotWritten       the search index could not be built or written; of a run that has published: exit 5
+    ├── IndexNotWritten       the search index could not be built or written; after a publish: exit 5
     └── PublishConflict       another run published first
-        └── FilesGaveWay      files that were listed were replaced and deleted by another run: read again
+        └── FilesGaveWay      files of the listed version were replaced and deleted by another run: read again
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from parquetry.masking import excerpt, masked
 
 
 class ParquetryError(Exception):
-    """Base of every error that Parquetry raises on purpose; its text is fit for a person, and holds no secret."""
+    """Base of every error that Parquetry raises on purpose; its text is fit for people, and contains no secret."""
 
     exit_code: ClassVar[int] = 4
 
@@ -42,20 +42,20 @@ class ParquetryError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The text in the lines that a person gets; a line end within one belongs to a name or value in it."""
+        """The text as lines for output; a line end inside a name or value does not start a new line."""
         return (str(self),)
 
 
 class DocumentError(ParquetryError):
-    """A document is refused, for a reason.
+    """Refusal of a document, with a reason.
 
     Args:
         reason: short code in kebab-case (`empty`, `unsupported-type`, `damaged`), stable for reports and tests.
-        detail: one sentence for a person.
+        detail: one sentence for people.
     """
 
     media_type: str | None = None
-    """of the document, if it has been told"""
+    """media type of the document, if it is known"""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -67,20 +67,20 @@ class DocumentError(ParquetryError):
 
 
 class SkippedDocument(DocumentError):
-    """There is nothing to index in this document: `unsupported-type`, `empty`, `no-text`, `too-large`."""
+    """The document has nothing to index: `unsupported-type`, `empty`, `no-text`, `too-large`."""
 
 
 class BrokenDocument(DocumentError):
-    """A document that should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
+    """The document should be indexable but is not: `damaged`, `encrypted`, `timeout`, `memory`, ..."""
 
 
 class TransientError(ParquetryError):
-    """A failure that may go away by itself.
+    """A failure that may resolve by itself.
 
     Args:
         reason: short code (`unreachable`, `rate-limited`, `changed-while-read`).
-        detail: one sentence for a person.
-        retry_after: seconds the other side asked to wait, if it did.
+        detail: one sentence for people.
+        retry_after: seconds that the service asked to wait; None if it did not.
     """
 
     def __init__(self, reason: str, detail: str, retry_after: float | None = None) -> None:
@@ -94,7 +94,7 @@ class TransientError(ParquetryError):
 
 
 class SettingsError(ParquetryError):
-    """The operator has to change a setting, an argument or an environment variable."""
+    """Error that requires the operator to change a setting, an argument or an environment variable."""
 
     exit_code = 2
 
@@ -103,7 +103,7 @@ class WrongSettings(SettingsError):
     """Mistakes in the settings.
 
     Args:
-        mistakes: a line for each.
+        mistakes: one line each.
     """
 
     def __init__(self, *mistakes: str) -> None:
@@ -118,7 +118,7 @@ class WrongSettings(SettingsError):
 
 
 class MissingExtra(SettingsError):
-    """An optional package is needed and not installed.
+    """An optional package is required but not installed.
 
     Args:
         extra: name of the extra in `pyproject.toml`.
@@ -135,11 +135,11 @@ class MissingExtra(SettingsError):
 
 
 class ServiceRefused(SettingsError):
-    """A service turns the account away until its key, its quota or the name of the model is in order."""
+    """A service refuses the account until its key, its quota or the name of the model is corrected."""
 
 
 class OutageError(ParquetryError):
-    """A service failed everything that a source needed of it; what was good is published."""
+    """A service failed for everything that a source needed; good results are published."""
 
 
 class RefusedError(ParquetryError):
@@ -149,7 +149,7 @@ class RefusedError(ParquetryError):
 
 
 class BudgetReached(RefusedError):
-    """The next request would pass the budget of the run."""
+    """The next request would exceed the budget of the run."""
 
 
 class StorageError(ParquetryError):
@@ -157,15 +157,15 @@ class StorageError(ParquetryError):
 
 
 class DamagedCorpus(StorageError):
-    """A file of the corpus is not what was written, or is gone."""
+    """A file of the corpus has changed since it was written, or is missing."""
 
 
 class DiskFull(StorageError):
-    """The disk has no space left; the text names the place."""
+    """No space is left on the disk; the text names the place."""
 
 
 class IndexNotWritten(StorageError):
-    """The search index could not be built or written; what was published is there."""
+    """The search index could not be built or written; the published version is unaffected."""
 
     exit_code = 5
 
@@ -175,7 +175,7 @@ class PublishConflict(StorageError):
 
 
 class FilesGaveWay(PublishConflict):
-    """Files that were to be read were replaced by another run meanwhile: the newest version names others."""
+    """Another run replaced files that were to be read: the newest version names others."""
 
 
 Fate = Literal["skip", "fail", "retry", "stop"]
@@ -183,25 +183,25 @@ Fate = Literal["skip", "fail", "retry", "stop"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an error means for the document at hand."""
+    """Classification of an error, for the document at hand."""
 
     fate: Fate
     """skip and fail concern one document; retry may succeed later; stop concerns the whole run"""
     reason: str
     """short code in kebab-case"""
     detail: str
-    """one sentence for a person"""
+    """one sentence for people"""
 
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""numbers of errors of an operating system that mean so"""
+"""error numbers of the operating system for a full disk"""
 
 
 def classify(error: BaseException) -> Verdict:
-    """Decide what `error` means for the document it happened to.
+    """Classify `error` for the document in which it occurred.
 
-    Every branch has its own reason. An error that nobody foresaw fails its document as `unexpected`, with its type
-    and text, and never the run. The detail is stored and shown, so secrets in it are masked.
+    Every branch has its own reason. An unforeseen error fails its document as `unexpected`, with its type and text, and
+    never the run. The detail is stored and shown, so secrets in it are masked.
     """
     verdict = _judged(error)
     return replace(verdict, detail=masked(verdict.detail))
@@ -235,5 +235,5 @@ def _judged(error: BaseException) -> Verdict:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of a library says first, for a message of one line."""
+    """Return the first line of a library's error, for a message of one line."""
     return masked((str(error).strip() or type(error).__name__).splitlines()[0])

@@ -1,4 +1,4 @@
-"""Every id and hash of the system, each derived from content or place. Nothing else hashes."""
+"""All ids and hashes, each derived from content or place. No other module hashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGEST_BYTES = 16
 
 
 def document_id(namespace: str, source: str, path: str) -> str:
-    """UUIDv5 of a document's place.
+    """Return the UUIDv5 of a document's place.
 
     The same path in the same source is always the same document, wherever the source's root is mounted.
     """
@@ -23,18 +23,18 @@ def document_id(namespace: str, source: str, path: str) -> str:
 
 
 def chunk_id(document: str, index: int) -> str:
-    """Id of a chunk from its document's id and its 0-based index: `{document}-chunk-{index}`."""
+    """Return the id of a chunk from its document's id and its 0-based index: `{document}-chunk-{index}`."""
     return f"{document}-chunk-{index}"
 
 
 def revision(document: str, run: str) -> int:
-    """A BIGINT (63 bits, positive) that is unique to one write of one document in one run."""
+    """Return a BIGINT (63 bits, positive) that is unique to one write of one document in one run."""
     digest = hashlib.blake2b(f"{document}\x00{run}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 1) or 1
 
 
 def entry_id(namespace: str, scope: Iterable[str | None], text: str) -> str:
-    """UUIDv5 of what an entry says to whom: the same statement in the same scope is always the same entry.
+    """Return the UUIDv5 of an entry: the same statement in the same scope is always the same entry.
 
     Args:
         namespace: of the entry.
@@ -46,27 +46,27 @@ def entry_id(namespace: str, scope: Iterable[str | None], text: str) -> str:
 
 
 def decision_id(run: str, subject: str, number: int) -> str:
-    """Id of a decision, twelve hex digits: of its run, what it is about, and its number there."""
+    """Return the id of a decision, twelve hex digits, from its run, its subject, and its number about that subject."""
     return hashlib.blake2b(f"{run}\x00{subject}\x00{number}".encode(), digest_size=6).hexdigest()
 
 
 def answer_key(model: str, messages: Iterable[Mapping[str, object]], form: str) -> str:
-    """Key under which a language model's answer is kept: of everything that it was asked.
+    """Return the key under which a language model's answer is cached, from the whole question.
 
     Args:
-        model: its name, with whatever else decides what it says.
+        model: its name, with everything else that determines its answers.
         messages: of the conversation.
-        form: of the reply that is asked for.
+        form: of the requested reply.
     """
     asked = json.dumps([model, form, *messages], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def messages_hash(messages: Iterable[tuple[str, ...]]) -> str:
-    """Hash of the messages of a chat that were read, to tell later whether they are still the same.
+    """Hash the messages read from a chat, to detect later changes.
 
     Args:
-        messages: of each what counts of it, in order.
+        messages: the significant fields of each, in order.
     """
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for parts in messages:
@@ -75,17 +75,17 @@ def messages_hash(messages: Iterable[tuple[str, ...]]) -> str:
 
 
 def owner_folder(user_id: str | None) -> str:
-    """Name of the folder of what language models answered about one user's sessions; `shared` for those of nobody."""
+    """Return the folder name for cached answers about one user's sessions; `shared` for sessions without a user."""
     if user_id is None:
         return "shared"
     return hashlib.blake2b(user_id.encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def digest(*parts: str, size: int) -> bytes:
-    """BLAKE2b of several texts, to tell in memory whether they are the same as others; it is stored nowhere.
+    """Return the BLAKE2b of several texts, to compare texts in memory; it is never stored.
 
     Args:
-        parts: in order; a part is not mistaken for the end of the one before.
+        parts: in order; boundaries between parts count.
         size: bytes of the digest.
     """
     told = "\x00".join((*(str(len(part)) for part in parts), *parts))
@@ -93,12 +93,12 @@ def digest(*parts: str, size: int) -> bytes:
 
 
 def content_hash(content: bytes) -> str:
-    """BLAKE2b-128 of a document's bytes, in hex."""
+    """Return the BLAKE2b-128 of a document's bytes, in hex."""
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def stream_hash(stream: IO[bytes]) -> str:
-    """`content_hash` of everything that is left in a binary stream, in bounded memory."""
+    """Return the `content_hash` of the rest of a binary stream, in bounded memory."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     while block := stream.read(1 << 20):
         digest.update(block)
@@ -106,7 +106,7 @@ def stream_hash(stream: IO[bytes]) -> str:
 
 
 def text_hash(text: str) -> str:
-    """BLAKE2b-128 of exactly the text that goes to an embedder, in hex: the key under which its vector is found."""
+    """Return the BLAKE2b-128 of exactly the text sent to an embedder, in hex: the key of its vector."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
@@ -115,16 +115,16 @@ def text_hashes(texts: Iterable[str]) -> list[str]:
 
 
 def place_hash(root: str) -> str:
-    """Sixteen hex digits of a corpus's place, to name what is kept of it elsewhere."""
+    """Return sixteen hex digits of a corpus's location, which name data about it stored elsewhere."""
     return hashlib.blake2b(root.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 def prompt_hash(text: str) -> str:
-    """Eight hex digits over a prompt's text."""
+    """Return eight hex digits over a prompt's text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 def settings_hash(settings: Mapping[str, object]) -> str:
-    """Eight hex digits over a JSON-able mapping; the order of keys does not matter."""
+    """Return eight hex digits over a JSON-able mapping; the order of keys does not matter."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.blake2b(canonical.encode(), digest_size=4).hexdigest()

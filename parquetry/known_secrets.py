@@ -1,6 +1,6 @@
-"""The secrets that this process holds: announced by whoever reads one, or known by the name of an environment variable.
+"""The secrets of this process: announced by the code that reads one, or recognised by an environment variable's name.
 
-A service may repeat a secret in another form than the one in which it was set, so each is known in all of them.
+A service may repeat a secret in a different form from the one in which it was set, so every form is recognised.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 _SHORTEST = 6
-"""characters of a secret that is looked for anywhere. Where credentials stand by their form, as in a URL, masking
-replaces shorter ones too."""
+"""minimum characters of a secret that is masked anywhere. Where the form marks a credential, as in a URL, shorter ones
+are masked too."""
 _SHORTEST_WORD = 8
-"""characters of one of letters alone: services that need no key get words such as `ollama`, which texts are full of"""
+"""minimum characters of a secret of letters alone: services without keys get words such as `ollama`, common in texts"""
 _SHORTEST_CODE = 8
-"""characters in base64 that tell a secret"""
+"""minimum characters in base64 that identify a secret"""
 _LINE = 16
-"""characters of a line of a secret of several, such as a private key, that tells it"""
+"""minimum characters of a line that identifies a secret of several lines, such as a private key"""
 _NAME = re.compile(
     r"(?:^|[^a-z])(?:api_?keys?|[a-z]*apikeys?|key|key_id|token|(?:access|api|auth|bearer)_tokens|secrets?|passwords?|passwd"
     r"|passphrase|pass|auth|auth_string|authorization|credentials?|connection_string|sas|signature|sig|cookie)$"
@@ -38,7 +38,7 @@ _announced: frozenset[str] = frozenset()
 
 
 def announce(*secrets: str | None) -> None:
-    """Make secrets known that this process has read, so that no text that leaves it holds them."""
+    """Register secrets read by this process, so that no text that leaves it contains them."""
     global _announced
     found = {part for secret in secrets if secret for part in _parts(secret)}
     if not found <= _announced:
@@ -47,17 +47,17 @@ def announce(*secrets: str | None) -> None:
 
 
 def names_secret(name: str) -> bool:
-    """Whether a setting or variable of this name holds a secret."""
+    """Return True if a setting or variable of this name holds a secret."""
     return _NAME.search(_HUMP.sub("_", name).replace("-", "_").lower()) is not None
 
 
 def is_told(secret: str) -> bool:
-    """Whether a secret is long enough to be told from other words, wherever it stands."""
+    """Return True if a secret is long enough to be distinguished from other words anywhere."""
     return len(secret) >= (_SHORTEST_WORD if secret.isalpha() else _SHORTEST)
 
 
 def known_forms() -> tuple[str, ...]:
-    """Every form of every secret that is looked for, longest first."""
+    """Return every form of every known secret, longest first."""
     environment = frozenset(
         part for name, value in os.environ.items() for part in _in_variable(name, value) if part not in _announced
     )
@@ -66,7 +66,7 @@ def known_forms() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _in_variable(name: str, value: str) -> tuple[str, ...]:
-    """The secrets in an environment variable: its value, or the password of a URL, or parts of a JSON object."""
+    """Return the secrets in an environment variable: its value, or the password of a URL, or parts of a JSON object."""
     found = {unquote(password) for password in _IN_URL.findall(value)}
     if value.startswith("{"):
         found.update(_in_json(value))
@@ -76,7 +76,7 @@ def _in_variable(name: str, value: str) -> tuple[str, ...]:
 
 
 def _is_place(value: str) -> bool:
-    """Whether a value is a path: where a secret is kept, and none."""
+    """Return True if a value is an existing path: the location of a secret, not the secret itself."""
     try:
         return os.sep in value and Path(value).exists()
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ def _in_json(text: str) -> Iterator[str]:
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The texts that stand under a name for a secret, at any depth of mappings."""
+    """Yield the texts under names for a secret, at any depth of mappings."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             if isinstance(each, str) and names_secret(str(name)):
@@ -100,7 +100,7 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """A secret, and what is secret in it: in a connection string, in a user with a password, in a file of a key."""
+    """Yield a secret and its secret parts: of a connection string, of a user with a password, of a key file."""
     secret = secret.strip()
     found = [secret]
     for name, value in _ASSIGNED.findall(secret):
@@ -121,7 +121,7 @@ def _forms(secrets: frozenset[str]) -> tuple[str, ...]:
 
 
 def _forms_of(secret: str) -> Iterator[str]:
-    """A secret as it may be written: as it is, escaped for JSON, a URL or HTML, or in base64 with others around it."""
+    """Yield the spellings of a secret: as it is, escaped for JSON, a URL or HTML, or within longer base64."""
     yield secret
     for written in (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret)):
         yield written[1:-1]
@@ -134,7 +134,7 @@ def _forms_of(secret: str) -> Iterator[str]:
     for encoded in (base64.b64encode, base64.urlsafe_b64encode):
         yield encoded(content).decode()
         for before in range(3):
-            # The letters of which all bits are the secret's own, whatever stands before and after it.
+            # The letters with only bits of the secret, whatever stands before and after it.
             code = encoded(bytes(before) + content).decode()[-(-8 * before // 6) : 8 * (before + len(content)) // 6]
             if len(code) >= _SHORTEST_CODE:
                 yield code

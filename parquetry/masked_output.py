@@ -1,4 +1,4 @@
-"""What this process logs, warns of and prints when it breaks down holds no secret and nothing that a terminal obeys."""
+"""Masking of secrets and terminal control characters in logs, warnings and tracebacks of this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def guard_output() -> None:
-    """Mask every record of every log, every warning, and the traceback of every error that nothing catches.
+    """Mask every log record, every warning, and the traceback of every uncaught error.
 
     Log records are masked as they are made, before any handler sees them: on the way to a terminal, to a file, or to
     Prefect's API.
@@ -43,7 +43,7 @@ def guard_output() -> None:
 
 @contextmanager
 def masked_errors() -> Iterator[None]:
-    """Mask what leaves the block as an error, before Prefect stores it."""
+    """Mask errors that leave the block, before Prefect stores them."""
     try:
         yield
     except Exception as error:
@@ -55,11 +55,11 @@ def _masked_record(record: logging.LogRecord) -> logging.LogRecord:
     try:
         message = logging.LogRecord.getMessage(record)
     except (TypeError, ValueError, KeyError):
-        # It does not fit its values, which logging tells where it is written.
+        # The message does not fit its values, and logging reports where it is written.
         return record
     shown = masked(message)
     if shown != message:
-        # Handlers put messages together again, or pass on what they are made of.
+        # Handlers format messages again, or pass on their parts.
         record.msg, record.args = shown, ()
     if record.exc_info and record.exc_info[1] is not None:
         told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
@@ -74,7 +74,7 @@ def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _tell_of_ignored(failed: UnraisableHookArgs) -> None:
-    """An error that Python cannot raise, of an object that is being deleted."""
+    """Report an error that Python cannot raise, from an object that is being deleted."""
     if failed.exc_value is not None:
         tell(masked(f"{failed.err_msg or 'Exception ignored in'}: {failed.object!r}"), err=True)
         _tell(failed.exc_type, failed.exc_value, failed.exc_traceback)

@@ -1,6 +1,6 @@
-"""Secrets in a text: found, so that no URL with one is stored, and masked in everything that leaves the process.
+"""Detection of secrets in a text, so that no URL with one is stored, and masking of everything that leaves the process.
 
-Every pattern takes time in proportion to the text: none begins a repetition at a place that another one has passed.
+Every pattern takes linear time: none begins a repetition at a position that another one has passed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from parquetry.known_secrets import is_told, known_forms
 
 MASK = "***"
 _NO_PASSWORD = frozenset({"github", "gist"})
-"""schemes whose URLs hold something else in the place of a password"""
+"""schemes of URLs with something else in the place of a password"""
 _SIGNATURES = frozenset({"sig", "x-amz-signature", "x-goog-signature", "access_token", "password"})
-"""parameters of a URL, in lower case, that open what it names to everybody who reads it"""
+"""parameters of a URL, in lower case, that grant access to everyone who reads it"""
 _WORD = re.compile(r"\S+")
 _IN_SCHEME = string.ascii_letters + string.digits + "+.-"
 _LONGEST_SCHEME = 64
-"""characters; that of a URL has fewer"""
+"""maximum characters of a URL's scheme"""
 _USER = re.compile(r"[^\s/@:]*")
 _PORT = re.compile(r"\d{1,5}/")
 _PARAMETER = re.compile(
@@ -33,7 +33,7 @@ _PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _SIGNED = re.compile(r"\b(Signature=|Credential=)[\w/+.%=-]{8,}")
-"""in the header of a request to S3"""
+"""signature in the header of a request to S3"""
 _AUTHORIZED = re.compile(r"\b(Bearer|Basic|SharedKey(?:Lite)?)(\s{1,8})([A-Za-z0-9+/._~:-]+=*)", re.IGNORECASE)
 _HEADER = re.compile(
     r"\b((?:proxy-)?authorization|x-api-key|api-key|x-auth-token|(?:set-)?cookie)([\"']?\s{0,8}[:=]\s{0,8}[\"']?)"
@@ -45,17 +45,17 @@ _MEMBER = re.compile(
     r"[\"']\s{0,8}:\s{0,8})(\"[^\"]+\"|'[^']+')",
     re.IGNORECASE,
 )
-"""of a JSON object, or of what a program prints of one"""
+"""secret member of a JSON object, or of a printed one"""
 _MOST_DECODED = 20
-"""users and passwords of `Basic` values that are looked for in the rest of a text"""
+"""maximum decoded users and passwords of `Basic` values that are searched for in the rest of a text"""
 _LONGEST_WORD = 20
-"""letters of a word that stands where a credential might: `Basic authentication`"""
+"""maximum letters of an ordinary word in the place of a credential: `Basic authentication`"""
 
 
 def masked(text: str) -> str:
-    """A message without the secrets that this process knows, and without what its place shows to be one.
+    """Mask the secrets that this process knows, and those recognisable by their position.
 
-    That is: `Bearer` and `Basic` values (with the user and password in one), headers and members of JSON that are
+    These are: `Bearer` and `Basic` values (with the user and password in one), headers and members of JSON that are
     named after a secret, and the passwords, tokens and signatures of URLs.
     """
     text = without_known(text)
@@ -71,17 +71,17 @@ def masked(text: str) -> str:
 
 
 def excerpt(text: str, length: int) -> str:
-    """The beginning of a masked text: one that is cut before it is masked may end in half a secret.
+    """Return the beginning of a masked text: cutting before masking could leave half a secret at the end.
 
     Args:
-        text: as a service or library said it.
-        length: characters of the result at most.
+        text: from a service or library.
+        length: maximum characters of the result.
     """
     return masked(text)[:length]
 
 
 def without_known(text: str) -> str:
-    """A text without the secrets that this process knows, in any form; all else stays as it is."""
+    """Mask only the secrets that this process knows, in any form."""
     for form in known_forms():
         if form in text:
             text = text.replace(form, MASK)
@@ -89,7 +89,7 @@ def without_known(text: str) -> str:
 
 
 def mask_error(error: BaseException) -> None:
-    """Take the secrets out of an error of a library, before somebody else shows or stores it."""
+    """Mask the secrets in an error of a library, before other code shows or stores it."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -104,10 +104,10 @@ def mask_error(error: BaseException) -> None:
 
 
 def holds_credentials(uri: str) -> bool:
-    """Whether a URL holds a password, a token in place of a user, or the signature of a request."""
+    """Return True if a URL contains a password, a token in place of a user, or the signature of a request."""
     if "://" not in uri:
         return False
-    # What is masked was there.
+    # A mask replaced a credential.
     told = uri.replace(MASK, "x")
     if _without_user(told) != told:
         return True
@@ -119,7 +119,7 @@ def holds_credentials(uri: str) -> bool:
 
 
 def _without_user(word: str) -> str:
-    """A word in which no URL has a password, or a token in the place of a user."""
+    """Mask the passwords of URLs in a word, and tokens in the place of a user."""
     begin, last, done = word.find("://"), word.rfind("@"), 0
     parts: list[str] = []
     while 0 <= begin < last:
@@ -129,7 +129,7 @@ def _without_user(word: str) -> str:
         user = _USER.match(word, begin)
         end = user.end() if user else begin
         if word[end] == ":" and scheme not in _NO_PASSWORD and not _PORT.match(word, end + 1):
-            # Up to the last `@`: a password with a slash or an `@` in it, which no URL may have, is one all the same.
+            # Up to the last `@`: a password with a slash or an `@`, which a URL must not contain, is still a password.
             parts += [word[done : end + 1], MASK]
             done = last
             break
@@ -141,7 +141,7 @@ def _without_user(word: str) -> str:
 
 
 def _in_basic(text: str) -> Iterator[str]:
-    """Users and passwords of `Basic` values, as far as they are long enough to be told from other words."""
+    """Yield the users and passwords of `Basic` values that are long enough to be distinguished from other words."""
     for code in dict.fromkeys(match[3] for match in _AUTHORIZED.finditer(text) if match[1].lower() == "basic"):
         try:
             decoded = base64.b64decode(code.rstrip("=") + "=" * (-len(code.rstrip("=")) % 4), validate=True).decode()

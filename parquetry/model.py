@@ -18,15 +18,15 @@ TextFormat = Literal["markdown", "text", "table", "code"]
 Status = Literal["indexed", "failed", "skipped"]
 
 ENTRY_TYPE = "application/vnd.parquetry.entry"
-"""media type of a row of `documents` that is a piece of knowledge"""
+"""media type of a row of `documents` for a knowledge entry"""
 SESSION_TYPE = "application/vnd.parquetry.session"
-"""media type of a row of `documents` that is a chat session which was read"""
+"""media type of a row of `documents` for a chat session that was read"""
 TRANSCRIPTS_TYPE = "application/vnd.parquetry.transcripts"
-"""media type of a row of `documents` that is a file of chat sessions"""
+"""media type of a row of `documents` for a file of chat sessions"""
 KNOWLEDGE_TYPES = (ENTRY_TYPE, SESSION_TYPE, TRANSCRIPTS_TYPE)
-"""media types of rows that are no documents"""
+"""media types of rows that are not documents"""
 What = Literal["documents", "entries", "both"]
-"""of what holds text: documents, pieces of knowledge from chat sessions, or both"""
+"""types of text: documents, knowledge entries from chat sessions, or both"""
 
 
 # --- scan
@@ -34,7 +34,7 @@ What = Literal["documents", "entries", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may see a document, and how it is labelled."""
+    """Audience and labels of a document."""
 
     visibility: Visibility = "public"
     org_id: str | None = None
@@ -44,12 +44,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file or object as a source lists it, before anything of it is read."""
+    """One file or object as listed by a source, before it is read."""
 
     path: str
-    """place within the source, with `/` between the parts; never mapped onto a local path by anyone but the source"""
+    """place within the source, with `/` between the parts; only the source itself maps it onto a local path"""
     uri: str
-    """where people and programs find it"""
+    """location for people and programs"""
     size: int
     """bytes"""
     etag: str
@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Unlisted:
-    """A place that a source could not list or read the properties of."""
+    """Place that a source could not list, or whose properties it could not read."""
 
     path: str
     """place within the source; empty for the source as a whole"""
@@ -70,40 +70,40 @@ class Unlisted:
 
 @dataclass(frozen=True, slots=True)
 class BrokenOff:
-    """Why a listing ended before it was complete, or never began."""
+    """Reason for a listing that ended early or never began."""
 
     reason: str
     """short code in kebab-case"""
     detail: str
-    """one sentence for a person"""
+    """one sentence for people"""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Documents that a source holds and leaves to a source inside it."""
+    """Documents of a source that belong to a source inside it."""
 
     path: str
-    """of the inner source within the outer one; empty if both have one place"""
+    """path of the inner source within the outer one; empty if both have one place"""
     source: str
-    """the inner one"""
+    """name of the inner source"""
     documents: int
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything that one source holds below `prefix`, or as much of it as could be seen."""
+    """Everything that one source holds below `prefix`, or the visible part."""
 
     source: str
     namespace: str
     prefix: str
-    """only paths that start with this were asked for; empty for the whole source"""
+    """only paths with this prefix were listed; empty for the whole source"""
     items: tuple[Item, ...]
     unlisted: tuple[Unlisted, ...] = ()
-    """what could not be seen; while there is any, nothing of this source may be removed"""
+    """places that could not be read; while there are any, nothing of this source may be removed"""
     broken: BrokenOff | None = None
     """set if the listing broke off; then nothing of this source may be removed either"""
     settled: int = 0
-    """documents besides `items` that were listed as they are published and need nothing"""
+    """documents besides `items` that are unchanged since they were published"""
     left_out: tuple[LeftOut, ...] = ()
     """documents besides these that belong to other sources"""
 
@@ -117,7 +117,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A fetched document, in memory."""
+    """Fetched document, in memory."""
 
     content: bytes
     filename: str
@@ -126,7 +126,7 @@ class RawDocument:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A page, sheet, slide or chapter of a text. The parts of a text do not overlap and stand in order."""
+    """Page, sheet, slide or chapter of a text. The parts of a text do not overlap and are in order."""
 
     start: int
     """0-based"""
@@ -138,9 +138,9 @@ class Part:
     name: str | None
     """the sheet's, slide's or chapter's own name"""
     format: TextFormat
-    """how the text is to be split"""
+    """method of splitting the text"""
     language: str | None = None
-    """of code: the name of its grammar (`python`, `rust`, ...)"""
+    """for code, the name of its grammar (`python`, `rust`, ...)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Heading:
     """A heading in a text."""
 
     start: int
-    """0-based offset of the line it stands on, markup included"""
+    """0-based offset of its line, markup included"""
     level: int
     """1 for the outermost"""
     title: str
@@ -157,7 +157,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The normalised text of a document and where everything in it is."""
+    """Normalised text of a document with the positions of its parts and headings."""
 
     text: str
     """NFC, line feeds only, no control characters but tab and line feed"""
@@ -165,12 +165,12 @@ class Extraction:
     headings: tuple[Heading, ...]
     title: str | None
     metadata: Mapping[str, Scalar]
-    """what the format itself tells: author, created, language, ..."""
+    """metadata in the document itself: author, created, language, ..."""
     media_type: str
     extractor: str
     """name/version of the extractor"""
     warnings: tuple[str, ...] = ()
-    """what was worked around, one sentence each: `page 3 has no text layer`"""
+    """workarounds, one sentence each: `page 3 has no text layer`"""
 
 
 # --- chunk
@@ -187,11 +187,11 @@ class Chunk:
     end: int
     """one past the end"""
     kind: PartKind
-    """what `page` counts"""
+    """unit of `page`"""
     page: int | None
-    """1-based number of the page, sheet, slide or chapter; None where the format has none"""
+    """1-based number of the page, sheet, slide or chapter; None if the format has none"""
     headings: tuple[str, ...]
-    """titles from the outermost heading to the innermost that the chunk's start stands under"""
+    """titles of the headings above the chunk's start, outermost first"""
 
 
 # --- state
@@ -215,22 +215,22 @@ class DocumentRow:
     modified_at: datetime
     """UTC"""
     content_hash: str
-    """of the bytes last processed, whether or not that went well; empty if they were never read"""
+    """hash of the bytes last processed, successfully or not; empty if they were never read"""
     revision: int
-    """the revision whose chunks are visible; 0 for none"""
+    """revision with the visible chunks; 0 for none"""
     sequence: int
     """number of the publish within the namespace; the highest one is current"""
     removed: bool
     fingerprint: str
-    """extraction-chunking-embedding settings that shaped the last processing"""
+    """extraction-chunking-embedding settings of the last processing"""
     status: Status
-    """of the last processing; a failed document keeps the revision that it had"""
+    """status of the last processing; a failed document keeps its earlier revision"""
     error: str | None
     """`stage/reason: detail` of a failed or skipped document"""
     attempts: int
-    """how often processing this content with these settings has failed in a row"""
+    """consecutive failures to process this content with these settings"""
     transient: bool
-    """whether a failure may go away by itself: the next run tries again"""
+    """True if a failure may resolve by itself: the next run tries again"""
     extractor: str | None
     embedder: str | None
     pages: int
@@ -249,20 +249,20 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was worked around in a document, which is indexed all the same."""
+    """Workaround in a document, which is indexed all the same."""
 
     revision: int
-    """of the document, that was made with it"""
+    """revision of the document that was made with it"""
     uri: str
     stage: str
     """extract or embed"""
     text: str
-    """one sentence for a person"""
+    """one sentence for people"""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A document that was skipped or that failed, or a source whose listing broke off, and why."""
+    """Skipped or failed document, or source with a broken listing, with the reason."""
 
     document_id: str
     """empty for a source"""

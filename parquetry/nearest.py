@@ -1,4 +1,4 @@
-"""What a mistyped name may have meant."""
+"""Suggestions for a mistyped name."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable
 
 _NEAREST = 3
 _SHOWN = 80
-"""characters of a name"""
+"""maximum characters of a displayed name"""
 _LISTED = 8
-"""names that are listed when none is near"""
+"""maximum names listed if none is similar"""
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that are most like a name, the most likely first."""
+    """Return the known names most similar to a name, the most likely first."""
     return difflib.get_close_matches(name, sorted(set(known)), n=_NEAREST, cutoff=0.5)
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """A question or a list for the end of a message about an unknown name."""
+    """Return a question or a list for the end of a message about an unknown name."""
     names = sorted(set(known))
     near = nearest(name, names)
     if near:
@@ -28,5 +28,5 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """A name as a person can read it: of a long one both ends."""
+    """Shorten a long name to both its ends."""
     return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"

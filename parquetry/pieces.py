@@ -1,4 +1,4 @@
-"""One text split for a program that has no corpus."""
+"""Splitting of a single text, for programs without a corpus."""
 
 from __future__ import annotations
 

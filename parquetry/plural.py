@@ -1,4 +1,4 @@
-"""Numbers of things, and of bytes, as people read them."""
+"""Counts and sizes for people."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
     """Write a number with its noun: `1 entry`, `0 entries`, `2 sessions`.
 
     Args:
-        number: how many.
+        number: count of things.
         thing: singular, of one word or ending in the word that takes the plural.
-        things: plural, where it is not formed by `s` or `ies`, or where a verb goes with it (`file was`, `files were`).
+        things: plural, if it is not formed by `s` or `ies`, or if a verb goes with it (`file was`, `files were`).
     """
     if number == 1:
         return f"1 {thing}"
@@ -23,7 +23,7 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
 
 
 def size_of(size: int) -> str:
-    """Bytes as people read them: `640 B`, `1.2 MB`."""
+    """Write a number of bytes with its unit: `640 B`, `1.2 MB`."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:

@@ -1,7 +1,7 @@
-r"""The one way to the terminal, by which nothing gets there that a terminal obeys, hides or takes for another line.
+r"""Terminal output, free of characters that control the terminal, are invisible or break lines.
 
-Documents come from strangers, and so do their names, titles, members and the words of services. What is no plain text
-in them is shown as `\u{1b}`: the number of the character in braces, as in Rust, Swift and JavaScript. See
+Documents are untrusted, and so are their names, titles, members and the messages of services. Everything in them that
+is not plain text is shown as `\u{1b}`: the number of the character in braces, as in Rust, Swift and JavaScript. See
 docs/decisions/0026-visible-characters.md.
 """
 
@@ -16,44 +16,44 @@ import traceback
 from typing import Any
 
 _OBEYED = (
-    # Controls, of the upper half too; what ends a line; embeddings, overrides and isolates of direction; halves of
-    # characters, as which Python holds bytes that are not UTF-8.
+    # Controls, of the upper half too; line ends; embeddings, overrides and isolates of direction; halves of characters,
+    # in which form Python holds bytes that are not UTF-8.
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
 _TAGS = r"\U000e0000-\U000e007f"
 _UNSEEN = (
-    # What Unicode calls "default ignorable", and marks of direction and of annotations.
+    # Unicode's "default ignorable" characters, and marks of direction and of annotations.
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _JOINERS = r"\u200c\u200d"
 _SELECTORS = r"\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _JOINED = r"\xa9\xae\u0590-\u180a\u1810-\u1dff\u203c\u2049\u2070-\ufdff\ufe10-\uffff\U00010000-\U000dffff"
-"""after which joiners and selectors have a meaning: scripts from Hebrew on, and symbols"""
+"""characters after which joiners and selectors have a meaning: scripts from Hebrew on, and symbols"""
 _FLAG = r"\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f"
 _KEYCAP = r"[0-9#*]\ufe0f\u20e3"
 _IN_TEXT = re.compile(rf"(?P<plain>{_FLAG})|[{_OBEYED}{_TAGS}]")
 _IN_LINE = re.compile(
     rf"(?P<plain>{_FLAG}|{_KEYCAP})|[\t\n{_OBEYED}{_TAGS}{_UNSEEN}]"
     rf"|(?<![{_JOINED}\ufe0f])[{_JOINERS}]|(?<![{_JOINED}])[{_SELECTORS}]"
-    # What only looks like the sign for another character.
+    # Text that only looks like the escape of another character.
     r"|\\(?=u\{[0-9a-f]{1,6}\})"
 )
 _IN_JSON = re.compile(rf"[\x7f{_OBEYED}{_TAGS}{_UNSEEN}{_JOINERS}{_SELECTORS}]")
 _ONE_LINE_LOGS = ("parquetry", "prefect.flow_runs", "prefect.task_runs")
-"""whose messages have one line each"""
+"""loggers with one line per message"""
 
 
 def visible(text: str) -> str:
-    r"""One line, in which `\u{1b}` stands for what a terminal obeys or hides, and `\u{a}` for the end of a line.
+    r"""Return one line, with `\u{1b}` for a terminal control or invisible character, and `\u{a}` for a line end.
 
-    Different texts stay different: a backslash that begins such a sign itself is `\u{5c}`.
+    Different texts stay different: a backslash that begins such an escape is itself `\u{5c}`.
     """
     return _IN_LINE.sub(_sign, text)
 
 
 def visible_text(text: str) -> str:
-    """A text of many lines, with its line ends and tabs, and what has no width but does no harm in prose."""
+    """Return a text of many lines, keeping line ends, tabs, and zero-width characters that are harmless in prose."""
     return _IN_TEXT.sub(_sign, text)
 
 
@@ -62,13 +62,13 @@ def _sign(found: re.Match[str]) -> str:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    r"""JSON that parses to the same value, with everything as `\u001b` that a terminal would obey or hide."""
+    r"""Return JSON that parses to the same value, with terminal control and invisible characters as `\u001b`."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def tell(line: str = "", *, err: bool = False) -> None:
-    """Print one line, whatever is in it.
+    """Print one line, with unsafe characters escaped.
 
     Args:
         line: without its end.
@@ -78,13 +78,13 @@ def tell(line: str = "", *, err: bool = False) -> None:
 
 
 def tell_wrapped(text: str, width: int, *, first: str = "", hanging: str = "", long_words: bool = True) -> None:
-    """Print what is one line, over as many as it takes.
+    """Print one line, wrapped to a width.
 
     Args:
-        text: to be wrapped; all its white space counts as blanks, but for the ends of lines.
+        text: to be wrapped; all its white space counts as blanks, except line ends.
         width: characters.
-        first: stands before the first line.
-        hanging: stands before the others.
+        first: prefix of the first line.
+        hanging: prefix of the others.
         long_words: break words that are longer than a line.
     """
     lines = textwrap.wrap(
@@ -94,7 +94,7 @@ def tell_wrapped(text: str, width: int, *, first: str = "", hanging: str = "", l
 
 
 def tell_text(text: str, *, err: bool = False) -> None:
-    """Print a text that may have many lines, as that of a document."""
+    """Print a text that may have many lines, such as a document's."""
     _write(f"{visible_text(text)}\n", err=err)
 
 
@@ -110,12 +110,12 @@ def _write(text: str, *, err: bool = False) -> None:
 
 
 class VisibleRecord(logging.LogRecord):
-    """A record whose message is fit for a terminal, by whatever handler and format it gets there."""
+    """Log record with a message safe for a terminal, for any handler and format."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         if self.exc_info and self.exc_info[0] is not None:
-            # Formatters take what is here already.
+            # Formatters use an existing `exc_text`.
             self.exc_text = visible_text("".join(traceback.format_exception(*self.exc_info))).rstrip("\n")
 
     def getMessage(self) -> str:  # noqa: N802 - the name that logging gives it

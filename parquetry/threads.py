@@ -1,4 +1,4 @@
-"""Threads that wait for services, and that nobody has to wait for once their work is not wanted any more."""
+"""Threads for calls to services, which can be abandoned when their results are no longer needed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import ExitStack, contextmanager
 
 @contextmanager
 def threads_of(count: int, name: str) -> Iterator[ThreadPoolExecutor]:
-    """Threads that are waited for at the end, but not when the block is left by an error or an interrupt.
+    """Run a thread pool that is joined at the end, but not when an error or an interrupt leaves the block.
 
-    What they then still do comes to nothing: a service that does not answer must not hold up who has given it up.
+    Results of abandoned threads are discarded: an unresponsive service must not delay a caller that has given up.
 
     Args:
-        count: most at a time.
-        name: that theirs begin with.
+        count: maximum threads.
+        name: prefix of their names.
     """
     threads = ThreadPoolExecutor(count, thread_name_prefix=name)
     with ExitStack() as given_up:

@@ -1,4 +1,4 @@
-"""Notes of what a program waits for, and a thread that tells of it from time to time."""
+"""Record of what a program waits for, and a thread that reports it at intervals."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ News = TypeVar("News")
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Something that is being waited for."""
+    """Operation in progress."""
 
     ticket: object
-    """what it was begun with"""
+    """ticket passed to `begin`"""
     subject: str
     seconds: float
-    """so far"""
+    """seconds since it began"""
 
 
 class Waits:
-    """Notes what is being waited for. Used from all threads of a run.
+    """Record of operations in progress. Thread-safe.
 
     Args:
         now: a clock in seconds.
@@ -37,18 +37,18 @@ class Waits:
         """by ticket, in the order in which they began"""
 
     def begin(self, ticket: object, subject: str) -> None:
-        """Note that something is being waited for, unless that is known."""
+        """Record the beginning of an operation, unless it is already recorded."""
         with self._lock:
             self._begun.setdefault(ticket, (self._now(), subject))
 
     def end(self, ticket: object) -> None:
-        """Note that it is there, or given up; nothing if it never began."""
+        """Record that an operation finished or was abandoned; no effect if it never began."""
         with self._lock:
             self._begun.pop(ticket, None)
 
     @contextmanager
     def on(self, subject: str) -> Iterator[None]:
-        """Wait for something in the block."""
+        """Record an operation for the duration of the block."""
         ticket = object()
         self.begin(ticket, subject)
         try:
@@ -58,21 +58,21 @@ class Waits:
 
     @property
     def all(self) -> tuple[Wait, ...]:
-        """What is being waited for now, what has taken longest first."""
+        """Return the operations in progress, the longest first."""
         with self._lock:
             now = self._now()
             return tuple(Wait(ticket, subject, now - since) for ticket, (since, subject) in self._begun.items())
 
 
 class Teller(Generic[News]):
-    """Looks from time to time whether there is news, and tells it, in a thread of its own.
+    """Thread that polls for news at an interval, and reports each item.
 
-    Use as a context manager: nothing is told once it is left.
+    Use as a context manager: nothing is reported after the block.
 
     Args:
-        look: the news since the last look.
-        tell: is given each piece.
-        seconds: between two looks.
+        look: returns the news since the last poll.
+        tell: receives each item.
+        seconds: interval of the polls.
     """
 
     def __init__(self, look: Callable[[], Iterable[News]], tell: Callable[[News], None], seconds: float) -> None:

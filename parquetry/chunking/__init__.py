@@ -1,1 +1,1 @@
-"""Chunks: texts cut to size with exact spans. No embedding and no storage."""
+"""Chunking: texts cut to size with exact spans. No embedding and no storage."""

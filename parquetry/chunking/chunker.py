@@ -1,4 +1,4 @@
-"""Texts to chunks, with exact spans."""
+"""Chunker: cuts texts into chunks with exact spans."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from parquetry.settings.sections import ChunkingSettings
 
 VERSION = 1
-"""Raised whenever the same text and settings may give other chunks."""
+"""raised whenever the same text and settings may produce different chunks"""
 
 
 def fingerprint(settings: ChunkingSettings, tokenizer_id: str | None) -> str:
-    """Hash of everything that shapes chunks.
+    """Hash everything that shapes chunks.
 
     Args:
         settings: as given.
-        tokenizer_id: names the tokenizer if tokens are counted; None otherwise.
+        tokenizer_id: id of the tokenizer if tokens are counted; None otherwise.
     """
     return ids.settings_hash(
         {
@@ -43,16 +43,16 @@ def fingerprint(settings: ChunkingSettings, tokenizer_id: str | None) -> str:
 
 
 class Chunker:
-    """Splits texts along their structure: sections, paragraphs, sentences, words.
+    """Split texts along their structure: sections, paragraphs, sentences, words.
 
-    Cheap to build and to pickle; what it needs is loaded at the first text.
+    Cheap to build and to pickle; its dependencies are loaded at the first text.
 
     Args:
         settings: size, overlap and unit.
-        tokenizer: path of a `tokenizer.json`, or what stands in one; needed if tokens are counted.
+        tokenizer: path or content of a `tokenizer.json`; required if tokens are counted.
 
     Raises:
-        SettingsError: tokens are to be counted, and there is no tokenizer to do it.
+        SettingsError: tokens are to be counted, but there is no tokenizer.
     """
 
     def __init__(self, settings: ChunkingSettings, tokenizer: str | None) -> None:
@@ -78,7 +78,7 @@ class Chunker:
 
         Returns:
             The chunks in order of their start. Every character but white space is in one; none is empty or has white
-            space at its ends; none runs over the end of a part, unless it is a page and the settings allow it.
+            space at its ends; none crosses the end of a part, unless it is a page and the settings allow it.
         """
         tokenizer = self._tokenizer()
         ruler = Ruler(text, tokenizer)
@@ -110,7 +110,7 @@ class Chunker:
         return packer.spans
 
     def _checked(self, text: str, spans: list[Span], cutter: Cutter, tokenizer: Tokenizer) -> list[Span]:
-        """Cut again what turns out too long: a piece by itself may have more tokens than it has within its text."""
+        """Split again the pieces that are too long: a piece by itself may have more tokens than within its text."""
         sizes = count_tokens(tokenizer, [text[start:end] for start, end in spans])
         checked: list[Span] = []
         for span, size in zip(spans, sizes, strict=True):
@@ -119,7 +119,7 @@ class Chunker:
         for place, size in enumerate(count_tokens(tokenizer, repeated), start=1):
             start, end = checked[place]
             lower, upper = checked[place - 1]
-            # A piece that was cut again may start behind what the next one repeats.
+            # A piece that was split again may start after the text that the next one repeats.
             if size > self._settings.overlap or start <= lower:
                 start = min(cutter.overlap_start(max(lower, start), upper, self._settings.overlap // 2), end)
                 checked[place] = (start, end)
@@ -148,7 +148,7 @@ def _has_blocks(text: str, start: int, end: int) -> bool:
 
 
 def _trimmed(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Without white space at the ends, without spans that are empty or within the one before."""
+    """Strip white space from the ends of spans, and drop spans that are empty or within the one before."""
     trimmed: list[Span] = []
     for start, end in spans:
         piece = text[start:end]
@@ -161,7 +161,7 @@ def _trimmed(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _regions(text: str, parts: Sequence[Part], *, across_pages: bool) -> Iterator[Part]:
-    """Spans that no chunk crosses: the parts, consecutive pages as one if wanted, and text outside of all parts."""
+    """Yield spans that no chunk crosses: the parts, consecutive pages as one if wanted, and text outside all parts."""
     place = 0
     pending: Part | None = None
     for part in parts:
@@ -189,7 +189,7 @@ def _regions(text: str, parts: Sequence[Part], *, across_pages: bool) -> Iterato
 
 
 class _Places:
-    """Finds what a position stands under."""
+    """Find the page and headings of a position."""
 
     def __init__(self, headings: Sequence[Heading], parts: Sequence[Part]) -> None:
         self._headings = headings

@@ -1,4 +1,4 @@
-"""Packing the blocks of a structured text into chunks: sections whole where they fit, headings with their text."""
+"""Packing of the blocks of a structured text into chunks: sections whole where they fit, headings with their text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from parquetry.chunking.splitter import Cutter, Ruler, Span
 from parquetry.model import Heading
 
 _ROOMY = 0.4
-"""A chunk filled to this share is closed rather than given a part of a block that fits into the next one whole."""
+"""fill at which a chunk is closed rather than completed with a part of a block that fits into the next one whole"""
 _OUTER_FILL = 0.25
-"""A chunk filled to this share is closed before a heading of an outer level; a smaller rest goes along with it."""
+"""fill at which a chunk is closed before a heading of an outer level; a smaller remainder is joined with it"""
 _TINY_FILL = 0.1
-"""A chunk filled to less than this share is not closed before a section that is too long for one chunk."""
+"""fill below which a chunk is not closed before a section that is too long for one chunk"""
 _LEAST_ROOM = 0.25
-"""A block is not begun in a chunk that has less than this share of room left."""
+"""minimum share of room left in a chunk for a block to begin there"""
 _NO_LEVEL = 100
 
 _TABLE_OR_FENCE = re.compile(
@@ -31,7 +31,7 @@ _UNDERLINE = re.compile(r"^([^\w\s])\1+[ \t]*$")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A block of text that is kept together where it can be."""
+    """Block of text that is kept together where possible."""
 
     kind: Literal["heading", "text", "table", "code"]
     start: int
@@ -39,22 +39,22 @@ class Item:
     end: int
     """one past the end"""
     level: int = _NO_LEVEL
-    """of a heading"""
+    """level of a heading"""
     section_end: int = 0
-    """of a heading: where the next heading of its level, or of an outer one, stands"""
+    """for a heading, start of the next heading of its level or of an outer one"""
     language: str | None = None
-    """of code in Markdown"""
+    """language of code in Markdown"""
 
 
 def items(text: str, start: int, end: int, headings: Sequence[Heading], *, markdown: bool) -> Iterator[Item]:
-    """The blocks of a span, in order; what is between them is white space.
+    """Yield the blocks of a span, in order, with only white space between them.
 
     Args:
         text: the whole text.
         start: 0-based.
         end: one past the end.
-        headings: those that stand in the span, in order.
-        markdown: whether lines of `|` are tables and fences enclose code.
+        headings: those in the span, in order.
+        markdown: True if lines of `|` are tables and fences enclose code.
     """
     ends = _section_ends(headings, end)
     place = start
@@ -81,7 +81,7 @@ def _section_ends(headings: Sequence[Heading], end: int) -> list[int]:
 
 
 def _heading_end(text: str, start: int) -> int:
-    """The end of a heading's line, of the line that underlines it, or of the three lines of one with an overline."""
+    """Return the end of a heading: of its line, of its underline, or of the three lines of one with an overline."""
     stops = [start - 1]
     for _ in range(3):
         stop = text.find("\n", stops[-1] + 1)
@@ -121,7 +121,7 @@ def _body(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Item]:
 
 
 def _fence_end(text: str, opening: re.Match[str], end: int) -> int:
-    """Where a fenced block ends: with its closing fence, or, as in CommonMark, with the text."""
+    """Return the end of a fenced block: its closing fence, or, as in CommonMark, the end of the text."""
     fence = opening["fence"]
     closing = re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
     found = closing.search(text, opening.end(), end)
@@ -140,10 +140,10 @@ class Packer:
     """Fills chunks with items, in order.
 
     Args:
-        cutter: cuts what is too long for one chunk.
-        ruler: measures.
+        cutter: cuts items that are too long for one chunk.
+        ruler: measures spans.
         size: of the largest chunk, in units.
-        overlap: repeated between chunks of one section, in units.
+        overlap: text repeated between chunks of one section, in units.
     """
 
     def __init__(self, cutter: Cutter, ruler: Ruler, size: int, overlap: int) -> None:
@@ -155,13 +155,13 @@ class Packer:
         self._start = -1
         self._end = -1
         self._level = _NO_LEVEL
-        """of the section that the open chunk starts in"""
+        """level of the section in which the open chunk starts"""
         self._section_level = _NO_LEVEL
-        """of the section that is being added"""
+        """level of the section that is being added"""
         self._headings: Span | None = None
-        """where the text before the headings at the end of the open chunk ends, and where those headings start"""
+        """end of the text before the headings at the end of the open chunk, and start of those headings"""
         self._repeatable = -1
-        """where the running text at the end of the open chunk starts; -1 if something else stands there"""
+        """start of the running text at the end of the open chunk; -1 if it ends with something else"""
 
     def add(self, item: Item) -> None:
         if item.kind == "heading":
@@ -170,7 +170,7 @@ class Packer:
             self._add_block(item)
 
     def close(self) -> None:
-        """End the open chunk."""
+        """Close the open chunk."""
         if self._start >= 0:
             self.spans.append((self._start, self._end))
         self._start = self._repeatable = -1
@@ -223,7 +223,7 @@ class Packer:
         self._repeatable = pieces[-1][0] if item.kind == "text" else -1
 
     def _extended(self, item: Item) -> bool:
-        """Take an item into the open chunk, or a new one, if it fits."""
+        """Add an item to the open chunk, or a new one, if it fits; return True if it did."""
         start = self._start if self._start >= 0 else item.start
         if self._ruler.size(start, item.end) > self._size:
             return False
@@ -237,7 +237,7 @@ class Packer:
         return True
 
     def _is_better_alone(self, item: Item) -> bool:
-        """Whether an item that does not fit is to start a new chunk, rather than to be cut here."""
+        """Return True if an item that does not fit should start a new chunk rather than be cut here."""
         used = self._ruler.size(self._start, item.start) / self._size
         if 1 - used < _LEAST_ROOM:
             return True
@@ -245,7 +245,7 @@ class Packer:
         return whole and not self._only_headings and (used >= _ROOMY or item.kind != "text")
 
     def _turn(self, item: Item) -> None:
-        """End the open chunk; the next one begins with the end of this one, if both are running text of one section."""
+        """Close the open chunk; the next one begins with its end if both are running text of one section."""
         start, end, repeatable = self._start, self._end, self._repeatable
         self.close()
         if item.kind == "text" and repeatable >= 0:
@@ -263,7 +263,7 @@ class Packer:
         return self._cutter.text(item.start, item.end, room)
 
     def _take(self, pieces: list[Span]) -> None:
-        """The first piece ends the open chunk, the last one stays open."""
+        """Close the open chunk with the first piece, and leave the last piece open."""
         start = self._start if self._start >= 0 else pieces[0][0]
         pieces = [(start, pieces[0][1]), *pieces[1:]]
         self.spans.extend(pieces[:-1])

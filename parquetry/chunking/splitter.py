@@ -1,4 +1,4 @@
-"""Cutting running text, code and table rows to size, and measuring it in characters or tokens."""
+"""Splitting of running text, code and table rows to size, measured in characters or tokens."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ Span = tuple[int, int]
 """0-based start, one past the end"""
 
 WINDOW_CHARACTERS = 32_768
-"""The splitter's time grows with the square of what it is given at once: 32 KB run at 150 MB/s, 3 MB at 8 MB/s."""
+"""maximum characters per call of the splitter, which takes quadratic time: 32 KB run at 150 MB/s, 3 MB at 8 MB/s"""
 _CODE_WINDOW_CHARACTERS = 262_144
-"""Code is parsed as a whole where it can be; not with lines that no program has, over which that takes as long."""
+"""maximum characters of code split at once: code is parsed as a whole where possible, unless it has a line of more than
+WINDOW_CHARACTERS, which is in no program and takes quadratic time as well"""
 _MAX_CODE_DEPTH = 250
-"""The code splitter takes cubic time over the depth of a syntax tree; programs have tens of levels."""
+"""maximum depth of a syntax tree: the code splitter takes cubic time in it; programs have tens of levels"""
 _TINY = 5
-"""A piece of code smaller than a fifth of the size joins its neighbour, if both fit."""
+"""divisor of the size below which a piece of code joins its neighbour, if both fit"""
 
 _SHORT_HEAD = 3
-"""A first piece shorter than a third of its room is filled up."""
+"""divisor of the room below which a first piece is filled up"""
 
 _SENTENCE_START = re.compile(r"[.!?…][\"')\]»”’]*\s+|[。！？]\s*|\n+")
 _LINE_START = re.compile(r"\n+")
@@ -44,7 +45,7 @@ _ALIASES = {
 
 
 class _Costly(Exception):
-    """Code is not worth what cutting it at statements would take."""
+    """Code that would take too long to split at statements."""
 
 
 class _Splitter(Protocol):
@@ -52,10 +53,10 @@ class _Splitter(Protocol):
 
 
 class Ruler:
-    """Measures spans of one text.
+    """Measure spans of one text.
 
     Args:
-        text: what is measured.
+        text: to measure.
         tokenizer: counts tokens; None counts characters.
     """
 
@@ -64,20 +65,20 @@ class Ruler:
         self._starts: list[int] | None = None if tokenizer is None else _token_starts(text, tokenizer)
 
     def size(self, start: int, end: int) -> int:
-        """Units in a span; of tokens nearly, as the tokens at its ends depend on what stands around it."""
+        """Return the units in a span; tokens are approximate, as those at its ends depend on the surrounding text."""
         if self._starts is None:
             return max(0, end - start)
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
     def back(self, end: int, units: int) -> int:
-        """The offset that lies so many units before `end`."""
+        """Return the offset that many units before `end`."""
         if self._starts is None:
             return max(0, end - units)
         place = bisect_left(self._starts, end) - units
         return self._starts[place] if 0 < place < len(self._starts) else 0 if place <= 0 else end
 
     def ahead(self, start: int, units: int) -> int:
-        """The offset that lies so many units after `start`."""
+        """Return the offset that many units after `start`."""
         if self._starts is None:
             return start + units
         place = bisect_left(self._starts, start) + units
@@ -85,7 +86,7 @@ class Ruler:
 
 
 class Cutter:
-    """Cuts spans of one text into pieces of at most `size` units, at the best places there are.
+    """Cut spans of one text into pieces of at most `size` units, at the best places available.
 
     Args:
         text: the whole text.
@@ -100,16 +101,16 @@ class Cutter:
         self._size = size
         self._overlap = overlap
         self.lines = False
-        """whether what is repeated begins with a line, as in code, rather than with a sentence"""
+        """True if the repeated text begins with a line, as in code, rather than with a sentence"""
 
     def text(self, start: int, end: int, first: int | None = None, overlap: int | None = None) -> list[Span]:
-        """Cut running text at paragraphs, else at sentences, words, characters.
+        """Cut running text at paragraphs, or else at sentences, words, characters.
 
         Args:
             start: 0-based.
             end: one past the end.
             first: largest first piece, in units, if it is to be smaller than the others.
-            overlap: another one than usual.
+            overlap: overlap in units, if other than usual.
         """
         overlap = self._overlap if overlap is None else overlap
         if first is None or first >= self._size:
@@ -131,8 +132,8 @@ class Cutter:
     def _prose(self, start: int, end: int, overlap: int) -> list[Span]:
         if self._ruler.in_characters:
             return self._apply(_text_splitter(self._size, overlap), start, end)
-        # The splitter counts the tokens of everything it considers, again and again: here they are counted once,
-        # and it is told how many characters that is.
+        # The splitter counts the tokens of everything it considers, again and again: here they are counted once, and
+        # passed to it as a number of characters.
         spans: list[Span] = []
         while self._text_left(start, end):
             piece = self._first(start, end, self._size)
@@ -146,7 +147,7 @@ class Cutter:
         return spans
 
     def _head(self, start: int, end: int, size: int) -> Span:
-        """A first piece that goes with what stands before it, filled with sentences if its first paragraph is short."""
+        """Return a first piece joined to the text before it, filled with sentences if its first paragraph is short."""
         head = self._first(start, end, size)
         if self._ruler.size(*head) * _SHORT_HEAD < size:
             latest = min(end, self._ruler.ahead(start, size))
@@ -159,7 +160,7 @@ class Cutter:
         far = self._ruler.ahead(start, size)
         if far >= end:
             return start, end
-        # What cannot be in the first piece would only cost time.
+        # Text that cannot be in the first piece would only cost time.
         capacity = max(1, far - start)
         pieces = self._apply(_text_splitter(capacity, 0), start, min(end, start + 2 * capacity + 64))
         if pieces:
@@ -171,7 +172,7 @@ class Cutter:
         return _NOT_SPACE.search(self._text, start, end) is not None
 
     def code(self, start: int, end: int, language: str | None, first: int | None = None) -> list[Span]:
-        """Cut code at definitions and statements where its grammar is known, else at blank lines and lines."""
+        """Cut code at definitions and statements if its grammar is known, otherwise at blank lines and lines."""
         name = _ALIASES.get((language or "").lower(), (language or "").lower())
         generated = end - start > MAX_CHARACTERS
         if name not in GRAMMARS or generated or (first is not None and first < self._size):
@@ -187,7 +188,7 @@ class Cutter:
         window = WINDOW_CHARACTERS if self._has_line(start, end, WINDOW_CHARACTERS) else _CODE_WINDOW_CHARACTERS
         try:
             for stretch in self._between_gaps(start, end):
-                # Of what it is the beginning of, the structure may be another.
+                # The structure of a whole may differ from that of its beginning.
                 pieces += self._apply(splitter, *stretch, window, partial(self._refuse_costly, name))
         except _Costly:
             return self.text(start, end, first)
@@ -202,7 +203,7 @@ class Cutter:
         return joined
 
     def _between_gaps(self, start: int, end: int) -> Iterator[Span]:
-        """Stretches of a text between white space that no piece can hold; the splitter takes quadratic time over it."""
+        """Yield the text between white space too long for any piece, which would take the splitter quadratic time."""
         for gap in _GAP.finditer(self._text, start, end):
             if self._ruler.size(*gap.span()) > self._size:
                 yield start, gap.start()
@@ -210,7 +211,7 @@ class Cutter:
         yield start, end
 
     def _has_line(self, start: int, end: int, length: int) -> bool:
-        """Whether a line is so long, or longer."""
+        """Return True if a line has at least that length."""
         while end - start >= length:
             last = self._text.rfind("\n", start, start + length)
             if last < 0:
@@ -219,10 +220,10 @@ class Cutter:
         return False
 
     def _refuse_costly(self, language: str, code: str) -> None:
-        """Refuse code that cannot be parsed, or is nested so deep that cutting it at statements takes too long.
+        """Refuse code that cannot be parsed, or is nested so deeply that splitting it at statements takes too long.
 
         Raises:
-            _Costly: it is so.
+            _Costly: the code is refused.
         """
         if len(code) <= _MAX_CODE_DEPTH:
             return
@@ -255,9 +256,9 @@ class Cutter:
         return pieces
 
     def overlap_start(self, start: int, end: int, units: int) -> int:
-        """Where a piece begins that repeats at most so many units of the piece that ends at `end`.
+        """Return the start of a piece that repeats at most that many units of the piece that ends at `end`.
 
-        The first sentence start within them, else the first word; `end` if there is nothing to repeat.
+        The first sentence start within them, or else the first word; `end` if there is nothing to repeat.
         """
         if units <= 0:
             return end
@@ -286,7 +287,7 @@ class Cutter:
         window: int = WINDOW_CHARACTERS,
         check: Callable[[str], None] | None = None,
     ) -> list[Span]:
-        """Cut a text in windows, each of which may be refused by `check`."""
+        """Split a text in windows, each of which `check` may refuse."""
         spans: list[Span] = []
         window = max(window, 4 * self._size)
         while True:
@@ -297,7 +298,7 @@ class Cutter:
             found = [(start + place, start + place + len(piece)) for place, piece in splitter.chunk_indices(text)]
             if stop == end:
                 return spans + found
-            # The last piece is cut by the window: it is where the next window starts.
+            # The last piece is cut by the window: the next window starts there.
             if len(found) > 1:
                 spans += found[:-1]
                 start = found[-1][0]
@@ -309,16 +310,16 @@ _DELIMITER_ROW = re.compile(r"\s*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s
 
 
 def is_delimiter_row(line: str) -> bool:
-    """Whether a line is the one below the header of a Markdown table."""
+    """Return True if a line is the delimiter row below the header of a Markdown table."""
     return "-" in line and "|" in line and bool(_DELIMITER_ROW.match(line))
 
 
 def load_tokenizer(source: str) -> Tokenizer:
-    """A tokenizer from the path of a `tokenizer.json`, or from what stands in one."""
+    """Load a tokenizer from the path or the content of a `tokenizer.json`."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(source) if source.lstrip().startswith("{") else Tokenizer.from_file(source)
-    # Truncation would cap what is counted, padding would add to it.
+    # Truncation would cap the count, padding would add to it.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -329,7 +330,7 @@ def count_tokens(tokenizer: Tokenizer, texts: list[str]) -> list[int]:
 
 
 def _token_starts(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Offsets at which tokens start, line by line: some tokenizers take quadratic time over a long text."""
+    """Return the offsets at which tokens start, line by line: some tokenizers take quadratic time over a long text."""
     lines = [(found.start(), found.end()) for found in _LINE_WITH_BREAKS.finditer(text)]
     starts: list[int] = []
     for place in range(0, len(lines), _LINES_AT_ONCE):

@@ -1,1 +1,1 @@
-"""Embedding: texts in, one float32 vector each out. One file per provider."""
+"""Embedders: one float32 vector per text. One file per provider."""

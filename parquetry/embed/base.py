@@ -1,4 +1,4 @@
-"""What every embedder is."""
+"""Interface of the embedders."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The most tokens that a tokenizer makes of any text."""
+    """Upper bound of the tokens of any text."""
 
     tokens_per_byte: float
-    """of a text in UTF-8"""
+    """per byte of the text in UTF-8"""
     tokens_per_text: int
-    """besides: what is added to every text"""
+    """added to every text"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,21 @@ class Embedded:
     vectors: Vectors
     """float32[n, dimension], L2-normalised; a refused text has zeros"""
     tokens: int
-    """tokens that were paid for"""
+    """billed tokens"""
     refused: dict[int, str]
-    """0-based position -> why this text has no vector, as `reason-in-kebab-case: a sentence`"""
+    """0-based position -> reason why this text has no vector, as `reason-in-kebab-case: a sentence`"""
     token_counts: Sequence[int]
-    """tokens of each text as the model took it, with prefix and special tokens; as exact as `count_tokens`"""
+    """tokens of each text as the model received it, with prefix and special tokens; as exact as `count_tokens`"""
     unpaid: Mapping[int, str] = field(default_factory=dict)
-    """0-based position -> why the budget did not allow to embed this text; it has zeros"""
+    """0-based position -> reason why the budget did not allow embedding this text; it has zeros"""
 
 
 class Embedder(Protocol):
-    """One embedding model. All methods may be called from several threads at once."""
+    """One embedding model. All methods are thread-safe."""
 
     @property
     def id(self) -> str:
-        """Provider, model, revision of our use of it, and dimension: `wordllama:l2-supercat/1@256`.
+        """Provider, model, revision of its use here, and dimension: `wordllama:l2-supercat/1@256`.
 
         Vectors of different ids are never compared.
         """
@@ -60,64 +60,64 @@ class Embedder(Protocol):
 
     @property
     def tokenizer_json(self) -> str | None:
-        """The model's tokenizer as a serialised Hugging Face `tokenizer.json`; None where it is not at hand."""
+        """The model's tokenizer as a serialised Hugging Face `tokenizer.json`; None if it is not available."""
         ...
 
     @property
     def price_per_million_tokens(self) -> float | None:
-        """US dollars; 0 for what runs on this machine, None if it is not known."""
+        """US dollars; 0 for a model on this machine, None if unknown."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Embed documents' texts.
+        """Embed texts of documents.
 
         Raises:
-            TransientError: the service did not answer usefully within the allowed tries.
+            TransientError: the service gave no valid answer within the allowed tries.
             SettingsError: the operator has to act (key, quota, model name).
         """
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """float32[dimension] for one query, L2-normalised; zeros if there is nothing in it that could be embedded.
+        """Embed one query: float32[dimension], L2-normalised; zeros if there is nothing in it to embed.
 
         Raises:
-            TransientError: the service did not answer usefully within the allowed tries.
+            TransientError: the service gave no valid answer within the allowed tries.
             SettingsError: the operator has to act (key, quota, model name).
         """
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension]: each row what `embed_query` gives for that text, with as few requests as it takes.
+        """Embed queries: float32[n, dimension], each row as `embed_query` returns it, with as few requests as possible.
 
         Raises:
-            TransientError: the service did not answer usefully within the allowed tries.
+            TransientError: the service gave no valid answer within the allowed tries.
             SettingsError: the operator has to act (key, quota, model name), or a query is refused.
         """
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens in each text, exactly where the tokenizer is at hand, else an upper estimate."""
+        """Count the tokens of each text, exactly if the tokenizer is available, otherwise as an upper estimate."""
         ...
 
 
 @runtime_checkable
 class Accountable(Protocol):
-    """An embedder whose requests cost money."""
+    """Embedder with billed requests."""
 
     def accounted_by(self, ledger: Ledger) -> Embedder:
-        """The same embedder, which makes no request that the ledger's budget does not allow, and writes down each."""
+        """Return the same embedder limited to the ledger's budget, and recording every request in it."""
         ...
 
 
 def model_id(provider: str, model: str, dimension: int, **shaping: str) -> str:
-    """The id under which vectors of a model are kept.
+    """Return the id under which vectors of a model are stored.
 
     Args:
         provider: name before the colon in the settings.
-        model: model with the revision of our use of it.
+        model: model with the revision of its use here.
         dimension: length of a vector.
-        shaping: whatever else changes stored vectors; what is empty has no part in the id. What only changes queries
-            (their prefix) is left out: changing it must not cost a new embedding of the corpus.
+        shaping: everything else that changes stored vectors; empty values do not appear in the id. A setting that only
+            changes queries (their prefix) is left out: changing it must not require re-embedding the corpus.
     """
     used = {key: value for key, value in shaping.items() if value}
     variant = f"+{ids.settings_hash(used)}" if used else ""

@@ -1,4 +1,4 @@
-"""What a vector must be before it is stored: finite, of the model's dimension, of length one."""
+"""Checks of vectors before they are stored: finite, of the model's dimension, of unit length."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ ZERO_VECTOR = "zero-vector: the model's vector has no direction"
 
 
 def blank(texts: Sequence[str]) -> dict[int, str]:
-    """0-based positions of texts without anything to embed, with the reason."""
+    """Return the 0-based positions of blank texts, with the reason."""
     return {position: NO_TOKENS for position, text in enumerate(texts) if not text.strip()}
 
 
 def unit_rows(vectors: npt.NDArray[np.float32]) -> dict[int, str]:
-    """Scale every row to length one, in place.
+    """Scale every row to unit length, in place.
 
     Args:
         vectors: float32[n, dimension], any scale.
 
     Returns:
-        0-based row -> why it has no direction; such a row is set to zeros.
+        0-based row -> reason why it has no direction; such a row is set to zeros.
     """
-    # Squares of large components overflow and those of small ones vanish; dividing by the largest first avoids both.
+    # Squares of large components overflow, and those of small ones underflow; dividing by the largest first avoids
+    # both.
     largest = np.abs(vectors).max(axis=1, initial=0.0)
     usable = np.isfinite(largest) & (largest > 0)
     refused = {
@@ -43,17 +44,17 @@ def unit_rows(vectors: npt.NDArray[np.float32]) -> dict[int, str]:
 
 
 def in_order(indices: Sequence[int], expected: int) -> npt.NDArray[np.intp]:
-    """Where each answer of a service belongs.
+    """Return the position of each text's vector in a service's reply.
 
     Args:
-        indices: what the service calls `index`, in the order of its reply.
-        expected: how many texts were sent.
+        indices: the service's `index` values, in the order of its reply.
+        expected: number of texts sent.
 
     Returns:
-        intp[expected]: for every text, the place of its vector in the reply.
+        intp[expected]: for every text, the position of its vector in the reply.
 
     Raises:
-        TransientError: a text has no answer or two.
+        TransientError: a text has no vector or more than one.
     """
     places = np.full(expected, -1, np.intp)
     for place, index in enumerate(indices):
@@ -68,7 +69,7 @@ def in_order(indices: Sequence[int], expected: int) -> npt.NDArray[np.intp]:
 
 
 def same_dimension(got: int, wanted: int, model: str) -> None:
-    """Stop before vectors of two lengths meet in one corpus.
+    """Check that vectors have the dimension of the corpus.
 
     Raises:
         SettingsError: they differ.

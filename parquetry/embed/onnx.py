@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 _REVISION = 1
-"""raised whenever the same text may get another vector from us"""
+"""raised whenever the same text may get a different vector"""
 _BLOCK_TEXTS = 1024
 """texts tokenised and sorted by length at a time"""
 _WHOLE_TEXT_OUTPUT = "sentence_embedding"
@@ -31,7 +31,7 @@ Hidden = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """As many tokens of a text as the model takes at a time."""
+    """Part of a text that fits into the model's input."""
 
     row: int
     """0-based position of its text"""
@@ -40,23 +40,23 @@ class _Window:
 
 
 WORST = Worst(8, 8)
-"""NFKC, which some tokenizers begin with, makes 18 letters of three bytes; and every window has special tokens."""
+"""NFKC, the first step of some tokenizers, expands three bytes into up to 18 letters; each window has special tokens"""
 
 
 class OnnxEmbedder:
     """A model exported to ONNX, with its tokenizer, in a local folder.
 
-    A text that is longer than the model takes is embedded in windows, whose vectors are averaged by their numbers of
-    tokens: nothing is cut off.
+    A text longer than the model's input is embedded in windows, and their vectors are averaged, weighted by tokens:
+    nothing is cut off.
 
     Args:
         folder: see `read_recipe`.
-        settings: `dimension` keeps only that many of the first numbers; prefixes replace the model's own prompts;
+        settings: `dimension` keeps only that many leading components; prefixes replace the model's own prompts;
             `max_input_tokens` may make windows smaller.
 
     Raises:
         MissingExtra: onnxruntime is not installed.
-        SettingsError: a file is missing or damaged, or the model is not one that embeds texts.
+        SettingsError: a file is missing or damaged, or the model does not embed texts.
     """
 
     price_per_million_tokens = 0.0
@@ -81,7 +81,7 @@ class OnnxEmbedder:
         self.id = _id(self._recipe, self.dimension, settings)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Embed documents' texts; a text without a token is refused."""
+        """Embed texts of documents; a text without a token is refused."""
         refused = blank(texts)
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         counts = [0] * len(texts)
@@ -107,7 +107,7 @@ class OnnxEmbedder:
         return Embedded(vectors, sum(counts), refused, counts)
 
     def embed_query(self, text: str) -> Vectors:
-        """float32[dimension], L2-normalised; zeros for a text without a token."""
+        """Embed one query: float32[dimension], L2-normalised; zeros for a text without a token."""
         vector = np.zeros((1, self.dimension), np.float32)
         (encoding,) = self._encode([self._query_prefix + text])
         if text.strip() and not all(encoding.special_tokens_mask):
@@ -120,14 +120,14 @@ class OnnxEmbedder:
         return query
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension], each row as `embed_query` gives it."""
+        """Embed queries: float32[n, dimension], each row as `embed_query` returns it."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self.embed_query(text)
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Exact numbers of tokens, without the special ones that the model adds."""
+        """Count tokens exactly, without the special ones that the model adds."""
         encodings = self._counting.encode_batch_fast(self._cased(texts), add_special_tokens=False)
         return [len(encoding.ids) for encoding in encodings]
 
@@ -138,7 +138,7 @@ class OnnxEmbedder:
         return [text.lower() for text in texts] if self._recipe.lower_case else list(texts)
 
     def _run(self, batch: list[_Window]) -> npt.NDArray[np.float32]:
-        """float32[windows, dimension of the model]."""
+        """Run the model: float32[windows, dimension of the model]."""
         given = padded([each.ids for each in batch], [each.types for each in batch], self._recipe.pad_id)
         feed = {name: given[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         (output,) = self._session.run([self._output], feed)
@@ -153,7 +153,7 @@ class OnnxEmbedder:
 
 
 def embedder_id(folder: str, settings: EmbeddingSettings) -> str | None:
-    """The id that `OnnxEmbedder(folder, settings)` has; None if only the model itself tells its dimension.
+    """Return the id of `OnnxEmbedder(folder, settings)`; None if only running the model shows its dimension.
 
     Raises:
         SettingsError: a file is missing or damaged.
@@ -164,12 +164,12 @@ def embedder_id(folder: str, settings: EmbeddingSettings) -> str | None:
 
 
 def pool(hidden: Hidden, mask: npt.NDArray[np.int64], how: Pooling) -> npt.NDArray[np.float32]:
-    """One vector per text from the vectors of its tokens.
+    """Pool the vectors of tokens into one vector per text.
 
     Args:
         hidden: float32[texts, tokens, dimension].
         mask: int64[texts, tokens], 1 for a token and 0 for padding; padding is at the end.
-        how: which of the tokens' vectors count.
+        how: pooling method.
     """
     if how == "cls":
         return np.ascontiguousarray(hidden[:, 0])
@@ -185,7 +185,7 @@ def pool(hidden: Hidden, mask: npt.NDArray[np.int64], how: Pooling) -> npt.NDArr
 
 
 def _id(recipe: Recipe, dimension: int, settings: EmbeddingSettings) -> str:
-    # The folder has no part in it: a model that moves is still the same model.
+    # The folder is not part of the id: a model that moves is still the same model.
     name = f"{recipe.family}-{recipe.content_hash()}/{_REVISION}"
     document_prefix, _ = _prefixes(recipe, settings)
     limited = settings.max_input_tokens < recipe.max_tokens
@@ -194,7 +194,7 @@ def _id(recipe: Recipe, dimension: int, settings: EmbeddingSettings) -> str:
 
 
 def _prefixes(recipe: Recipe, settings: EmbeddingSettings) -> tuple[str, str]:
-    """What goes before documents and before queries."""
+    """Return the prefixes of documents and of queries."""
     return settings.document_prefix or recipe.document_prompt, settings.query_prefix or recipe.query_prompt
 
 
@@ -208,7 +208,7 @@ def _batches(windows: list[_Window]) -> Iterator[list[_Window]]:
 
 
 def _choose_output(session: Any, folder: str) -> tuple[str, bool]:
-    """The output to use, and whether it is one vector per text already."""
+    """Return the output to use, and True if it already is one vector per text."""
     outputs = session.get_outputs()
     for each in outputs:
         if each.name == _WHOLE_TEXT_OUTPUT:

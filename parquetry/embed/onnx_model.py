@@ -1,4 +1,4 @@
-"""A model exported to ONNX, in a folder: its files and what they say, opening it, feeding it texts."""
+"""Models exported to ONNX: finding and reading their files, opening a session, preparing inputs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-"""what a model may take of a text"""
+"""inputs of a text that a model may have"""
 _MODEL_PLACES = ("model.onnx", "onnx/model.onnx")
 _DEFAULT_MAX_TOKENS = 512
 _NO_LIMIT = 1_000_000
-"""tokenizers without a limit say 10^30"""
+"""threshold for no limit: tokenizers without a limit say 10^30"""
 _ERRORS_ONLY = 3
 _BATCH_TOKENS = 2048
-"""padded tokens that go through a model at a time; more are no faster and take more memory"""
+"""padded tokens per run of a model; more are no faster and take more memory"""
 
 
 def model_file(root: Path) -> Path:
-    """`model.onnx`, `onnx/model.onnx`, or the one other `.onnx` file.
+    """Find `model.onnx`, `onnx/model.onnx`, or the one other `.onnx` file.
 
     Raises:
-        SettingsError: there is none, or there are several.
+        SettingsError: there is none, or more than one.
     """
     for place in _MODEL_PLACES:
         if (root / place).is_file():
@@ -43,7 +43,7 @@ def model_file(root: Path) -> Path:
 
 
 def tokenizer_file(root: Path, model: Path) -> Path:
-    """`tokenizer.json` in the folder or beside the model.
+    """Find `tokenizer.json` in the folder or beside the model.
 
     Raises:
         SettingsError: there is none.
@@ -55,7 +55,7 @@ def tokenizer_file(root: Path, model: Path) -> Path:
 
 
 def max_tokens(transformer: dict[str, Any], tokenizer: dict[str, Any], config: dict[str, Any]) -> int:
-    """The longest input of a model, special tokens included.
+    """Return the longest input of a model in tokens, special tokens included.
 
     Args:
         transformer: content of `sentence_bert_config.json`.
@@ -65,21 +65,21 @@ def max_tokens(transformer: dict[str, Any], tokenizer: dict[str, Any], config: d
     stated = (transformer.get("max_seq_length"), tokenizer.get("model_max_length"))
     limits = [int(limit) for limit in stated if limit and limit < _NO_LIMIT]
     if not limits and config.get("max_position_embeddings"):
-        # RoBERTa and its kin count positions from the padding id on.
+        # RoBERTa and its relatives count positions from the padding id on.
         offset = int(config.get("pad_token_id") or 0) + 1 if config.get("type_vocab_size") == 1 else 0
         limits = [int(config["max_position_embeddings"]) - offset]
     return min(limits, default=_DEFAULT_MAX_TOKENS)
 
 
 def read_json(file: Path, default: Any = None) -> Any:
-    """Content of a file that may be missing.
+    """Read a JSON file that may be missing.
 
     Args:
-        file: holds JSON of the kind of `default`.
-        default: what a missing file means; None for an empty object.
+        file: holds JSON of the type of `default`.
+        default: returned for a missing file; None for an empty object.
 
     Raises:
-        SettingsError: it is damaged, or holds something else.
+        SettingsError: it is damaged, or holds another type.
     """
     try:
         value = json.loads(file.read_text("utf-8"))
@@ -94,15 +94,15 @@ def read_json(file: Path, default: Any = None) -> Any:
 
 
 def open_session(model: Path, need: str) -> Any:
-    """The model, ready to run on this machine's processors.
+    """Open a model to run on this machine's processors.
 
     Args:
         model: the `.onnx` file.
-        need: what needs it, for the message: `the embedder onnx:models/e5`.
+        need: what needs the model, for the message: `the embedder onnx:models/e5`.
 
     Raises:
         MissingExtra: onnxruntime is not installed.
-        SettingsError: the file is not a model that can be run.
+        SettingsError: the file is not a runnable model.
     """
     try:
         import onnxruntime
@@ -112,7 +112,7 @@ def open_session(model: Path, need: str) -> Any:
     onnxruntime.set_default_logger_severity(_ERRORS_ONLY)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
-    # Idle threads that spin would take the processors from the workers that extract documents meanwhile.
+    # Idle threads that spin would take processor time from the workers that extract documents.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
@@ -129,10 +129,10 @@ def open_session(model: Path, need: str) -> Any:
 
 
 def input_types(session: Any, folder: str) -> dict[str, type[np.signedinteger[Any]]]:
-    """NumPy type of each input that the model takes.
+    """Return the NumPy type of each input of the model.
 
     Raises:
-        SettingsError: it wants what a text has not.
+        SettingsError: it requires an input that a text does not have.
     """
     found = {each.name: np.int32 if "int32" in each.type else np.int64 for each in session.get_inputs()}
     unknown = sorted(set(found) - set(INPUTS))
@@ -142,7 +142,7 @@ def input_types(session: Any, folder: str) -> dict[str, type[np.signedinteger[An
 
 
 def plain_tokenizer(file: Path) -> str:
-    """A serialised tokenizer without the cutting and padding that exports often leave in it.
+    """Serialise a tokenizer without the truncation and padding that exports often leave in it.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -155,14 +155,14 @@ def plain_tokenizer(file: Path) -> str:
 
 
 def load_tokenizer(described: str, file: Path) -> Tokenizer:
-    """The tokenizer that a text describes.
+    """Load a serialised tokenizer.
 
     Args:
-        described: as `plain_tokenizer` gives it.
-        file: where it came from, for the message.
+        described: as returned by `plain_tokenizer`.
+        file: its file, for the message.
 
     Raises:
-        SettingsError: it describes none.
+        SettingsError: the text is not a tokenizer.
     """
     from tokenizers import Tokenizer
 
@@ -170,13 +170,13 @@ def load_tokenizer(described: str, file: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_str(described)
     except Exception as error:  # the library raises nothing more specific
         raise SettingsError(f"the model's file {file} is no tokenizer: {error}") from error
-    # A document that writes about control tokens must not be able to send any.
+    # A document that quotes control tokens must not be able to inject them.
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
 def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Batches of texts of similar length, so that little is padded.
+    """Batch texts of similar length, to minimise padding.
 
     Args:
         lengths: tokens of each text.
@@ -201,7 +201,7 @@ def padded(
 
     Args:
         ids: tokens of each text.
-        types: of each token, which of a pair of texts it belongs to.
+        types: for each token, its text of a pair, 0 or 1.
         pad_id: token that fills shorter texts.
     """
     token_ids = np.full((len(ids), max(map(len, ids))), pad_id, np.int64)

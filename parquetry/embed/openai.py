@@ -1,4 +1,4 @@
-"""Embeddings from any service that speaks OpenAI's API."""
+"""Embeddings from any service with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     import openai
 
 _REVISION = 1
-"""raised whenever the same text may get another vector from us"""
+"""raised whenever the same text may get a different vector"""
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _PRICES = {"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10}
 """US dollars per million tokens. Source: https://platform.openai.com/docs/pricing"""
 _BYTES_PER_TOKEN = 3
-"""fewer than most texts have, so that the estimate is mostly an upper one"""
+"""fewer than in most texts, so that the estimate is usually an upper bound"""
 WORST = Worst(1, 8)
-"""Byte-level BPE makes a token of every byte at most; services with other tokenizers add special ones."""
+"""byte-level BPE makes at most one token per byte; services with other tokenizers add special ones"""
 _PROBE = "probe"
 
 Format = Literal["base64", "float"]
 
 
 class OpenAIEmbedder:
-    """A model behind `/embeddings` of OpenAI or of a service that speaks its API.
+    """A model behind `/embeddings` of OpenAI or of a compatible service.
 
     Args:
         model: the service's name for it.
         settings: endpoint, key, batch sizes, tries, dimension, prefixes.
-        patience: how long to try; None takes the settings' number of tries and the real clock.
+        patience: retry policy; None uses the settings' number of tries and the real clock.
 
     Raises:
-        SettingsError: OpenAI itself is meant and there is no key.
+        SettingsError: OpenAI itself is called without a key.
     """
 
     tokenizer_json: str | None = None
@@ -67,19 +67,19 @@ class OpenAIEmbedder:
         self._ledger = Ledger()
 
     def accounted_by(self, ledger: Ledger) -> Embedder:
-        """The same embedder with a ledger of its own; vectors that were paid for are shared."""
+        """Return the same embedder with a ledger of its own; vectors already paid for are shared."""
         accounted = copy.copy(self)
         accounted._ledger = ledger
         return accounted
 
     @property
     def id(self) -> str:
-        """Endpoint and key have no part in it: the same model somewhere else gives the same vectors."""
+        """Id of the model, without endpoint and key: the same model elsewhere returns the same vectors."""
         return _id(self._model, self.dimension, self._settings)
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; asked of the service if neither the settings nor the model's name tell."""
+        """Length of a vector; requested from the service if neither the settings nor the model's name determine it."""
         if self._dimension is None:
             self._prove()
         if self._dimension is None:
@@ -90,17 +90,17 @@ class OpenAIEmbedder:
 
     @property
     def price_per_million_tokens(self) -> float | None:
-        """US dollars: what the settings say, else OpenAI's list price if it is OpenAI that is called."""
+        """US dollars: from the settings, or OpenAI's list price if OpenAI itself is called."""
         return _price(self._model, self._settings, self._where)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Embed documents' texts; texts that the service will not take are refused, all others embedded.
+        """Embed texts of documents; texts that the service rejects are refused, all others embedded.
 
-        Vectors that were paid for before a later request failed for good are kept for the next call.
+        Vectors paid for before a later request failed permanently are kept for the next call.
 
         Raises:
             TransientError: a request failed as often as the settings allow.
-            SettingsError: the key, the quota or the model's name is not in order.
+            SettingsError: the key, the quota or the model's name is invalid.
         """
         refused = blank(texts)
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -127,21 +127,21 @@ class OpenAIEmbedder:
         return Embedded(vectors, sum(paid), refused, counts, unpaid)
 
     def embed_query(self, text: str) -> Vectors:
-        """float32[dimension], L2-normalised; zeros for a blank text.
+        """Embed one query: float32[dimension], L2-normalised; zeros for a blank text.
 
         Raises:
             TransientError: the request failed as often as the settings allow.
-            SettingsError: the key, the quota or the model's name is not in order, or the service refuses this text.
+            SettingsError: the key, the quota or the model's name is invalid, or the service refuses this text.
         """
         query: Vectors = self.embed_queries([text])[0]
         return query
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension], each row as `embed_query` gives it; many queries go into one request.
+        """Embed queries: float32[n, dimension], each row as `embed_query` returns it, with many queries per request.
 
         Raises:
             TransientError: a request failed as often as the settings allow.
-            SettingsError: the key, the quota or the model's name is not in order, or the service refuses a text.
+            SettingsError: the key, the quota or the model's name is invalid, or the service refuses a text.
         """
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         inputs = {row: self._settings.query_prefix + text for row, text in enumerate(texts) if text.strip()}
@@ -155,11 +155,11 @@ class OpenAIEmbedder:
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Upper estimates from the lengths in UTF-8."""
+        """Return upper estimates of the tokens from the lengths in UTF-8."""
         return [_estimate(text) for text in texts]
 
     def _batches(self, inputs: dict[int, str]) -> Iterator[dict[int, str]]:
-        """As many texts per request as the limits allow; a text that may be too long for the model goes alone."""
+        """Yield as many texts per request as the limits allow; a text that may be too long for the model goes alone."""
         batch: dict[int, str] = {}
         tokens = 0
         for row, text in inputs.items():
@@ -178,7 +178,7 @@ class OpenAIEmbedder:
     def _embed_batch(
         self, batch: dict[int, str], vectors: Vectors, refused: dict[int, str], done: set[int], paid: list[int]
     ) -> None:
-        """Fill in a batch's rows, halving it as long as the service or the budget refuses it.
+        """Embed a batch into its rows, halving it as long as the service or the budget refuses it.
 
         Raises:
             BudgetReached: the budget does not even allow a single text; `paid` has the tokens of the others.
@@ -195,7 +195,7 @@ class OpenAIEmbedder:
                 waiting += [rows[middle:], rows[:middle]]
                 continue
             except BrokenDocument as error:
-                # Unless a request has gone well, the fault may be in all of them: a wrong model, dimension or format.
+                # Until a request succeeds, the fault may lie in all of them: a wrong model, dimension or format.
                 self._prove()
                 if form != self._format:
                     waiting.append(rows)
@@ -210,7 +210,7 @@ class OpenAIEmbedder:
             paid.append(tokens)
 
     def _prove(self) -> None:
-        """Find a form of request that this service takes, and its dimension, with one harmless word.
+        """Determine with one harmless word a request form that this service accepts, and its dimension.
 
         Raises:
             SettingsError: it refuses even that.
@@ -233,7 +233,7 @@ class OpenAIEmbedder:
             ) from refusal
 
     def _request(self, inputs: list[str]) -> tuple[npt.NDArray[np.float32], int]:
-        """Vectors of some texts in their order, as they came, and the tokens paid for."""
+        """Request vectors of texts, in order and unscaled, and return them with the billed tokens."""
         client = self._connected()
         shape = {"dimensions": self._settings.dimension} if self._settings.dimension else {}
 
@@ -241,8 +241,8 @@ class OpenAIEmbedder:
             raw = client.embeddings.with_raw_response.create(
                 model=self._model, input=inputs, encoding_format=self._format, extra_body=shape
             )
-            # Read as plain data: the client's types take a second for what is read in milliseconds, and a service may
-            # leave out what they promise.
+            # Read as plain data: the client's types take a second for what is parsed in milliseconds, and a service may
+            # omit fields that they promise.
             return json.loads(raw.content)
 
         def one_try() -> tuple[npt.NDArray[np.float32], int]:
@@ -258,7 +258,7 @@ class OpenAIEmbedder:
         return found, paid
 
     def _accounted(self, post: Callable[[], Any], inputs: Sequence[str]) -> tuple[Any, int]:
-        """One request within the budget: what it may cost is reserved, what the service counted is written down."""
+        """Make one request within the budget: reserve its possible cost, then record the tokens that it used."""
         price = (self.price_per_million_tokens or 0.0) / 1e6
         reserved = price * sum(map(tokens_at_most, inputs))
         if reserved:
@@ -288,7 +288,7 @@ class OpenAIEmbedder:
             self._unclaimed.update((ids.text_hash(text), np.array(vector)) for text, vector in paid.items())
 
     def _claim(self, inputs: dict[int, str]) -> dict[int, Any]:
-        """Vectors paid for by a call that was interrupted."""
+        """Return vectors paid for by a call that was interrupted."""
         with self._lock:
             if not self._unclaimed:
                 return {}
@@ -300,16 +300,16 @@ class OpenAIEmbedder:
 
 
 def embedder_id(model: str, settings: EmbeddingSettings) -> str | None:
-    """The id that `OpenAIEmbedder(model, settings)` has; None if only the service knows the dimension."""
+    """Return the id of `OpenAIEmbedder(model, settings)`; None if only the service knows the dimension."""
     dimension = settings.dimension or _DIMENSIONS.get(model)
     return None if dimension is None else _id(model, dimension, settings)
 
 
 def price(model: str, settings: EmbeddingSettings) -> float | None:
-    """The price that `OpenAIEmbedder(model, settings)` has.
+    """Return the price of `OpenAIEmbedder(model, settings)`.
 
     Raises:
-        SettingsError: OpenAI itself is meant and there is no key.
+        SettingsError: OpenAI itself is called without a key.
     """
     return _price(model, settings, endpoint(settings.base_url, settings.api_key, "embedding"))
 
@@ -325,7 +325,7 @@ def _id(model: str, dimension: int, settings: EmbeddingSettings) -> str:
 
 
 def tokens_at_most(text: str) -> int:
-    """Tokens of a text in the worst case: one for every byte, and those that a service adds."""
+    """Return the maximum tokens of a text: one per byte, plus those that a service adds."""
     return int(len(text.encode("utf-8", "replace")) * WORST.tokens_per_byte) + WORST.tokens_per_text
 
 
@@ -334,10 +334,10 @@ def _estimate(text: str) -> int:
 
 
 def _vectors(reply: Any, expected: int) -> npt.NDArray[np.float32]:
-    """float32[expected, dimension] in the order of the texts.
+    """Return float32[expected, dimension] in the order of the texts.
 
     Raises:
-        TransientError: `bad-reply`, vectors are missing, doubled, of different lengths or no numbers at all.
+        TransientError: `bad-reply`, vectors are missing, duplicated, of different lengths or not numbers.
     """
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):

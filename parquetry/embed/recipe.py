@@ -1,4 +1,4 @@
-"""How an exported sentence-transformers model wants to be used, read from the files beside it."""
+"""Recipe of an exported sentence-transformers model, read from the files beside it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from parquetry.embed.onnx_model import max_tokens, model_file, read_json, tokeni
 from parquetry.errors import SettingsError
 
 Pooling = Literal["cls", "mean", "max", "last"]
-"""how the vectors of a text's tokens become one"""
+"""method of combining the vectors of a text's tokens"""
 
 _POOLING_FLAGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
-    # Differs from the mean by a factor, which scaling to length one takes away.
+    # Differs from the mean by a factor, which scaling to unit length removes.
     "pooling_mode_mean_sqrt_len_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
@@ -34,27 +34,27 @@ _KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to do with a model's inputs and outputs."""
+    """Treatment of a model's inputs and outputs."""
 
     model: Path
     tokenizer: Path
     family: str
-    """the architecture, for the id: `bert`"""
+    """architecture, for the id: `bert`"""
     pooling: Pooling
     max_tokens: int
-    """longest input, special tokens included"""
+    """longest input in tokens, special tokens included"""
     lower_case: bool
-    """whether texts are lower-cased before the tokenizer sees them"""
+    """True if texts are lower-cased before tokenizing"""
     pad_id: int
     dimension: int | None
-    """length of the vectors as far as the files tell"""
+    """length of the vectors; None if the files do not state it"""
     document_prompt: str
-    """put before documents unless the settings say otherwise"""
+    """prefix of documents unless the settings replace it"""
     query_prompt: str
-    """put before queries unless the settings say otherwise"""
+    """prefix of queries unless the settings replace it"""
 
     def content_hash(self) -> str:
-        """Eight hex digits over the weights, the tokenizer and all that decides what is made of them."""
+        """Return eight hex digits over the weights, the tokenizer and the settings of their use."""
         data = sorted(self.model.parent.glob(f"{self.model.name}?data*"))
         return ids.settings_hash(
             {
@@ -67,12 +67,12 @@ class Recipe:
 
 
 def read_recipe(folder: str) -> Recipe:
-    """The recipe of the model in a folder.
+    """Read the recipe of the model in a folder.
 
     Args:
-        folder: holds `model.onnx` (or `onnx/model.onnx`, or one other `.onnx` file) and `tokenizer.json`; may hold what
-            sentence-transformers writes: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`,
-            `config_sentence_transformers.json`, `tokenizer_config.json`, `config.json`.
+        folder: holds `model.onnx` (or `onnx/model.onnx`, or one other `.onnx` file) and `tokenizer.json`; may hold the
+            files that sentence-transformers writes: `modules.json`, `1_Pooling/config.json`,
+            `sentence_bert_config.json`, `config_sentence_transformers.json`, `tokenizer_config.json`, `config.json`.
 
     Raises:
         SettingsError: a file is missing or damaged, or the model needs a step that is not supported.
@@ -106,7 +106,7 @@ def read_recipe(folder: str) -> Recipe:
 
 
 def _pooling_folder(root: Path) -> Path:
-    """Where `modules.json` says that pooling is configured; checks that there is no step we do not do."""
+    """Return the folder of the pooling configuration in `modules.json`; reject unsupported steps."""
     folder = root / "1_Pooling"
     for module in read_json(root / "modules.json", []):
         kind = str(module.get("type", "")).rpartition(".")[2]
@@ -138,6 +138,6 @@ def _file_hash(file: Path) -> str:
 
 
 @functools.lru_cache(maxsize=32)
-def _hash_of(file: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - they tell a changed file
+def _hash_of(file: Path, size: int, modified_ns: int) -> str:  # noqa: ARG001 - they identify a changed file
     with file.open("rb") as stream:
         return ids.stream_hash(stream)

@@ -1,4 +1,4 @@
-"""Embedders by name."""
+"""Registry of embedders by name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Provider:
     """One kind of embedder."""
 
     form: str
-    """how it is written in the settings"""
+    """spelling in the settings"""
     takes: str
-    """what stands after the colon; empty if nothing does"""
+    """meaning of the part after the colon; empty if there is none"""
     open: Callable[[str, EmbeddingSettings], Embedder]
     identify: Callable[[str, EmbeddingSettings], str | None]
     worst: Worst
     price: Callable[[str, EmbeddingSettings], float | None] = lambda _, __: 0.0
-    """US dollars per million tokens; None if it is not known"""
+    """US dollars per million tokens; None if unknown"""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -47,17 +47,17 @@ _lock = threading.Lock()
 
 
 def open_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
-    """The embedder of this name, loaded once per process however many threads ask.
+    """Return the embedder of this name, loaded once per process however many threads ask.
 
     Args:
         name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
-        settings: how to call it.
+        settings: of its calls.
 
     Raises:
-        SettingsError: there is no such embedder, or it lacks a file, a package or a key.
+        SettingsError: there is no such embedder, or a file, a package or a key is missing.
     """
     provider, model = _parse(name)
-    # A key or an endpoint that changes in the environment means another client.
+    # A changed key or endpoint in the environment requires a new client.
     key = (name, settings, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
     with _lock:
         if key not in _open:
@@ -66,24 +66,24 @@ def open_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
 
 
 def embedder_id(name: str, settings: EmbeddingSettings) -> str | None:
-    """The id of the embedder that `open_embedder` would return, as long as that needs no model and no service.
+    """Return the id of the embedder that `open_embedder` would return, without loading a model or calling a service.
 
     Args:
         name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
-        settings: how it would be called.
+        settings: of its calls.
 
     Returns:
-        None if only the service can tell how long its vectors are; `open_embedder(...).id` asks it.
+        None if only the service knows the length of its vectors; `open_embedder(...).id` requests it.
 
     Raises:
-        SettingsError: there is no such embedder, or its folder lacks a file.
+        SettingsError: there is no such embedder, or a file of its folder is missing.
     """
     provider, model = _parse(name)
     return provider.identify(model, settings)
 
 
 def worst_of(name: str) -> Worst:
-    """The most tokens that the embedder of this name makes of a text.
+    """Return the upper bound of the tokens that the embedder of this name makes of a text.
 
     Raises:
         SettingsError: there is no such embedder.
@@ -92,41 +92,41 @@ def worst_of(name: str) -> Worst:
 
 
 def price_of(name: str, settings: EmbeddingSettings) -> float | None:
-    """US dollars per million tokens of the embedder of this name; None if it is not known.
+    """Return the US dollars per million tokens of the embedder of this name; None if unknown.
 
     Raises:
-        SettingsError: there is no such embedder, or there is no key for it.
+        SettingsError: there is no such embedder, or its key is missing.
     """
     provider, model = _parse(name)
     return provider.price(model, settings)
 
 
 def id_of(name: str, settings: EmbeddingSettings) -> str:
-    """The id of an embedder, which its service is asked for only if nothing else tells it.
+    """Return the id of an embedder, calling its service only if necessary.
 
     Args:
         name: `wordllama`, `openai:<model>` or `onnx:<folder>`.
-        settings: how it would be called.
+        settings: of its calls.
 
     Raises:
-        SettingsError: there is no such embedder, or it lacks a file, a package or a key.
+        SettingsError: there is no such embedder, or a file, a package or a key is missing.
     """
     return embedder_id(name, settings) or open_embedder(name, settings).id
 
 
 def embedder_behind(model: str, names: Iterable[str], settings: EmbeddingSettings) -> Embedder | None:
-    """The embedder whose vectors are kept under an id.
+    """Return the embedder whose vectors are stored under an id.
 
     Args:
         model: the id.
-        names: embedders that it may be, as the settings name them; no more are looked at than it takes.
-        settings: how they are called.
+        names: candidates, as the settings name them; checked only until one matches.
+        settings: of their calls.
 
     Returns:
-        None if it is none of them.
+        None if no candidate matches.
 
     Raises:
-        SettingsError: one that had to be looked at lacks a file, a package or a key.
+        SettingsError: a file, a package or a key of a checked candidate is missing.
     """
     for name in names:
         if id_of(name, settings) == model:

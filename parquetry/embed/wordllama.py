@@ -1,9 +1,9 @@
-"""The bundled model: token vectors from the wordllama wheel, averaged. Nothing is downloaded, no service is called.
+"""The bundled model: the average of token vectors from the wordllama wheel. No download and no service is needed.
 
-A text's vector is the mean over the vectors of its tokens, so all the time goes into finding the tokens. The
-tokenizer's merges never cross from a word into the space before the next one; therefore a text can be cut there, each
-distinct piece is tokenised once, and its token ids are kept. Texts are lower-cased, because the model's vectors of
-capitalised words are poor.
+A text's vector is the mean of the vectors of its tokens, so finding the tokens takes all the time. The tokenizer's
+merges never cross from a word into the space before the next one; therefore a text can be cut there, each distinct
+piece is tokenised once, and its token ids are cached. Texts are lower-cased, because the model's vectors of capitalised
+words are poor.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MODEL = "l2-supercat/1"
-"""The digit is raised whenever the same text may get another vector from us."""
+"""the digit is raised whenever the same text may get a different vector"""
 FULL_DIMENSION = 256
 DIMENSIONS = (64, 128, 256)
-"""Lengths that the model was trained to be cut to (Matryoshka); 512 and 1,024 are not in the wheel."""
+"""lengths to which the model was trained to be truncated (Matryoshka); 512 and 1,024 are not in the wheel"""
 
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 
 WORST = Worst(1.5, 1)
-"""A token for every byte of the text in lower case, which may be half as long again; and a space before it."""
+"""one token per byte of the text in lower case, which may be half as long again; and a space before it"""
 
 _SPACE = "\u2581"
-"""what the tokenizer makes of a space"""
+"""the tokenizer's mark of a space"""
 _WORD_BOUNDARY = re.compile(r"(?<=[^ ]) ")
 _BLOCK_TEXTS = 64
 _BLOCK_TOKENS = 512
-"""rows gathered at a time: half a megabyte, which stays in the processor's cache"""
+"""rows gathered at a time: half a megabyte, which fits the processor's cache"""
 _KEPT_BYTES = 32 * 1024 * 1024
 _PIECE_OVERHEAD = 200
-"""bytes of a dictionary entry with a short key and value, roughly"""
+"""approximate bytes of a dictionary entry with a short key and value"""
 
 
 class WordLlamaEmbedder:
@@ -60,7 +60,7 @@ class WordLlamaEmbedder:
         settings: `dimension` and the prefixes are used.
 
     Raises:
-        SettingsError: the model was not trained for this dimension, or its files are not where the wheel puts them.
+        SettingsError: the model was not trained for this dimension, or its files are not where the wheel installs them.
 
     Source: https://github.com/dleemiller/WordLlama
     """
@@ -80,7 +80,7 @@ class WordLlamaEmbedder:
 
     @functools.cached_property
     def tokenizer_json(self) -> str:
-        """The tokenizer with our lower-casing in it, and cutting at words, which changes its speed but no token."""
+        """The tokenizer including lower-casing, and cutting at words, which changes its speed but no token."""
         described = json.loads(self._tokens.file.read_text("utf-8"))
         described["normalizer"]["normalizers"].insert(0, {"type": "Lowercase"})
         described["pre_tokenizer"] = {
@@ -92,7 +92,7 @@ class WordLlamaEmbedder:
         return json.dumps(described, ensure_ascii=False)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
-        """Embed documents' texts; a text that is blank is refused."""
+        """Embed texts of documents; a blank text is refused."""
         refused = blank(texts)
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         buffer = np.empty((_BLOCK_TOKENS, self.dimension), np.float32)
@@ -109,7 +109,7 @@ class WordLlamaEmbedder:
         return Embedded(vectors, sum(counts), refused, counts)
 
     def embed_query(self, text: str) -> Vectors:
-        """float32[dimension], exactly as if the text were a document's; read without loading the whole table."""
+        """Embed one query exactly like a document: float32[dimension]; read without loading the whole table."""
         vector = np.zeros((1, self.dimension), np.float32)
         if text.strip():
             (found,) = self._tokens.of([self._query_prefix + text])
@@ -121,14 +121,14 @@ class WordLlamaEmbedder:
         return query
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension], each row as `embed_query` gives it."""
+        """Embed queries: float32[n, dimension], each row as `embed_query` returns it."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self.embed_query(text)
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Exact numbers of tokens."""
+        """Count tokens exactly."""
         return [
             int(found.size)
             for first in range(0, len(texts), _BLOCK_TEXTS)
@@ -136,7 +136,7 @@ class WordLlamaEmbedder:
         ]
 
     def _table(self) -> npt.NDArray[np.float32]:
-        # Adding half-precision rows is five times slower, so the first batch pays for widening all of them once.
+        # Adding half-precision rows is five times slower, so the first batch widens all of them once.
         with self._lock:
             if self._widened is None:
                 self._widened = np.ascontiguousarray(self._stored, np.float32)
@@ -144,7 +144,7 @@ class WordLlamaEmbedder:
 
 
 def chosen_dimension(settings: EmbeddingSettings) -> int:
-    """The dimension that the settings ask for.
+    """Return the dimension in the settings.
 
     Raises:
         SettingsError: the model was not trained for it.
@@ -157,28 +157,28 @@ def chosen_dimension(settings: EmbeddingSettings) -> int:
 
 
 def embedder_id(settings: EmbeddingSettings) -> str:
-    """The id that `WordLlamaEmbedder(settings)` has, without loading anything."""
+    """Return the id of `WordLlamaEmbedder(settings)`, without loading anything."""
     return model_id("wordllama", MODEL, chosen_dimension(settings), prefix=settings.document_prefix)
 
 
 class _Pieces:
-    """The token ids of texts, found through the pieces that texts are made of."""
+    """Token ids of texts, cached by the pieces that texts consist of."""
 
     def __init__(self, file: Path) -> None:
         from tokenizers import Tokenizer
 
         self.file = file
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(file))
-        # The normaliser marks spaces; the pieces come with their marks. What looks like a control token is just text.
+        # The normaliser marks spaces; the pieces carry their marks. A control token in a text is plain text.
         self._tokenizer.normalizer = None
         self._tokenizer.encode_special_tokens = True
         self._kept: dict[str, bytes] = {}
         self._kept_bytes = 0
 
     def of(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint16]]:
-        """The tokens of each text in order; none for an empty one."""
+        """Return the tokens of each text in order; none for an empty one."""
         cut = [_pieces(text.lower()) if text else [] for text in texts]
-        # Another thread may replace the dictionary at any time: this call goes on with the one that it holds.
+        # Another thread may replace the dictionary at any time: this call continues with the one that it holds.
         kept = self._kept
         new = set().union(*cut).difference(kept)
         if new:
@@ -202,7 +202,7 @@ class _Pieces:
 def _pieces(text: str) -> list[str]:
     """Cut before each run of spaces and before each line feed.
 
-    A piece stands for itself with one space before it, except that a piece with a line feed stands for just itself.
+    A piece is tokenised with one space before it, except a piece with a line feed, which is tokenised as it is.
     """
     spaced = text.replace(_SPACE, " ").replace("\n", " \n")
     if "  " in spaced or spaced.startswith(" "):
@@ -213,7 +213,7 @@ def _pieces(text: str) -> list[str]:
 def _add_up(
     table: npt.NDArray[np.float32], rows: npt.NDArray[np.integer], buffer: npt.NDArray[np.float32], into: Vectors
 ) -> None:
-    """Add the sum of some rows of `table` to `into`, in an order that depends on nothing but `rows`."""
+    """Add the sum of some rows of `table` to `into`, in an order that depends only on `rows`."""
     for first in range(0, rows.size, _BLOCK_TOKENS):
         block = rows[first : first + _BLOCK_TOKENS]
         gathered = buffer[: block.size]
@@ -223,7 +223,7 @@ def _add_up(
 
 
 def _package_folder() -> Path:
-    # Importing wordllama would load compiled clustering code, set up logging and cost most of a second.
+    # Importing wordllama would load compiled clustering code, configure logging and take most of a second.
     found = importlib.util.find_spec("wordllama")
     if found is None or not found.submodule_search_locations:
         raise SettingsError(
@@ -233,7 +233,7 @@ def _package_folder() -> Path:
 
 
 def _token_vectors(file: Path) -> npt.NDArray[np.float16]:
-    """float16[vocabulary, dimension], mapped into memory and shared by all processes that read it.
+    """Map float16[vocabulary, dimension] into memory, shared by all processes that read it.
 
     Source: https://huggingface.co/docs/safetensors (eight bytes of header length, a JSON header, the numbers)
     """

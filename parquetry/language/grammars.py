@@ -1,4 +1,4 @@
-"""Parses source code, as long as that takes no more steps than code gives reason for."""
+"""Parsing of source code, with a bound on its effort."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ GRAMMARS = {
     "cpp": ("tree_sitter_cpp", "language"),
     "bash": ("tree_sitter_bash", "language"),
 }
-"""language -> package of its grammar, and the function that gives it"""
+"""language -> package of its grammar, and the function that returns it"""
 
 _BYTES_AT_ONCE = 4096
 _FREE_BYTES = 1_000_000
 _READS = 20
-"""times that the parser may read each byte. In 2,000 files it looked ahead so far that it read 3.4 times what there is;
-what begins again and again and never ends, it would read thousands of times."""
+"""maximum times that the parser reads each byte. In 2,000 files, lookahead made it read at most 3.4 times the text;
+constructs that begin again and again and never end would make it read thousands of times."""
 _BYTES_PER_REPORT = 32
-"""The parser reports every hundred steps. Of 775 files, minified ones among them, none gives rise to a report for fewer
-than 51 bytes; what is ambiguous or broken throughout does for 10, and takes up to 100 KB of memory for each."""
+"""minimum bytes per progress report, made every hundred steps. Of 775 files, minified ones among them, none has fewer
+than 51 bytes per report; a text that is ambiguous or broken throughout has 10, and takes up to 100 KB of memory each.
+"""
 _FREE_REPORTS = 200
 MAX_CHARACTERS = 4 * 1024 * 1024
-"""of source code. What is longer is generated: its definitions tell nothing, and it is cut at lines."""
+"""maximum characters of source code. Longer code is generated: its definitions carry no information, and it is cut at
+lines."""
 
 
 @lru_cache(maxsize=16)
 def grammar(language: str) -> object:
-    """What tree-sitter takes for a language that is in `GRAMMARS`."""
+    """Return the tree-sitter language for a key of `GRAMMARS`."""
     module, function = GRAMMARS[language]
     made: Callable[[], object] = getattr(import_module(module), function)
     return made()
 
 
 def parsed(source: bytes, language: str) -> Tree | None:
-    """The syntax tree of source code; None if it is not worth what it would take.
+    """Parse source code; return None if the effort would exceed its bound.
 
-    Nodes have offsets only: what they say stands in `source`.
+    Nodes have offsets only: their text is in `source`.
     """
     parser = _parser(language)
     reports = 0
@@ -57,7 +59,7 @@ def parsed(source: bytes, language: str) -> Tree | None:
     def read(start: int, _: Point) -> bytes:
         nonlocal left
         left -= _BYTES_AT_ONCE
-        # A text that ends here ends what is being looked for, too.
+        # An early end of the text also ends the lookahead.
         return source[start : start + _BYTES_AT_ONCE] if left > 0 else b""
 
     def goes_too_far(place: int, _: bool) -> bool:

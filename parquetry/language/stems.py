@@ -13,14 +13,14 @@ from parquetry.errors import SettingsError
 from parquetry.language.stop_words import STOP_WORDS
 
 NO_LANGUAGE = "none"
-"""leaves words as they are and has no stop words"""
+"""language that leaves words unchanged and has no stop words"""
 
 Stem = Callable[[Sequence[str]], list[str]]
 """words -> their stems, in the same order"""
 
 
 def languages() -> list[str]:
-    """Names that `stemmer` takes: those of Snowball, and `none`."""
+    """Return the names that `stemmer` accepts: Snowball's languages, and `none`."""
     import Stemmer
 
     return [*Stemmer.algorithms(), NO_LANGUAGE]
@@ -28,13 +28,13 @@ def languages() -> list[str]:
 
 @functools.cache
 def stemmer(language: str) -> Stem:
-    """What reduces the words of a language to their stems. May be used from several threads.
+    """Return a function that reduces the words of a language to their stems. Thread-safe.
 
     Args:
         language: one of `languages()`.
 
     Returns:
-        A function from words, lower-cased and without accents as `fold` leaves them, to stems.
+        A function from words, lower-cased and without accents as returned by `fold`, to stems.
 
     Raises:
         SettingsError: there is no such language.
@@ -46,7 +46,7 @@ def stemmer(language: str) -> Stem:
         return list
     import Stemmer
 
-    # Its cache pays for running text; an index asks for every word once.
+    # Its cache pays off for running text; an index stems every word once.
     snowball = Stemmer.Stemmer(language, 0)
     endings = _WRITTEN.get(language, ())
     lock = threading.Lock()
@@ -62,13 +62,13 @@ def stemmer(language: str) -> Stem:
 
 @functools.cache
 def stop_words(language: str) -> frozenset[str]:
-    """Words of a language that say nothing about a text's subject, question words included.
+    """Return the words of a language that say nothing about a text's subject, question words included.
 
     Args:
         language: one of `languages()`.
 
     Returns:
-        Words lower-cased and without accents, not stemmed; none for a language that has no list.
+        Words lower-cased and without accents, not stemmed; none for a language without a list.
 
     Raises:
         SettingsError: there is no such language.
@@ -78,7 +78,7 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 def fold(text: str) -> str:
-    """Text in lower case without accents: decomposed, and all marks dropped."""
+    """Return text in lower case without accents: decomposed, with all marks dropped."""
     decomposed = unicodedata.normalize("NFD", text.lower())
     return "".join(each for each in decomposed if not unicodedata.category(each).startswith("M"))
 
@@ -109,4 +109,5 @@ _WRITTEN: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     ),
     "russian": ((re.compile("(?<=[аеиоуыэюя])и$"), "й"),),
 }
-"""language -> endings that its rules know by their accents only, and that mean the same without: folded, written"""
+"""language -> folded and written form of the endings that Snowball's rules recognise only with accents, and that mean
+the same without"""

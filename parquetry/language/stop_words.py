@@ -1,9 +1,9 @@
-"""Function words of languages, which say nothing about what a text or a question is about."""
+"""Function words of languages, which say nothing about the subject of a text or a question."""
 
 from __future__ import annotations
 
 STOP_WORDS: dict[str, str] = {
-    # The last line of some languages is what stays of contractions when they are split at the apostrophe.
+    # The last line of some languages has the parts of contractions split at the apostrophe.
     "english": """
         i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
         herself it its itself they them their theirs themselves who whom whose whoever
@@ -198,4 +198,4 @@ STOP_WORDS: dict[str, str] = {
         lienee voi voivat voidaan voisi pitää täytyy
     """,
 }
-"""Snowball language -> its function words, as they are written, separated by blanks"""
+"""Snowball language -> its function words, as written, separated by blanks"""

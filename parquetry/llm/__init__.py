@@ -1,1 +1,1 @@
-"""Language models and the services that serve them: one client, its limits, its budget and its replies."""
+"""Language models: the client for OpenAI-compatible services, its rate limits, its budget and its replies."""

@@ -1,4 +1,4 @@
-"""Calls to an OpenAI-compatible service: what its errors mean, and the only place where a call is tried again."""
+"""Calls to an OpenAI-compatible service: error translation, and the only place where a call is retried."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INPUT_REJECTED = "input-rejected"
-"""reason of the BrokenDocument that stands for an input which the service will never take"""
+"""reason of a BrokenDocument for an input that the service will never accept"""
 BAD_REPLY = "bad-reply"
-"""reason of an error about a reply that cannot be used"""
+"""reason of an error about an unusable reply"""
 REPLY_CUT = "reply-cut"
-"""reason of an error about a reply that ends before it is complete, because it reached its limit of tokens"""
+"""reason of an error about a reply that was truncated at its token limit"""
 
 FIRST_WAIT = 0.5
-"""seconds before the second try; doubled from try to try"""
+"""seconds before the second try; doubled with each further try"""
 LONGEST_WAIT = 60.0
-"""seconds between two tries, whatever the service asks for"""
+"""upper bound of the seconds between two tries, whatever the service asks for"""
 _JITTER = 0.25
-"""share of a wait that is added at random, so that many callers do not come back at once"""
+"""share of a wait added at random (jitter), so that many callers do not retry at once"""
 
 _OFFICIAL_URL = "https://api.openai.com/v1"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -46,7 +46,7 @@ _TRANSIENT_STATUS = {408, 409, 425, 429}
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to go on trying, and the clock to do it by."""
+    """The retry policy: number of tries, and the clock to wait by."""
 
     attempts: int
     sleep: Callable[[float], None] = time.sleep
@@ -59,27 +59,27 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a service is and how to be let in."""
+    """Address and credentials of a service."""
 
     url: str
     key: str = field(repr=False)
 
     @property
     def official(self) -> bool:
-        """Whether this is OpenAI itself, so that its prices and models hold."""
+        """Return True if this is OpenAI itself, so that its prices and models apply."""
         return self.url.rstrip("/") == _OFFICIAL_URL
 
 
 def endpoint(base_url: str | None, api_key: SecretStr | None, section: str) -> Endpoint:
-    """The endpoint that the settings and the environment name.
+    """Return the endpoint that the settings and the environment name.
 
     Args:
-        base_url: from the settings; None takes `OPENAI_BASE_URL`, else OpenAI itself.
-        api_key: from the settings; None takes `OPENAI_API_KEY`.
-        section: of the settings, for the message.
+        base_url: from the settings; None uses `OPENAI_BASE_URL`, or OpenAI itself if that is unset.
+        api_key: from the settings; None uses `OPENAI_API_KEY`.
+        section: settings section, for the error message.
 
     Raises:
-        SettingsError: OpenAI itself is called and there is no key. Other services may need none.
+        SettingsError: OpenAI itself is called without a key. Other services may need none.
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL") or _OFFICIAL_URL
     key = (api_key.get_secret_value() if api_key else "") or os.environ.get("OPENAI_API_KEY", "")
@@ -94,7 +94,7 @@ def endpoint(base_url: str | None, api_key: SecretStr | None, section: str) -> E
 
 
 def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
-    """A client that never retries by itself."""
+    """Return a client that never retries by itself."""
     import openai
 
     return openai.OpenAI(
@@ -107,16 +107,16 @@ def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
 
 
 def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
-    """The result of `call`, tried again while its failure may go away by itself.
+    """Return the result of `call`, retrying while its failure is transient.
 
     Args:
         call: one request through a client of `open_client`.
-        where: for messages.
-        patience: how often, and by which clock.
+        where: endpoint, for messages.
+        patience: number of tries and clock.
 
     Raises:
-        BrokenDocument: `input-rejected`, the service will never take this input.
-        TransientError: the last try failed, too, in a way that may go away.
+        BrokenDocument: `input-rejected`, the service will never accept this input.
+        TransientError: the last try failed too, with a transient error.
         ServiceRefused: the operator has to act.
     """
     import httpx2
@@ -130,7 +130,7 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
             raise meaning(error, where, patience.now()) from error
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TransientError(BAD_REPLY, f"{where.url} answered what is no JSON: {error}") from error
-        # While a reply is being read the client passes on what its HTTP library raises.
+        # While a reply is being read, the client passes on the errors of its HTTP library unchanged.
         except httpx2.TimeoutException as error:
             raise TransientError("timeout", f"{where.url} did not answer in time") from error
         except httpx2.HTTPError as error:
@@ -153,11 +153,11 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
 
 
 def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryError:
-    """What an error of the client means for the run.
+    """Translate an error of the client into one of Parquetry.
 
     Args:
         error: as the client raised it.
-        where: for messages.
+        where: endpoint, for messages.
         now: seconds since the epoch.
     """
     import openai
@@ -194,7 +194,7 @@ def _said(error: openai.APIStatusError) -> str:
 
 
 def _retry_after(error: openai.APIStatusError, now: float) -> float | None:
-    """Seconds that the service asked to wait.
+    """Return the seconds that the service asked to wait.
 
     Source: https://www.rfc-editor.org/rfc/rfc9110#name-retry-after; `retry-after-ms` is OpenAI's own.
     """

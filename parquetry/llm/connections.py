@@ -1,4 +1,4 @@
-"""Connections to the services that embed texts and answer questions: no reply lasts or grows without end."""
+"""HTTP connections to embedding and chat services, with a bound on the duration and size of each reply."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_REPLY_BYTES = 32 * 1024 * 1024
-"""of one reply. A batch of 256 vectors of 4,096 dimensions, written as decimals, has 23 MB."""
+"""maximum bytes of one reply. A batch of 256 vectors of 4,096 dimensions, written as decimals, has 23 MB."""
 
 _budget: ContextVar[Budget] = ContextVar("budget")
 
 
 @functools.cache
 def connections() -> httpx2.Client:
-    """One pool of connections for all clients: setting one up takes longer than most calls."""
+    """Return the connection pool that all clients share: setting one up takes longer than most calls."""
     import openai
 
     class Client(openai.DefaultHttpxClient):
-        """Gives each request its timeout as a whole, and not for each silence."""
+        """HTTP client that applies the timeout to the request as a whole, not to each read."""
 
         def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-            # It holds until this thread sends the next one: a reply may be read later.
+            # Valid until this thread sends the next request: a reply may be read later.
             _budget.set(_budget_of(request))
             return super().send(request, **options)
 
@@ -53,7 +53,7 @@ def _too_large(what: str) -> TransientError:
 
 
 def _unpack(response: httpx2.Response) -> None:
-    """Have a packed reply unpacked no further than the limit, which the client would not do."""
+    """Limit the decompression of a compressed reply, which the client would not do."""
     import httpx2
 
     class Unpacked(httpx2.SyncByteStream):
@@ -80,7 +80,7 @@ def _unpack(response: httpx2.Response) -> None:
 
 
 class _Backend:
-    """Makes the connections of a pool, as the pool would."""
+    """Open the connections of a pool, as the pool would."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend

@@ -1,4 +1,4 @@
-"""JSON in what a language model says: found, or refused with what is wrong with it."""
+"""Extraction of the JSON object from a model's reply, with a description of what is wrong if there is none."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 REPLY_CHARACTERS = 200_000
-"""of a reply at most; a long one has some thousands"""
+"""maximum characters of a reply; a long one has a few thousand"""
 _SHOWN_AGAIN = 20_000
-"""characters of a reply that the model is shown when it is asked for a better one"""
+"""maximum characters of a reply shown to the model when it is asked for a better one"""
 _SHOWN_OF_CUT = 1000
-"""the same of a reply without an end: as much again would be cut again"""
+"""the same for a truncated reply: as much again would be truncated again"""
 _THOUGHT = ("<think>", "</think>")
-"""around what some models say before they answer"""
+"""marks around the reasoning that some models put before the answer"""
 
 
 def json_object(reply: str) -> Any:
-    """The one JSON object of a reply, which may stand in a code block or between sentences.
+    """Return the one JSON object of a reply, which may stand in a code block or between sentences.
 
-    Nothing is repaired: the end of a cut reply could be the middle of a statement, and an object inside one that cannot
-    be read could be something that the model quotes.
+    Nothing is repaired: the end of a truncated reply could be the middle of a statement, and an object inside one that
+    cannot be parsed could be something that the model quotes.
 
     Raises:
-        ValueError: there is none, there are several, it cannot be read, or the reply is too long.
+        ValueError: there is no object or more than one, it cannot be parsed, or the reply is too long.
     """
     if len(reply) > REPLY_CHARACTERS:
         raise ValueError(f"it has {len(reply):,} characters, more than {REPLY_CHARACTERS:,}")
@@ -45,11 +45,11 @@ def json_object(reply: str) -> Any:
 
 
 def complaint(error: ValueError, *, cut: bool) -> str:
-    """What is wrong with a reply, in one sentence that the model understands.
+    """Describe what is wrong with a reply, in one sentence for the model.
 
     Args:
-        error: of reading it.
-        cut: the reply reached its limit of tokens.
+        error: raised by reading the reply.
+        cut: True if the reply reached its token limit.
     """
     if cut:
         return "it was too long and was cut before its end"
@@ -61,12 +61,12 @@ def complaint(error: ValueError, *, cut: bool) -> str:
 
 
 def asked_again(reply: str, wrong: str, *, cut: bool) -> list[dict[str, str]]:
-    """The messages that ask for a better reply: the useless one, and what is wrong with it.
+    """Return the messages that ask for a better reply: the invalid reply, and what is wrong with it.
 
     Args:
-        reply: of the model; some services demand that roles alternate, so there is always something of it.
-        wrong: with it, from `complaint`.
-        cut: the reply reached its limit of tokens.
+        reply: of the model; some services require alternating roles, so part of it is always included.
+        wrong: description from `complaint`.
+        cut: True if the reply reached its token limit.
     """
     wanted = "Send JSON alone that is complete and shorter" if cut else "Send the corrected JSON alone"
     return [

@@ -1,4 +1,4 @@
-"""How much of a service may be used in a minute: calls and tokens of everything in this process together."""
+"""Rate limit of a service: calls and tokens per minute, over everything in this process."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ MINUTE = 60.0
 
 @dataclass(slots=True)
 class Turn:
-    """A call that may be made."""
+    """Permission to make one call."""
 
     at: float
-    """seconds, of the quota's clock"""
+    """seconds on the quota's clock"""
     tokens: int
-    """read and written: what is expected, then what it was"""
+    """tokens read and written: first as expected, then as used"""
 
 
 class Quota:
-    """Calls and tokens of any sixty seconds, never more than was set. May be used from several threads.
+    """Sliding-window limit on the calls and tokens of any sixty seconds. Thread-safe.
 
-    A single call that is larger than the limit of tokens is let through when nothing else is left of the minute before.
+    A single call that exceeds the token limit is let through once the window is otherwise empty.
 
     Args:
         requests_per_minute: None for no limit.
         tokens_per_minute: None for no limit.
-        now: a clock in seconds that never goes back.
+        now: monotonic clock in seconds.
         sleep: waits that many seconds of the clock.
     """
 
@@ -44,7 +44,7 @@ class Quota:
     ) -> None:
         self._requests = int(max(1.0, requests_per_minute)) if requests_per_minute else None
         self._span = MINUTE * self._requests / requests_per_minute if self._requests and requests_per_minute else MINUTE
-        """seconds in which so many calls may be made: longer than a minute for less than one call a minute"""
+        """seconds in which that many calls are allowed: more than a minute for less than one call a minute"""
         self._tokens = tokens_per_minute
         self._now, self._sleep = now, sleep
         self._turns: deque[Turn] = deque()
@@ -55,12 +55,12 @@ class Quota:
         """Wait until a call may be made.
 
         Args:
-            tokens: that it is expected to read and write.
+            tokens: expected to be read and written.
 
         Returns:
-            The turn, to be told with `correct` what the call used.
+            The turn; pass it to `correct` with the tokens that the call used.
         """
-        with self._queue:  # one waits for the clock, the others for it: a large call is not overtaken for ever
+        with self._queue:  # one waits for the clock, the others wait in line: a large call is not overtaken for ever
             while True:
                 with self._lock:
                     now = self._now()
@@ -72,19 +72,19 @@ class Quota:
                 self._sleep(wait)
 
     def correct(self, turn: Turn, tokens: int) -> None:
-        """Count what a call really used."""
+        """Replace the expected tokens of a call with those it used."""
         with self._lock:
             turn.tokens = tokens
 
     def _wait(self, now: float, tokens: int) -> float:
-        """Seconds until the next look is worth it; 0 if the call may be made now."""
+        """Return the seconds until the next check; 0 if the call may be made now."""
         while self._turns and self._turns[0].at <= now - max(self._span, MINUTE):
             self._turns.popleft()
         wait = 0.0
         if self._requests is not None:
             recent = [turn.at for turn in self._turns if turn.at > now - self._span]
             if len(recent) >= self._requests:
-                # Not the oldest: one whose span is over but for a rounding lets one call through, not all of them.
+                # Not the oldest call: one that is expired but for rounding lets one call through, not all of them.
                 wait = recent[-self._requests] + self._span - now
         if self._tokens is not None:
             left = sum(turn.tokens for turn in self._turns if turn.at > now - MINUTE)
@@ -104,5 +104,5 @@ def quota_of(
     requests_per_minute: float | None,
     tokens_per_minute: float | None,
 ) -> Quota:
-    """The one quota of a model at a service in this process."""
+    """Return the quota of a model at a service, one per process."""
     return Quota(requests_per_minute, tokens_per_minute)

@@ -1,4 +1,4 @@
-"""Dialects of chat services: how a reply is held to JSON and to a length, and which way each service knows."""
+"""Dialects of chat services: how to request JSON and limit the length of a reply, and what each service supports."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar
 
 ReplyForm = Literal["json_schema", "json_object", "text"]
-"""the schema is kept to the letter; any JSON object; whatever the question says in words"""
+"""strict JSON schema; any JSON object; only the wording of the question"""
 CapName = Literal["max_tokens", "max_completion_tokens"]
-"""parameter that caps a reply: OpenAI's reasoning models refuse the older name, most other services know no other"""
+"""parameter that limits a reply: OpenAI's reasoning models reject the older name, most other services know only that"""
 Place = tuple[str, str]
-"""url of a service and name of a model"""
+"""URL of a service and name of a model"""
 Way = TypeVar("Way")
 
 
 class Ways(Generic[Way]):
-    """Ways to ask for the same, and the one that each model is known to take, as this process found out."""
+    """Alternative ways to ask for the same thing, and the one that each model accepted in this process."""
 
     def __init__(self, *ways: Way) -> None:
         self._ways = ways
@@ -24,34 +24,34 @@ class Ways(Generic[Way]):
         self._lock = threading.Lock()
 
     def known(self, place: Place) -> Sequence[Way]:
-        """The way that a model is known to take; every way, the best first, while that is not known."""
+        """Return the way that a model is known to accept, or every way, best first, if none is known yet."""
         with self._lock:
             return (self._known[place],) if place in self._known else self._ways
 
     def in_order(self, place: Place) -> Sequence[Way]:
-        """Every way: the one that a model is known to take, then the others, the best first."""
+        """Return every way: the one that a model is known to accept, then the others, best first."""
         known = self.known(place)
         return (*known, *(way for way in self._ways if way not in known))
 
     def remember(self, place: Place, way: Way) -> None:
-        """Note that a model answered when it was asked this way."""
+        """Record that a model answered when asked this way."""
         with self._lock:
             self._known[place] = way
 
 
 FORMS = Ways[ReplyForm]("json_schema", "json_object", "text")
 CAPS = Ways[CapName]("max_tokens", "max_completion_tokens")
-"""at services other than OpenAI itself"""
+"""limit parameters at services other than OpenAI itself"""
 OFFICIAL_CAPS = Ways[CapName]("max_completion_tokens", "max_tokens")
 
 
 def response_format(form: ReplyForm, name: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The `response_format` of a request.
+    """Return the `response_format` of a request.
 
     Args:
-        form: to ask for.
-        name: of what is asked for: letters, digits, `-`.
-        schema: of the reply.
+        form: reply form to request.
+        name: name of the reply: letters, digits, `-`.
+        schema: JSON schema of the reply.
 
     Source: https://platform.openai.com/docs/guides/structured-outputs
     """

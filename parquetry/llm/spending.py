@@ -1,4 +1,4 @@
-"""What services cost: a ledger that every request of a run is written into, and the budget that it keeps."""
+"""Cost of services: a ledger of every request of a run, and the budget that it enforces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Purpose = Literal["describe", "rerank", "distill", "compare", "embed"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls took."""
+    """Usage of calls."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -27,11 +27,11 @@ class Usage:
 
 
 class Ledger:
-    """Counts what calls cost by purpose, and refuses the one that would pass the budget. For several threads.
+    """Count the cost of calls by purpose, and refuse a call that would exceed the budget. Thread-safe.
 
     Args:
         budget_usd: None for no limit.
-        key: of the settings, that the budget is from.
+        key: settings key of the budget.
     """
 
     def __init__(self, budget_usd: float | None = None, key: str = "sessions.budget_usd") -> None:
@@ -39,18 +39,18 @@ class Ledger:
         self.key = key
         self._usage: dict[Purpose, Usage] = {}
         self._expected = 0.0
-        """US dollars, of the calls that are being made"""
+        """US dollars reserved by calls in progress"""
         self._pending = 0
-        """calls that are being made"""
+        """number of calls in progress"""
         self._warnings: dict[str, None] = {}
         self._cut: Counter[Purpose] = Counter()
-        """replies that reached their limit of tokens"""
+        """number of replies that reached their token limit"""
         self._lock = threading.Lock()
         self._settled = threading.Condition(self._lock)
 
     @property
     def usage(self) -> dict[Purpose, Usage]:
-        """Of the calls that were made, by what they were made for."""
+        """Return the usage of finished calls by purpose."""
         with self._lock:
             return dict(self._usage)
 
@@ -60,7 +60,7 @@ class Ledger:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was worked around, a sentence each."""
+        """Return the recorded workarounds, a sentence each."""
         with self._lock:
             cut = [
                 f"{count} of the model's replies to {purpose} reached the limit of tokens (llm.max_reply_tokens)"
@@ -69,25 +69,24 @@ class Ledger:
             return (*self._warnings, *cut)
 
     def warn(self, sentence: str) -> None:
-        """Note what was worked around, once."""
+        """Record a workaround, once."""
         with self._lock:
             self._warnings[masked(sentence)] = None
 
     def cut(self, purpose: Purpose) -> None:
-        """Note that a reply reached its limit of tokens."""
+        """Record that a reply reached its token limit."""
         with self._lock:
             self._cut[purpose] += 1
 
     def begin(self, expected_usd: float, *, patient: bool = False) -> None:
-        """Reserve what a call is expected to cost.
+        """Reserve the expected cost of a call.
 
         Args:
             expected_usd: US dollars.
-            patient: wait for calls that are being made, if the budget may allow this one when they cost less than was
-                reserved for them.
+            patient: wait for calls in progress, if this call may fit the budget once they cost less than was reserved.
 
         Raises:
-            BudgetReached: the budget is spent, or this call would pass it.
+            BudgetReached: the budget is spent, or this call would exceed it.
         """
         with self._settled:
             while (
@@ -108,14 +107,14 @@ class Ledger:
         return sum((used.cost_usd for used in self._usage.values()), 0.0)
 
     def _passes(self, expected_usd: float, *, alone: bool = False) -> bool:
-        """Whether a call would pass the budget; `alone` leaves out those that are being made."""
+        """Return True if a call would exceed the budget; `alone` ignores calls in progress."""
         if self.budget_usd is None:
             return False
         spent, others = self._spent, 0.0 if alone else self._expected
         return spent >= self.budget_usd or spent + others + expected_usd > self.budget_usd
 
     def settle(self, purpose: Purpose, expected_usd: float, used: Usage) -> None:
-        """Write down what a call took, in place of what was expected of it."""
+        """Replace the reserved cost of a call with its usage."""
         with self._lock:
             self._expected = max(0.0, self._expected - expected_usd)
             self._pending -= 1
@@ -123,7 +122,7 @@ class Ledger:
             self._settled.notify_all()
 
     def note(self, purpose: Purpose, used: Usage) -> None:
-        """Write down what a call took that has no price."""
+        """Record the usage of a call that has no price."""
         with self._lock:
             self._note(purpose, used)
 

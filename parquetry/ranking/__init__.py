@@ -1,1 +1,1 @@
-"""Ranked lists: fused, diversified and evaluated. Pure."""
+"""Ranked lists: fusion, diversity and evaluation. Pure."""

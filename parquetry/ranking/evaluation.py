@@ -1,4 +1,4 @@
-"""How good rankings are: test collections in the form of BEIR, and the measures over them."""
+"""Evaluation of rankings: test collections in BEIR's format, and measures over them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MRR_DEPTH = 10
 _COLUMNS = ("query-id", "corpus-id", "score")
 
 Judgements = Mapping[str, int]
-"""document id -> how relevant it is to one query; 0 and less is not at all"""
+"""document id -> relevance to one query; 0 and less for irrelevant"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A test collection: documents, queries, and which of the documents answer which query."""
+    """A test collection: documents, queries, and the judgements of relevance."""
 
     name: str
-    """of its folder"""
+    """name of its folder"""
     documents: tuple[Passage, ...]
     queries: Mapping[str, str]
     """id -> text of the queries that have a relevant document, in the order of the file"""
     judgements: Mapping[str, Judgements]
     """query id -> its judgements, for the same queries"""
     unknown: int
-    """relevant documents that are judged but are not there: no ranking can find them, and they count as not found"""
+    """judged relevant documents missing from the corpus: no ranking can find them, and they count as not found"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class Measures:
 
 
 def measure(rankings: Mapping[str, Sequence[str]], judgements: Mapping[str, Judgements]) -> Measures:
-    """The means of nDCG@10, recall@100 and MRR@10.
+    """Compute the means of nDCG@10, recall@100 and MRR@10.
 
     Args:
-        rankings: query id -> document ids, best first, none twice.
+        rankings: query id -> document ids, best first, without repetition.
         judgements: query id -> its judgements; every query counts, one without a ranking with 0.
     """
     pairs = [(rankings.get(query, ()), judged) for query, judged in judgements.items()]
@@ -76,9 +76,10 @@ def measure(rankings: Mapping[str, Sequence[str]], judgements: Mapping[str, Judg
 
 
 def ndcg(ranking: Sequence[str], judged: Judgements, depth: int = NDCG_DEPTH) -> float:
-    """Normalised discounted cumulative gain of the first `depth` documents.
+    """Compute the normalised discounted cumulative gain of the first `depth` documents.
 
-    The gain of a document is its judgement itself, not 2 to its power. The ideal ranking is that of everything judged.
+    The gain of a document is its judgement itself, not 2 to its power. The ideal ranking is that of all judged
+    documents.
 
     Source: trec_eval, measure `ndcg_cut`; Järvelin and Kekäläinen, ACM TOIS 2002.
     """
@@ -91,13 +92,13 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 def recall(ranking: Sequence[str], judged: Judgements, depth: int = RECALL_DEPTH) -> float:
-    """Share of the relevant documents that are among the first `depth`."""
+    """Compute the share of the relevant documents that are among the first `depth`."""
     relevant = {document for document, score in judged.items() if score > 0}
     return len(relevant.intersection(ranking[:depth])) / len(relevant) if relevant else 0.0
 
 
 def reciprocal_rank(ranking: Sequence[str], judged: Judgements, depth: int = MRR_DEPTH) -> float:
-    """One over the rank of the first relevant document; 0 if none is among the first `depth`."""
+    """Compute one over the rank of the first relevant document; 0 if none is among the first `depth`."""
     ranks = (rank for rank, document in enumerate(ranking[:depth], 1) if judged.get(document, 0) > 0)
     return 1 / next(ranks, math.inf)
 
@@ -109,7 +110,7 @@ def read_dataset(folder: Path) -> Dataset:
     """Read a folder with `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`.
 
     Raises:
-        SettingsError: a file is missing, or a line of it is not what it should be.
+        SettingsError: a file is missing, or one of its lines is invalid.
     """
     if not folder.is_dir():
         raise SettingsError(
@@ -189,9 +190,9 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    """Lines that are not blank, each with its place for messages."""
+    """Yield the lines that are not blank, each with its place for messages."""
     try:
-        # A mark that some editors put at the start of a file is no part of its first line.
+        # A byte order mark that some editors write is not part of the first line.
         with open(file, encoding="utf-8-sig", newline="\n", opener=open_file) as stream:
             for number, line in enumerate(stream, 1):
                 if line.strip():

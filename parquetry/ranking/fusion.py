@@ -1,4 +1,4 @@
-"""Fusing ranked lists into one, and choosing hits that differ. Pure."""
+"""Fusion of ranked lists into one, and selection of diverse hits. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Ranked = Sequence[tuple[Id, float]]
 """ids with their scores, best first"""
 
 VECTOR_WEIGHT = 0.3
-"""of the vector side in a hybrid search with the bundled embedder; the rest is the keyword side's. The best of the
-weights tried on the Cranfield collection (nDCG@10 0.379 against 0.317 and 0.359 for the two sides alone)."""
+"""weight of the vector side in a hybrid search with the bundled embedder; the keyword side has the rest. The best of
+the weights tried on the Cranfield collection (nDCG@10 0.379 against 0.317 and 0.359 for the two sides alone)."""
 RRF_K = 10
-"""ranks that are added to each rank before it is inverted; the more, the less the first ranks stand out. Cormack,
-Clarke and Buettcher (2009) take 60; on the development sets 10 was better (`benchmarks/results/retrieval.json`)."""
+"""constant added to each rank before it is inverted; the higher, the less the first ranks stand out. Cormack, Clarke
+and Buettcher (2009) use 60; on the development sets 10 was better (`benchmarks/results/retrieval.json`)."""
 MOST_AGED = 2.0**-40
-"""share of a score that is left after any time"""
+"""minimum share of a score left after any time"""
 RELEVANCE_SHARE = 0.7
-"""lambda of maximal marginal relevance: what relevance counts; the rest is difference from what was chosen before. The
-value that Carbonell and Goldstein give for a focused search; it costs 0.007 nDCG@10 on the Cranfield collection, 0.5
-would cost 0.022."""
+"""lambda of maximal marginal relevance: the weight of relevance; the rest is the weight of difference from hits chosen
+before. The value that Carbonell and Goldstein use for a focused search; it costs 0.007 nDCG@10 on the Cranfield
+collection, 0.5 would cost 0.022."""
 
 
 def convex(vector: Ranked[Id], text: Ranked[Id], weight: float = VECTOR_WEIGHT) -> list[tuple[Id, float]]:
@@ -36,7 +36,7 @@ def convex(vector: Ranked[Id], text: Ranked[Id], weight: float = VECTOR_WEIGHT) 
         weight: of the vector side, 0 to 1.
 
     Returns:
-        All ids of both lists with scores from 0 to 1, best first; ties stand in the order of the ids' appearance.
+        All ids of both lists with scores from 0 to 1, best first; ties in order of first appearance.
 
     Source: Bruch, Gai, Ingber: An Analysis of Fusion Functions for Hybrid Retrieval, ACM TOIS 2023.
     """
@@ -49,7 +49,7 @@ def convex(vector: Ranked[Id], text: Ranked[Id], weight: float = VECTOR_WEIGHT) 
 def reciprocal_rank(
     vector: Ranked[Id], text: Ranked[Id], weight: float = VECTOR_WEIGHT, k: int = RRF_K
 ) -> list[tuple[Id, float]]:
-    """Fuse two lists by weighted reciprocal ranks; their scores count for nothing but the order.
+    """Fuse two lists by weighted reciprocal ranks; only the order of their scores counts.
 
     Args:
         vector: hits of the vector search.
@@ -69,16 +69,16 @@ def reciprocal_rank(
 def by_rank(
     lists: Sequence[Ranked[Id]], weights: Sequence[float] | None = None, k: int = RRF_K
 ) -> list[tuple[Id, float]]:
-    """Fuse any number of lists whose scores cannot be compared, as of namespaces with different embedders.
+    """Fuse any number of lists with incomparable scores, such as those of namespaces with different embedders.
 
     Args:
         lists: hits of each search.
-        weights: one per list; None counts all alike.
+        weights: one per list; None for equal weights.
         k: see `RRF_K`.
 
     Returns:
         All ids of all lists, best first, each with the sum of weight / (k + rank) over the lists that hold it (ranks
-        from 1); ties stand in the order of the lists.
+        from 1); ties in the order of the lists.
     """
     shares = [1.0] * len(lists) if weights is None else weights
     scores: dict[Id, float] = {}
@@ -89,11 +89,11 @@ def by_rank(
 
 
 def aged(score: float, days: float, half_life: float) -> float:
-    """A score that counts half for each half-life that has passed.
+    """Halve a score for each half-life that has passed.
 
     Args:
-        score: on any scale; one below zero goes further below, so that the older of two equals is never the better.
-        days: since then; what is dated in the future is as new as now.
+        score: on any scale; a negative one decreases further, so that the older of two equals is never the better.
+        days: age; a date in the future counts as 0.
         half_life: days.
 
     Returns:
@@ -106,16 +106,16 @@ def aged(score: float, days: float, half_life: float) -> float:
 def diversify(
     relevance: Sequence[float], vectors: Vectors, k: int, relevance_share: float = RELEVANCE_SHARE
 ) -> list[int]:
-    """Choose hits one after another, each for its relevance less its likeness to the nearest one chosen before.
+    """Choose hits one by one, each by its relevance minus its similarity to the nearest hit chosen before.
 
     Args:
         relevance: score of each hit on any scale, best first; normalised to 0 to 1 over all of them.
-        vectors: float32[n, dimension], one per hit, each of length one; zeros are like nothing.
-        k: most hits to choose; the first k of a larger choice are the same.
-        relevance_share: lambda, 0 to 1; 1 keeps the order of relevance, 0 looks for difference alone.
+        vectors: float32[n, dimension], one per hit, each of unit length; zeros are similar to nothing.
+        k: maximum hits to choose; the first k of a larger choice are the same.
+        relevance_share: lambda, 0 to 1; 1 keeps the order of relevance, 0 uses difference alone.
 
     Returns:
-        0-based positions of the chosen hits, in the order of choice; of equals the earlier position comes first.
+        0-based positions of the chosen hits, in the order of choice; ties by position.
 
     Source: Carbonell, Goldstein: The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
         Summaries, SIGIR 1998.

@@ -1,4 +1,4 @@
-"""What every reranker is."""
+"""Interface of the rerankers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Scores = npt.NDArray[np.float32]
 """float32[n], 0 (does not answer) to 1 (answers fully)"""
 
 CANDIDATES_PER_HIT = 3
-"""candidates that a reranker sees for every hit that is wanted: what it is worth for what it costs"""
+"""candidates scored per requested hit: the best value for its cost"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a reranker says of some texts."""
+    """Scores of some texts for a query."""
 
     scores: Scores
     """in the order of the texts"""
     usage: Usage = field(default_factory=Usage)
-    """what it took; nothing of a model on this machine"""
+    """billed usage; zero for a model on this machine"""
 
 
 class Reranker(Protocol):
-    """Reads a query and a text together. May be used from several threads."""
+    """Model that reads a query and a text together. Thread-safe."""
 
     @property
     def id(self) -> str:
@@ -37,10 +37,10 @@ class Reranker(Protocol):
         ...
 
     def judge(self, query: str, texts: Sequence[str]) -> Judgement:
-        """How well each text answers the query.
+        """Score how well each text answers the query.
 
         Raises:
-            TransientError: the service did not answer usefully within the allowed tries.
+            TransientError: the service gave no valid answer within the allowed tries.
             BrokenDocument: the service refuses these texts.
             SettingsError: the operator has to act (model, key, quota).
         """

@@ -26,9 +26,9 @@ INSTRUCTION = (
     '0.9}, {"n": 1, "score": 0.2}]}, every passage once, best first.'
 )
 PASSAGE_CHARACTERS = 4000
-"""of each passage that the model reads; chunks are shorter, as a rule"""
+"""maximum characters of each passage that the model reads; chunks are usually shorter"""
 _SHOWN = 200
-"""characters of a useless reply that a message repeats"""
+"""maximum characters of an invalid reply quoted in a message"""
 
 
 class _Judged(BaseModel):
@@ -41,15 +41,15 @@ class _Ranking(BaseModel):
 
 
 class LlmReranker:
-    """Asks the language model once for all texts, and once more if its reply is not what was asked for.
+    """Ask the language model once for all texts, and once more if its reply is invalid.
 
     Args:
         settings: model, endpoint, key, tries.
-        patience: how long to try when the service fails; None takes the settings' number of tries and the real clock.
+        patience: retry policy for failures of the service; None uses the settings' number of tries and the real clock.
         ledger: None counts for this reranker alone.
 
     Raises:
-        SettingsError: no model is configured, or there is no key for it.
+        SettingsError: no model is configured, or its key is missing.
     """
 
     def __init__(self, settings: LlmSettings, patience: Patience | None = None, ledger: Ledger | None = None) -> None:
@@ -57,15 +57,15 @@ class LlmReranker:
         self.id = f"llm:{self._model.model}"
 
     def judge(self, query: str, texts: Sequence[str]) -> Judgement:
-        """The model's judgement of each text.
+        """Score each text with the model.
 
         Raises:
-            TransientError: `bad-reply`, the model did not rank the passages when it was asked again, either.
+            TransientError: `bad-reply`, two invalid replies in a row.
         """
         if not texts:
             return Judgement(np.zeros(0, np.float32))
         passages = [{"n": n, "text": text[:PASSAGE_CHARACTERS]} for n, text in enumerate(texts, start=1)]
-        # In JSON a passage cannot end early and go on as something else.
+        # In JSON, a passage cannot end early and continue as something else.
         question = json.dumps({"question": query, "passages": passages}, ensure_ascii=False)
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": question}]
         first = self._model.ask(messages)
@@ -87,10 +87,10 @@ class LlmReranker:
 
 
 def _read(reply: str, passages: int) -> Scores:
-    """Scores in the order of the passages.
+    """Return the scores in the order of the passages.
 
     Raises:
-        ValueError: the reply is not the JSON that was asked for, or leaves a passage out, or has one twice.
+        ValueError: the reply is not the requested JSON, or it omits or repeats a passage.
     """
     ranking = _Ranking.model_validate(json_object(reply)).ranking
     numbers = sorted(each.n for each in ranking)

@@ -27,7 +27,7 @@ from parquetry.rerank.base import Judgement, Scores
 class CrossEncoder:
     """A model that reads query and text as a pair, exported to ONNX, with its tokenizer, in a local folder.
 
-    A pair longer than the model takes loses the end of its longer part, as the models were trained. The model's first
+    A pair longer than the model's input loses the end of its longer part, as in the models' training. The model's first
     output is one logit per pair, or two for "no" and "yes"; either becomes the probability of "yes".
 
     Args:
@@ -36,7 +36,7 @@ class CrossEncoder:
 
     Raises:
         MissingExtra: onnxruntime is not installed.
-        SettingsError: a file is missing or damaged, or the model is not one that scores pairs.
+        SettingsError: a file is missing or damaged, or the model does not score pairs.
 
     Source: https://sbert.net/docs/cross_encoder/usage/usage.html
     """
@@ -56,11 +56,11 @@ class CrossEncoder:
         self._output = self._session.get_outputs()[0].name
         self._tokenizer = load_tokenizer(plain_tokenizer(tokenizer), tokenizer)
         self._tokenizer.enable_truncation(max_tokens({}, read_json(root / "tokenizer_config.json"), config))
-        # Whatever is wrong with the model shows before the first search.
+        # Any problem of the model shows before the first search.
         self.judge("a", ["b"])
 
     def judge(self, query: str, texts: Sequence[str]) -> Judgement:
-        """Probability that each text answers the query."""
+        """Return the probability that each text answers the query."""
         pairs = self._tokenizer.encode_batch_fast([(query, text) for text in texts])
         found = np.zeros(len(texts), np.float32)
         for batch in by_length([len(pair.ids) for pair in pairs]):

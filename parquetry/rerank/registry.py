@@ -1,4 +1,4 @@
-"""Rerankers by name."""
+"""Registry of rerankers by name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Provider:
     """One kind of reranker."""
 
     form: str
-    """how it is written in the settings"""
+    """spelling in the settings"""
     takes: str
-    """what stands after the colon; empty if nothing does"""
+    """meaning of the part after the colon; empty if there is none"""
     open: Callable[[str, LlmSettings], Reranker]
 
 
@@ -34,21 +34,21 @@ _lock = threading.Lock()
 
 
 def open_reranker(name: str, settings: LlmSettings) -> Reranker:
-    """The reranker of this name, loaded once per process however many threads ask.
+    """Return the reranker of this name, loaded once per process however many threads ask.
 
     Args:
         name: `onnx:<folder>` or `llm`.
-        settings: the language model that `llm` asks.
+        settings: of the language model for `llm`.
 
     Raises:
-        SettingsError: there is no such reranker, or it lacks a file, a package, a model or a key.
+        SettingsError: there is no such reranker, or a file, a package, a model or a key is missing.
     """
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
     if provider is None or bool(model) != bool(provider.takes) or (":" in name and not provider.takes):
         choices = ", ".join(each.form for each in PROVIDERS.values())
         raise SettingsError(f"search.rerank is {name!r}, which is not a reranker; choose one of: {choices}")
-    # A key or an endpoint that changes in the environment means another client.
+    # A changed key or endpoint in the environment requires a new client.
     key = (name, settings, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
     with _lock:
         if key not in _open:

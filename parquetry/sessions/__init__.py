@@ -1,1 +1,1 @@
-"""What was learned in finished chats: read, distilled, compared with what is known."""
+"""Knowledge from finished chat sessions: reading, distilling, and comparing with known entries."""

@@ -1,4 +1,4 @@
-"""Words that tell something exact wherever they stand: denial, obligation, bounds, units, the calendar."""
+"""Words with an exact meaning wherever they stand: negation, obligation, bounds, units, the calendar."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NEGATIONS = {
 }
 NEGATIONS = {language: frozenset(words.split()) for language, words in _NEGATIONS.items()}
 NEGATING_CHARACTERS = frozenset("不没沒未勿無无")
-"""of Chinese and Japanese, where words are not set apart"""
+"""negating characters of Chinese and Japanese, which do not separate words"""
 _MORE = "more less fewer later earlier longer shorter higher lower larger smaller bigger greater older younger"
 COMPARISONS = frozenset(_MORE.split())
-"""after which, and `than`, a number follows: `no more than 5` denies nothing"""
+"""words followed by `than` and a number: `no more than 5` negates nothing"""
 _CLAUSE_ENDS = "but instead however although whereas while sondern mais sino"
 CLAUSE_ENDS = frozenset(_CLAUSE_ENDS.split())
 
@@ -56,7 +56,7 @@ BOUNDS: dict[tuple[str, ...], str] = {
     ("<=",): "<=",
     ("≤",): "<=",
 }
-"""words and signs in front of a number -> what they make of it"""
+"""words and signs in front of a number -> the bound that they express"""
 LONGEST_BOUND = max(map(len, BOUNDS))
 
 _MODALITIES = {
@@ -132,7 +132,7 @@ _UNITS = """
     th st nd rd
 """
 UNITS = {spelling: line.split()[0] for line in _UNITS.strip().splitlines() for spelling in line.split()}
-"""spelling, case-folded -> the unit as it is compared"""
+"""spelling, case-folded -> the unit used for comparison"""
 
 _SMALL = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -146,10 +146,10 @@ MULTIPLIERS = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion"
 REPEATED = {"once": "1", "twice": "2", "thrice": "3"}
 _AFTER_ONE = "should must can may has could would might cannot another of which that who"
 AFTER_ONE = frozenset(_AFTER_ONE.split())
-"""what follows `one` where it is no number"""
+"""words that follow `one` where it is not a number"""
 _BEFORE_ONE = "no this that the each every another which any some new old"
 BEFORE_ONE = frozenset(_BEFORE_ONE.split())
-"""what stands before `one` where it is no number"""
+"""words that precede `one` where it is not a number"""
 
 _MONTHS = """
     january jan januar janvier enero
@@ -173,7 +173,7 @@ MONTHS = {
 AMBIGUOUS_MONTHS = frozenset(("may", "march", "mar", "sept", "mai"))
 _BEFORE_MONTH = "in since until till by every each last next this from of im seit bis en desde hasta"
 BEFORE_MONTH = frozenset(_BEFORE_MONTH.split())
-"""what stands before a month that is a word of another kind elsewhere"""
+"""words that precede a month whose name is also an ordinary word"""
 _CALENDAR = """
     monday tuesday wednesday thursday friday saturday sunday weekday weekend mondays tuesdays wednesdays thursdays
     fridays saturdays sundays weekdays weekends
@@ -190,7 +190,7 @@ _LIGHT = """
     recommended please ever really longer anymore benutze benutzen verwende verwenden utiliser utilisez usar use
 """
 LIGHT = frozenset(_LIGHT.split())
-"""verbs that say little about what is denied"""
+"""light verbs, which say little about what is negated"""
 
 _OPENERS = """
     please use using prefer prefers avoid add remove run running write writing read reading make making keep keeping put
@@ -208,7 +208,7 @@ _OPENERS = """
     good better best bad large small big many several various different new old long short high low full empty
 """
 OPENERS = frozenset(_OPENERS.split())
-"""with a capital only because they often begin a sentence; so do the stop words"""
+"""words capitalised only because they often begin a sentence; so are the stop words"""
 _ENDINGS = "ing ings tion tions ment ments ness ity ities ous ive ful able ible ical ly ism ized ised ed ers ies less"
 ORDINARY_ENDINGS = tuple(_ENDINGS.split())
-"""of words that are hardly ever names"""
+"""endings of words that are hardly ever names"""

@@ -16,10 +16,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 MessageKind = Literal["speech", "tool_call", "tool_result", "thinking"]
 EntryKind = Literal["methodology", "preference", "tool", "lesson", "fact"]
 Verdict = Literal["new", "existing", "merged", "contradicts"]
-"""of a comparison: nothing like it is known; it is known; it makes one entry with others; it says the opposite"""
+"""comparison result: no similar entry is known; it is known; it forms one entry with others; it says the opposite"""
 DecisionKind = Literal["new", "existing", "merged", "contradicts", "refused", "quarantined", "undone"]
 Judge = Literal["identity", "similarity", "model", "guard", "operator"]
-"""who decided: equal texts; nearly equal texts or no candidate; the language model; a guard over it; a person"""
+"""decided by: equal texts; nearly equal texts or no candidate; the language model; a guard over it; a person"""
 
 
 # --- read
@@ -30,7 +30,7 @@ class Message:
     """One message of a chat, or one of its parts where speech and tool use are mixed."""
 
     id: str
-    """as the transcript names it, else `m` and its ordinal; unique within the session and stable when it grows"""
+    """id from the transcript, or else `m` and its ordinal; unique within the session and stable as it grows"""
     role: Role
     kind: MessageKind
     text: str
@@ -43,29 +43,29 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One chat session as a file holds it."""
+    """One chat session read from a file."""
 
     name: str
-    """as the format names the session, stable when it grows; empty for the first of a file without names"""
+    """name in the format, stable as the session grows; empty for the first of a file without names"""
     title: str | None
     format: str
     """short name of the format: `openai`, `chatgpt`, `claude-code`, ..."""
     messages: tuple[Message, ...]
     """in order, at least one"""
     metadata: Mapping[str, Scalar]
-    """what else the format tells: model, working folder, ..."""
+    """other data of the format: model, working folder, ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a session that the language model reads at once."""
+    """Part of a session that the language model reads at once."""
 
     index: int
     """0-based within the session"""
     context: tuple[Message, ...]
-    """messages before, which were read already: to understand the others, never as evidence alone"""
+    """earlier messages that were read already: for understanding, never as evidence alone"""
     messages: tuple[Message, ...]
-    """to learn from"""
+    """messages to learn from"""
 
 
 # --- distil
@@ -73,19 +73,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose session it is, and how widely what is learned from it may be shown at most."""
+    """Owner of a session, with the maximum visibility of its entries."""
 
     namespace: str
     org_id: str | None
     user_id: str | None
     widest: Visibility
-    """no entry of the session becomes visible more widely than this"""
+    """maximum visibility of the session's entries"""
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRef:
-    """Which session something comes from."""
+    """Reference to the session that something comes from."""
 
     session_id: str
     """`parquetry.ids.document_id` of the session's row"""
@@ -96,37 +96,37 @@ class SessionRef:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Something learned, accepted by every check, not yet compared with what is known."""
+    """Statement that passed every check and is not yet compared with known entries."""
 
     session: SessionRef
     kind: EntryKind
     text: str
-    """one statement that can be understood alone"""
+    """one self-contained statement"""
     access: Access
-    """who may see it: its scope, exactly"""
+    """audience: its exact scope"""
     confidence: float
     """0 to 1"""
     evidence: tuple[str, ...]
-    """ids of the messages that support it, in order, at least one"""
+    """ids of the supporting messages, in order, at least one"""
     said_at: datetime
-    """UTC, of the last message of the evidence; from then on it is valid"""
+    """UTC, time of the last message of the evidence; start of the validity"""
     lowered: str | None
-    """why it is visible less widely than the model proposed; None if it is not"""
+    """reason why the visibility is narrower than the model proposed; None if it is not"""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that the model proposed and a check did not let pass, or a reply that could not be used."""
+    """Proposal of the model that a check rejected, or an invalid reply."""
 
     session: SessionRef
     reason: str
     """short code in kebab-case: `low-confidence`, `no-evidence`, `instruction`, `recalled`, `personal-data`, ..."""
     detail: str
-    """one sentence for a person"""
+    """one sentence for people"""
     text: str
-    """what was proposed; the raw reply, cut to a limit, if the whole reply was of no use"""
+    """the proposal; if the whole reply was invalid, the raw reply cut to a limit"""
     quarantined: bool
-    """the whole reply was of no use"""
+    """True if the whole reply was invalid"""
 
 
 # --- compare
@@ -134,15 +134,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One piece of knowledge. Its text never changes: what is merged is another entry."""
+    """One piece of knowledge. Its text is immutable: a merge makes another entry."""
 
     entry_id: str
-    """`parquetry.ids.entry_id`: of its scope and its text"""
+    """`parquetry.ids.entry_id` of its scope and its text"""
     namespace: str
     kind: EntryKind
     text: str
     access: Access
-    """its scope, exactly"""
+    """its exact scope"""
     confidence: float
     """0 to 1"""
     valid_from: datetime
@@ -151,10 +151,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A live entry of the same scope that may say the same as a draft."""
+    """Live entry of the same scope that may say the same as a draft."""
 
     ordinal: int
-    """1-based: all that the language model sees of its identity"""
+    """1-based: the only identity that the language model sees"""
     entry: Entry
     score: float
     """cosine of the vectors"""
@@ -162,15 +162,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is to become of a draft, and why."""
+    """Verdict on a draft, with its reason."""
 
     verdict: Verdict
     judge: Judge
     text: str | None
-    """of a merge: what the draft and the entries that it replaces say together; None otherwise"""
+    """for a merge, the combined text of the draft and the entries that it replaces; None otherwise"""
     concerns: tuple[int, ...]
-    """ordinals of the candidates that it is equal to, replaces or contradicts; of those that it stays apart from and is
-    linked with, if a guard made it new"""
+    """ordinals of the candidates that it is equal to, replaces or contradicts; if a guard made it new, of those that it
+    is linked with"""
     reasoning: str
     reason: str | None
     """short code of the guard that overruled the model; None if none did"""
@@ -181,7 +181,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the calls behind a decision cost."""
+    """Cost of the calls behind a decision."""
 
     model: str | None
     """None if no model was asked"""
@@ -205,33 +205,33 @@ class Decision:
     """UTC"""
     run_id: str
     session_id: str | None
-    """None for what a person decided"""
+    """None for a decision by a person"""
     session_uri: str | None
     user_id: str | None
-    """whose session it was"""
+    """owner of the session"""
     said_at: datetime | None
-    """UTC, of the last message of the evidence; None for what a person decided"""
+    """UTC, time of the last message of the evidence; None for a decision by a person"""
     evidence: tuple[str, ...]
     """ids of messages of the session"""
     text: str
-    """of the draft; of a reply that could not be used, cut to a limit"""
+    """text of the draft; of an invalid reply, cut to a limit"""
     entry_kind: EntryKind | None
     access: Access | None
     """scope of the draft"""
     confidence: float | None
     entry_id: str | None
-    """the entry that says it from now on; None if none does"""
+    """entry that says it from now on; None if none does"""
     adds: tuple[str, ...]
     """entries that became live"""
     retires: tuple[str, ...]
-    """entries that were live and are not any more"""
+    """entries that ceased to be live"""
     links: tuple[str, ...]
-    """live entries that it contradicts, or that it should have been merged with and was not"""
+    """live entries that it contradicts, or that it should have been merged with but was not"""
     candidates: tuple[tuple[str, float], ...]
     """ids and scores of the entries that it was compared with"""
     reasoning: str
     reason: str | None
     """short code of the check or guard that decided"""
     undoes: str | None
-    """the decision that this one takes back"""
+    """decision that this one undoes"""
     spent: Spent

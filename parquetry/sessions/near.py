@@ -1,4 +1,4 @@
-"""Statements that differ in nothing but their writing: equal without asking anybody."""
+"""Normalised keys of statements: texts that differ only in form are equal without a language model."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ _ARTICLE_FOLLOWS = """
     under use used uses using via want wants was were when which while with without write writes
 """
 _BEFORE_ARTICLE = frozenset(_ARTICLE_FOLLOWS.split())
-"""after which `a` is an article; elsewhere it may be a name: vitamin A, plan A"""
+"""words after which `a` is an article; elsewhere it may be a name: vitamin A, plan A"""
 
 
 def equal(one: str, other: str) -> bool:
-    """Whether two texts are one entry within a scope."""
+    """Return True if two texts are one entry within a scope."""
     return ids.entry_id("", (), one) == ids.entry_id("", (), other)
 
 
 def nearly_equal(one: str, other: str) -> bool:
-    """Whether two texts have the same words in the same order, up to case, punctuation, contractions and articles."""
+    """Return True if two texts have the same words in order, up to case, punctuation, contractions and articles."""
     return near_key(one) == near_key(other)
 
 
 def near_key(text: str) -> tuple[str, ...]:
-    """What nearly equal texts have in common, and no others.
+    """Return the key that nearly equal texts share, and no others.
 
-    Numbers, symbols, identifiers, names and negation are among the words, so texts that differ in them differ here.
+    Numbers, symbols, identifiers, names and negation are among the words, so texts that differ in them have different
+    keys.
     """
     kept: list[str] = []
     before = ""
@@ -48,16 +49,16 @@ def near_key(text: str) -> tuple[str, ...]:
         if word != "the" and not (word in ("a", "an") and (not before or before in _BEFORE_ARTICLE)):
             kept.append(word)
         before = word
-    # A statement of nothing but articles and punctuation is still itself.
+    # A statement of nothing but articles and punctuation keeps its own words.
     return tuple(kept) or (ids.entry_id("", (), text),)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, case-folded, without the punctuation around them and with contractions undone.
+    """Return the words of a text in order, case-folded, without surrounding punctuation and with contractions expanded.
 
-    What stands inside a word or is a symbol stays: `3.5`, `--flag`, `C++`, `f(x)`, `<`, `why?`.
+    Symbols, and anything inside a word, stay: `3.5`, `--flag`, `C++`, `f(x)`, `<`, `why?`.
     """
-    # The end is cut as for an id: what is one entry has one key.
+    # The end is cut as for an id, so that one entry has one key.
     spaced = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     plain = spaced.rstrip(".!\u3002 ").replace("’", "'")
     for pattern, full in _CONTRACTED:
@@ -66,7 +67,7 @@ def words(text: str) -> list[str]:
 
 
 def _sign(word: str) -> str:
-    """A word without letters or digits; what is said of a sign in quotation marks is about the sign."""
+    """Return a word without letters or digits; a statement about a sign in quotation marks is about the sign."""
     core = word.rstrip(",.;:!…。、")
     if len(core) > 2 and core[0] in _QUOTATION_MARKS and core[-1] in _QUOTATION_MARKS:
         return core
@@ -75,7 +76,7 @@ def _sign(word: str) -> str:
 
 
 def bare(word: str) -> str:
-    """A word without the quotation marks, brackets and punctuation around it."""
+    """Strip the quotation marks, brackets and punctuation around a word."""
     if not any(map(str.isalnum, word)):
         return _sign(word)
     while True:

@@ -1,7 +1,7 @@
-"""What a statement says exactly, and may not lose or gain: numbers, times, identifiers, names, denials.
+"""Exact details of a statement, which a merge must not lose or add: numbers, times, identifiers, names, negations.
 
-Found by rules that would rather see a particular where there is none: two entries that stay apart do less harm than one
-that says something wrong.
+The rules prefer a false detail to a missed one: two entries that stay apart do less harm than one that says something
+wrong.
 """
 
 from __future__ import annotations
@@ -15,63 +15,63 @@ from parquetry.sessions.quantities import Quantity, moments_and_quantities
 from parquetry.sessions.statement import Statement, Word, content, read
 
 _TITLED = 0.7
-"""share of words with a capital from which capitals tell nothing"""
+"""share of capitalised words from which capitals carry no information"""
 _NEAR = 3
-"""words that tell what a denial is about"""
+"""number of words that identify the object of a negation"""
 _QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|(?<!\w)'([^']+)'(?!\w)")
 _ALTERNATIVES = frozenset(("and/or", "he/she", "she/he", "his/her", "him/her", "s/he"))
 _PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*[?-]?$")
 """letters alone, with hyphens and apostrophes between them"""
 _SIGNS = re.compile(r"[<>|*^~$#@\\&=+%]")
 _COMMON_SIGNS = frozenset("&+=<>%")
-"""that stand for words, or are read with a number"""
+"""signs that stand for words, or are read with a number"""
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
 """e.g, U.S"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A negation, a preference over something, or a doubt, by the stems of the words that it is about."""
+    """A negation, a preference over something, or a doubt, by the stems of its object."""
 
     near: tuple[str, ...]
-    """the first that mean something; none if it stands alone"""
+    """first content words; empty if it stands alone"""
     reach: frozenset[str]
-    """all of its clause"""
+    """all words of its clause"""
 
     def agrees(self, other: Cue) -> bool:
-        """Whether two may be about the same."""
+        """Return True if two cues may have the same object."""
         return not self.near or not other.near or bool(other.reach.intersection(self.near))
 
 
 @dataclass(frozen=True, slots=True)
 class Particulars:
-    """What is exact in one statement."""
+    """Exact details of one statement."""
 
     statement: Statement
     quantities: tuple[Quantity, ...]
     moments: frozenset[str]
     """dates, times of day and words of the calendar, in one spelling"""
     identifiers: frozenset[str]
-    """as they are written: versions, paths, flags, codes"""
+    """identifiers as written: versions, paths, flags, codes"""
     quotes: frozenset[str]
-    """what stands in quotation marks or is set as code"""
+    """text in quotation marks or set as code"""
     names: frozenset[str]
     """case-folded: capitalised within a sentence, in capitals, in mixed case"""
     openers: frozenset[str]
     """case-folded: capitalised at the beginning of a sentence and not known to be an ordinary word"""
     denials: tuple[Cue, ...]
     contrasts: tuple[Cue, ...]
-    """what something is preferred to"""
+    """things to which something is preferred"""
     doubts: tuple[Cue, ...]
-    """what is merely possible"""
+    """things stated as merely possible"""
     modalities: frozenset[str]
     """`obligation`, `possibility`, `restriction`"""
     stems: frozenset[str]
-    """of the words with a meaning of their own"""
+    """stems of the content words"""
 
 
 def particulars(text: str) -> Particulars:
-    """Read what is exact in a text."""
+    """Extract the exact details of a text."""
     statement = read(text)
     moments, quantities, rest = moments_and_quantities(statement.words)
     identifiers = frozenset(word.raw for word in rest if _is_identifier(word.raw))
@@ -110,7 +110,7 @@ def _is_identifier(raw: str) -> bool:
 
 
 def _is_titled(words: Sequence[Word]) -> bool:
-    """Whether capitals tell nothing, because most words have one."""
+    """Return True if capitals carry no information because most words have one."""
     meaning = [word for word in words if not word.function and word.raw[0].isalpha()]
     return len(meaning) > 2 and sum(word.raw[0].isupper() for word in meaning) > _TITLED * len(meaning)
 
@@ -124,7 +124,7 @@ def _is_name(word: Word, titled: bool) -> bool:
 
 
 def _name(word: Word) -> str:
-    """APIs are more than one API."""
+    """Return the name in a word: APIs are more than one API."""
     several = word.raw.endswith("s") and word.raw[:-1].isupper() and len(word.raw) > 2
     return word.plain.removesuffix("s") if several else word.plain
 
@@ -139,7 +139,7 @@ def _is_opener(word: Word, titled: bool) -> bool:
 
 def _denials(statement: Statement) -> Iterator[Cue]:
     words = statement.words
-    # A foreign name or word or two make no other language of an English statement.
+    # A foreign name or a word or two do not change the language of an English statement.
     known = cues.NEGATIONS["english"] | cues.NEGATIONS[statement.language]
     for at, word in enumerate(words):
         following = [each.plain for each in words[at + 1 : at + 3]]
@@ -162,13 +162,13 @@ def _contrasts(words: Sequence[Word]) -> Iterator[Cue]:
 
 def _doubts(words: Sequence[Word], rest: frozenset[Word]) -> Iterator[Cue]:
     for at, word in enumerate(words):
-        # A month is no doubt.
+        # A month is not a doubt.
         if cues.MODALITIES.get(word.plain) == "possibility" and word in rest:
             yield _cue(words, at, _NEAR)
 
 
 def _cue(words: Sequence[Word], at: int, near: int) -> Cue:
-    """What the cue at a place is about: the words of its clause after it, or else those just before it."""
+    """Return the cue at a position with its object: the words after it in its clause, or else those just before it."""
     sentence = words[at].sentence
     reach: list[str] = []
     for word in words[at + 1 :] if not words[at].closes else ():

@@ -1,4 +1,4 @@
-"""The prompts of session knowledge: files with a version, which the settings may replace."""
+"""Versioned prompts of session knowledge, which the settings may replace."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _VERSION = re.compile(r"version: (\d+)\n+")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the language model is told to do."""
+    """Instructions for the model."""
 
     name: PromptName
     text: str
     version: str
-    """`1-3fa2c811`: number and hash of the text; `custom-3fa2c811` of one that the settings name"""
+    """`1-3fa2c811`: number and hash of the text; `custom-3fa2c811` for a prompt from the settings"""
 
 
 def load_prompt(name: PromptName, file: str | None) -> Prompt:
-    """The prompt of a purpose.
+    """Load the prompt for a purpose.
 
     Args:
         name: of the purpose.
-        file: that the settings name; None takes the prompt that comes with Parquetry.
+        file: from the settings; None uses the prompt that comes with Parquetry.
 
     Raises:
-        SettingsError: the file cannot be read, is no UTF-8, is empty, or is for comparing one statement at a time.
+        SettingsError: the file cannot be read, is not UTF-8, is empty, or is for comparing one statement at a time.
     """
     if file is None:
         whole = files("parquetry.sessions").joinpath(f"{name}_prompt.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Numbers with their units and bounds, dates and times of day, as words of a statement."""
+"""Numbers with their units and bounds, dates and times of day, parsed from the words of a statement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOUR = re.compile(r"(?P<hour>\d{1,2})(?P<half>[ap]m)$", re.IGNORECASE)
 _DAY = re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?$", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d$")
 _BETWEEN = 2
-"""function words between a number and what it belongs to"""
+"""maximum function words between a number and its neighbour"""
 _SYMBOL_BOUNDS = {"≤": "<=", "≥": ">="}
 Number = tuple[str, str | None, str | None]
 """value, unit, bound"""
@@ -33,28 +33,28 @@ Number = tuple[str, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number as a statement uses it."""
+    """A number in a statement."""
 
     value: str
-    """digits as they are written, without grouping: 3.10 is not 3.1"""
+    """digits as written, without grouping: 3.10 is not 3.1"""
     unit: str | None
     bound: str | None
     """`>=`, `<`, ..."""
     before: str
-    """stem of the word with a meaning just before it; empty if there is none"""
+    """stem of the content word just before it; empty if there is none"""
     after: str
-    """stem of the word with a meaning right after it; empty if there is none"""
+    """stem of the content word right after it; empty if there is none"""
 
     def covers(self, other: Quantity) -> bool:
-        """Whether it says at least what another one says."""
+        """Return True if it is at least as specific as another quantity."""
         return self.value == other.value and other.unit in (None, self.unit) and other.bound in (None, self.bound)
 
 
 def moments_and_quantities(words: Sequence[Word]) -> tuple[frozenset[str], tuple[Quantity, ...], list[Word]]:
-    """Take a statement's times and numbers out of its words.
+    """Separate a statement's times and numbers from its other words.
 
     Returns:
-        Dates, times and words of the calendar in one spelling; the numbers; the words that are neither.
+        Dates, times and words of the calendar in one spelling; the numbers; the remaining words.
     """
     moments: set[str] = set()
     quantities: list[Quantity] = []
@@ -79,7 +79,7 @@ def moments_and_quantities(words: Sequence[Word]) -> tuple[frozenset[str], tuple
 
 
 def _moment(words: Sequence[Word], at: int) -> tuple[str, int]:
-    """A date, a time or a word of the calendar that begins here, and of how many words it is made; 0 if none is."""
+    """Return the date, time or word of the calendar that begins here, and its number of words; 0 if there is none."""
     plain = words[at].plain
     following = _plain(words, at + 1).replace(".", "")
     if _ISO_DATE.match(plain) or _NUMERIC_DATE.match(plain):
@@ -107,7 +107,7 @@ def _hour(hour: int, half: str) -> int:
 
 
 def _date(words: Sequence[Word], at: int) -> tuple[str, int]:
-    """A date with the name of its month: 5 March 2024, the 5th of March, March 5, 2024, March 2024, March."""
+    """Return a date with a named month: 5 March 2024, the 5th of March, March 5, 2024, March 2024, March."""
     day, place = _DAY.match(words[at].plain), at
     if day is not None:
         place += 2 if _plain(words, at + 1) in ("of", "de") else 1
@@ -138,7 +138,7 @@ def _month(words: Sequence[Word], at: int) -> str | None:
 
 
 def _numbers(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
-    """Values, units and bounds of the number or the range that begins here, and of how many words it is made."""
+    """Return values, units and bounds of the number or range that begins here, and its number of words."""
     raw = words[at].raw
     following = words[at + 1] if at + 1 < len(words) and not words[at].closes else None
     if span := _RANGE.match(raw):
@@ -154,7 +154,7 @@ def _numbers(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
 
 
 def _digits(raw: str) -> Number | None:
-    """Value, unit and bound of a number in digits; None of an identifier that merely begins like one."""
+    """Return value, unit and bound of a number in digits; None for an identifier that merely begins like one."""
     match = _NUMBER.match(raw)
     if match is None or match["digits"].count(".") > 1:
         return None
@@ -173,14 +173,14 @@ def _digits(raw: str) -> Number | None:
 
 
 def _unit(own: str | None, following: Word | None) -> tuple[str | None, int]:
-    """The unit of a number, and whether the next word is it."""
+    """Return the unit of a number, and 1 if the next word is that unit."""
     if own is None and following is not None and following.plain in cues.UNITS:
         return cues.UNITS[following.plain], 1
     return own, 0
 
 
 def _spelled(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
-    """A number in English words."""
+    """Return a number in English words."""
     following, plain = _plain(words, at + 1), words[at].plain
     if plain in cues.REPEATED and (plain != "once" or following in ("a", "per", "every", "each")):
         return [(cues.REPEATED[plain], "x", None)], 1
@@ -209,7 +209,7 @@ def _spelled(words: Sequence[Word], at: int) -> tuple[list[Number], int]:
 
 
 def _stands_for_something(words: Sequence[Word], at: int) -> bool:
-    """Whether `one` at a place is a pronoun or as good as an article."""
+    """Return True if `one` at a position is a pronoun or serves as an article."""
     following = words[at + 1].plain if at + 1 < len(words) and not words[at].closes else "that"
     before = words[at - 1].plain if at and not words[at].first else ""
     opens = (words[at].first or words[at - 1].closes) and following not in cues.UNITS
@@ -217,7 +217,7 @@ def _stands_for_something(words: Sequence[Word], at: int) -> bool:
 
 
 def _bound(words: Sequence[Word], at: int) -> str | None:
-    """What the words in front of a number make of it."""
+    """Return the bound that the words in front of a number express."""
     before = tuple(word.plain for word in words[max(0, at - cues.LONGEST_BOUND) : at])
     for length in range(len(before), 0, -1):
         if before[-length:] in cues.BOUNDS:
@@ -226,7 +226,7 @@ def _bound(words: Sequence[Word], at: int) -> str | None:
 
 
 def _before(words: Sequence[Word], at: int) -> str:
-    """What a number belongs to: `timeout 30`, `timeout of 30`, `timeout is at 30`."""
+    """Return the word before a number: `timeout 30`, `timeout of 30`, `timeout is at 30`."""
     if words[at].first:
         return ""
     for word in reversed(words[max(0, at - _BETWEEN - 1) : at]):
@@ -240,7 +240,7 @@ def _before(words: Sequence[Word], at: int) -> str:
 
 
 def _after(words: Sequence[Word], end: int) -> str:
-    """What a number counts: `3 retries`."""
+    """Return the word that a number counts: `3 retries`."""
     if end >= len(words) or words[end].first or words[end - 1].closes:
         return ""
     return words[end].stem if not words[end].function and words[end].raw[0].isalpha() else ""

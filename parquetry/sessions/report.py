@@ -1,4 +1,4 @@
-"""What a run over chat sessions reports."""
+"""Report of a run over chat sessions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from parquetry.planning.report import tell_masked
 from parquetry.sessions.model import Decision, DecisionKind
 
 SESSION_COUNTS = ("scanned", "new", "grown", "retried", "unchanged", "failed")
-"""retried: nothing is new, and what was quarantined is read again"""
+"""counts of sessions; retried: without new messages, but with quarantined ones that are read again"""
 KINDS: tuple[DecisionKind, ...] = ("new", "existing", "merged", "contradicts", "refused", "quarantined")
-"""of decisions that a run makes"""
+"""kinds of decisions that a run makes"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,31 +23,31 @@ class SessionsReport:
 
     run_id: str
     version: int
-    """of `documents`, after the run"""
+    """version of `documents` after the run"""
     version_before: int
     seconds: float
     sessions: Mapping[str, int]
-    """by name: SESSION_COUNTS; the first is the sum of the others"""
+    """counts by name, SESSION_COUNTS; the first is the sum of the others"""
     entries: Mapping[str, int]
     """decisions by kind"""
     calls: int
-    """to the language model"""
+    """calls to the language model"""
     cached: int
-    """questions to it whose answer was kept"""
+    """questions answered from the cache"""
     tokens: int
-    """read and written by the language model, in calls of this run"""
+    """tokens read and written by the language model, in calls of this run"""
     embedding_tokens: int
     cost_usd: float | None
-    """US dollars; None if a price is not known"""
+    """US dollars; None if a price is unknown"""
     failures: tuple[Failure, ...]
     warnings: tuple[str, ...]
-    """what was worked around"""
+    """workarounds"""
     decisions: tuple[Decision, ...] = ()
     """in the order in which they were made"""
     outages: tuple[str, ...] = ()
-    """sources that a service failed, one line each: the run has failed, although what was good is published"""
+    """sources cut off by a service failure, one line each: the run failed, but its good results are published"""
     index_error: str | None = None
-    """why the search index could not follow what is published, and what to do; None if it did"""
+    """reason why the search index could not follow the published state, and the remedy; None if it did"""
     seconds_by_stage: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,11 +55,11 @@ class SessionsReport:
 
     @property
     def refusals(self) -> dict[str, int]:
-        """Reason -> how many statements were refused, or replies quarantined, for it; the most frequent first."""
+        """Count the statements refused and replies quarantined by reason, the most frequent first."""
         return reasons([each for each in self.decisions if each.kind in ("refused", "quarantined")])
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parquetry sessions refresh --json` prints."""
+        """Return the object that `parquetry sessions refresh --json` prints."""
         return {
             "run_id": self.run_id,
             "version": self.version,
@@ -80,16 +80,16 @@ class SessionsReport:
 
 
 def failure_json(failure: Failure) -> dict[str, str]:
-    """A failure as reports and plans tell it."""
+    """Return a failure in the form of reports and plans."""
     return {name: getattr(failure, name) for name in ("uri", "status", "stage", "reason", "detail")}
 
 
 def count_decisions(decisions: Iterable[Decision]) -> dict[str, int]:
-    """Decisions by kind, each kind named."""
+    """Count decisions by kind, with every kind present."""
     counts = Counter(decision.kind for decision in decisions)
     return {kind: counts[kind] for kind in KINDS}
 
 
 def reasons(decisions: Sequence[Decision]) -> dict[str, int]:
-    """Reason -> how often something was refused, or kept apart, for it; the most frequent first."""
+    """Count refusals and entries kept apart by reason, the most frequent first."""
     return dict(Counter(decision.reason for decision in decisions if decision.reason).most_common())

@@ -1,4 +1,4 @@
-"""A text as words of which each knows where it stands."""
+"""Text split into words that know their position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parquetry.language.stems import fold, stemmer, stop_words
 from parquetry.sessions.near import bare
 
 LANGUAGES = ("english", "german", "french", "spanish")
-"""whose negations and function words are known; of others only what they share with these"""
+"""languages with known negations and function words; other languages are covered only where they share these"""
 _CONTRACTED = (
     (re.compile(r"\b(ca)n't\b|\b(can)not\b", re.IGNORECASE), r"\1\2 not"),
     (re.compile(r"\bca not\b", re.IGNORECASE), "can not"),
@@ -34,29 +34,29 @@ class Word:
     """One word of a statement."""
 
     raw: str
-    """as it is written, without the punctuation around it"""
+    """as written, without surrounding punctuation"""
     plain: str
     """case-folded, without a possessive ending"""
     stem: str
     function: bool
-    """says nothing about a subject, in the language of the statement"""
+    """True for a function word in the language of the statement"""
     sentence: int
     """0-based number of its sentence or line"""
     first: bool
-    """of its sentence"""
+    """True for the first word of its sentence"""
     closes: bool
-    """a comma or another sign ends a clause after it"""
+    """True if a comma or another sign ends a clause after it"""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text, read once for everything that is asked about it."""
+    """A text, read once for all questions about it."""
 
     text: str
     """NFKC, with straight apostrophes and single spaces"""
     words: tuple[Word, ...]
     language: str
-    """the one of `LANGUAGES` with most of its function words here"""
+    """the member of `LANGUAGES` with most function words here"""
 
 
 def read(text: str) -> Statement:
@@ -88,7 +88,7 @@ def read(text: str) -> Statement:
 
 
 def content(words: Sequence[Word]) -> frozenset[str]:
-    """Stems of the words that are no function words; of scripts without spaces, pairs of neighbouring characters."""
+    """Return the stems of the content words; for scripts without spaces, pairs of neighbouring characters."""
     stems: set[str] = set()
     for word in words:
         if _UNSPACED.search(word.plain):

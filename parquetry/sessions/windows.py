@@ -1,4 +1,4 @@
-"""A chat session in parts that a language model reads at once, and how much of it was read before."""
+"""Windows: parts of a chat session that a language model reads at once, and the record of how much was read."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from parquetry.sessions.model import Message, Transcript, Window
 from parquetry.settings.llm import SessionsSettings
 
 TOOL_CHARACTERS = 2000
-"""A longer tool call, tool result or thought is cut to this in the middle: its ends tell most."""
+"""maximum characters of a tool call, tool result or thought; the middle of a longer one is cut, its ends say most"""
 _FRAME_CHARACTERS = 60
-"""What a message takes besides its text: its id, its role, its time."""
+"""characters of a message besides its text: its id, its role, its time"""
 _CONTEXT_SHARE = 4
-"""Messages that were read before take at most one in so many characters of a window."""
+"""divisor of a window's characters that bounds the messages read before"""
 _CONTEXT_CHARACTERS = 100
-"""A message of the context of which less could be shown is not shown."""
+"""minimum characters of a message shown as context"""
 
 
 Stretch = tuple[int, int]
-"""of the messages of a session: 0-based index of the first, and one past the last"""
+"""range of a session's messages: 0-based index of the first, and one past the last"""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How much of a session has been read."""
+    """Reading position in a session."""
 
     messages: int
-    """from its beginning"""
+    """number of messages read, from the beginning"""
     hash: str
-    """`parquetry.ids.messages_hash` of them"""
+    """`parquetry.ids.messages_hash` of these messages"""
 
 
 def processed_mark(messages: Sequence[Message]) -> Mark:
-    """The mark of a session of which all these messages were read."""
+    """Return the mark of a session with all these messages read."""
     return Mark(len(messages), messages_hash(_identity(message) for message in messages))
 
 
 def first_new(messages: Sequence[Message], mark: Mark | None) -> int:
-    """Index of the first message of a session that was not read before.
+    """Return the index of the first unread message of a session.
 
     Args:
         messages: of the session as it is now.
         mark: of the last reading; None if there was none.
 
     Returns:
-        0 if the session was never read or is not what it was; the number of messages if there is nothing new.
+        0 if the session was never read or has changed before the mark; the number of messages if nothing is new.
     """
     if mark is None or processed_mark(messages[: mark.messages]) != mark:
         return 0
@@ -54,14 +54,14 @@ def first_new(messages: Sequence[Message], mark: Mark | None) -> int:
 
 
 def windows(transcript: Transcript, first_new: int, settings: SessionsSettings) -> list[Window]:
-    """Cut what is new of a session into windows, between turns where possible.
+    """Cut the new part of a session into windows, between turns where possible.
 
-    A turn begins with something that the user said. A turn too long for a window is cut between messages; a message too
-    long for one is cut into parts, each with the message's id.
+    A turn begins with speech of the user. A turn too long for a window is cut between messages; a message too long for
+    one is cut into parts, each with the message's id.
 
     Args:
         transcript: the whole session.
-        first_new: index of the first message to learn from; those before only help to understand.
+        first_new: index of the first message to learn from; earlier ones serve only as context.
         settings: `window_characters` bounds the texts of a window, context included; `overlap_messages` the number of
             messages of its context; without `include_tools`, tool use and thoughts are left out.
 
@@ -87,14 +87,14 @@ def windows(transcript: Transcript, first_new: int, settings: SessionsSettings) 
 def windows_to_read(
     transcript: Transcript, first_new: int, retried: Iterable[Stretch], settings: SessionsSettings
 ) -> Iterator[Window]:
-    """The windows of stretches that are read again, then those of what is new, as `windows` cuts them."""
+    """Yield the windows of retried stretches, then those of the new part, cut as by `windows`."""
     for start, end in retried:
         yield from windows(replace(transcript, messages=transcript.messages[:end]), start, settings)
     yield from windows(transcript, first_new, settings)
 
 
 def stretch_of(transcript: Transcript, window: Window) -> Stretch:
-    """Where the messages of a window stand in their session; a message of which it holds a part counts whole."""
+    """Return the position of a window's messages in their session; a message included in part counts as whole."""
     places = {message.id: index for index, message in enumerate(transcript.messages)}
     held = [places[message.id] for message in window.messages]
     return min(held), max(held) + 1
@@ -109,7 +109,7 @@ def _weight(message: Message) -> int:
 
 
 def _shortened(message: Message, limit: int) -> Message:
-    """The message with the middle of its text left out if it is longer than `limit` characters."""
+    """Return the message with the middle of its text left out if it is longer than `limit` characters."""
     text = message.text
     if len(text) <= limit:
         return message
@@ -121,7 +121,7 @@ def _shortened(message: Message, limit: int) -> Message:
 
 
 def _parts(message: Message, room: int) -> Iterator[Message]:
-    """The message, or parts of it that fit into `room` characters, cut at a line or a word where there is one."""
+    """Yield the message, or parts of at most `room` characters, cut at a line or a word if there is one."""
     text = message.text
     longest = max(room - _FRAME_CHARACTERS, 1)
     start = 0
@@ -138,7 +138,7 @@ def _parts(message: Message, room: int) -> Iterator[Message]:
 
 
 def _packed(messages: Sequence[Message], room: int) -> Iterator[list[Message]]:
-    """Messages in groups of at most `room` characters: whole turns together, then whole messages."""
+    """Yield messages in groups of at most `room` characters: whole turns together, then whole messages."""
     group: list[Message] = []
     taken = 0
     for turn in _turns(messages):
@@ -172,7 +172,7 @@ def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def _context(before: Sequence[Message], overlap: int, room: int) -> tuple[Message, ...]:
-    """The last messages before a window, each cut so that all of them fit into `room` characters."""
+    """Return the last messages before a window, each cut so that all of them fit into `room` characters."""
     overlap = min(overlap, room // (_CONTEXT_CHARACTERS + _FRAME_CHARACTERS))
     if not overlap:
         return ()

@@ -1,1 +1,1 @@
-"""Statements out of chat sessions: asked of the model, checked against the evidence."""
+"""Distilling statements from chat sessions: extraction by the language model, checks against the evidence."""

@@ -1,4 +1,4 @@
-"""A part of a session as the language model gets it: JSON, in which no text can end early and become something else."""
+"""The model's input for a part of a session: JSON, so that no text can end early and become something else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parquetry.sessions.model import Message, Window
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the model is given, and what its labels stand for."""
+    """Input of the model, and the messages that its labels stand for."""
 
     content: str
     """JSON"""
@@ -25,10 +25,10 @@ class Frame:
 
 
 def frame(window: Window, at: datetime) -> Frame:
-    """Put a window into a frame.
+    """Build the model's input for a window.
 
-    The model sees labels in place of the messages' ids, which may be long, and no keys and passwords: it has no use for
-    them, and neither has whoever keeps its answers.
+    The model sees labels instead of message ids, which may be long, and no credentials: neither the model nor the cache
+    of its answers needs them.
 
     Args:
         window: of a session.

@@ -1,4 +1,4 @@
-"""Statements that are orders to whoever reads them, and no knowledge: what an injected text wants to have kept."""
+"""Detection of statements that are orders to a reader rather than knowledge, as an injected text would have kept."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from itertools import pairwise
 from parquetry.sessions.distill.recalled import words
 
 PROMPT_ECHO = 0.6
-"""share of the pairs of neighbouring words of a statement that stand in the prompt from which it is an echo of it"""
+"""share of a statement's pairs of neighbouring words found in the prompt, from which it counts as its echo"""
 _PROMPT_WORDS = 5
-"""a statement with fewer words is no echo, whatever it shares with the prompt"""
+"""minimum words of an echo; a shorter statement is none, whatever it shares with the prompt"""
 
 _KEPT = r"""(?:memor(?:y|ies)|entr(?:y|ies)|knowledge(?:\s+(?:base|entr(?:y|ies)))?|facts?|records?|notes?|learnings?|
     decisions?|preferences?|statements?|conversations?|sessions?|scopes?|candidates?|ordinals?)"""
-"""what a memory holds"""
+"""contents of a memory"""
 _TOLD = r"""(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|constraints?|policies|safeguards?|commands|
     restrictions?|filters?|guardrails?|system\s+messages?|(?:said|told|written|stated)\s+(?:before|above|earlier))"""
-"""what a model was told"""
+"""names of what a model is given as instructions"""
 _WHICH = r"""(?:(?:all|any|every|each|the|your|these|those|my|its|of|previous|prior|earlier|above|preceding|former|
     existing|old|other|known|stored|saved|current|initial|original|system|developer|safety|and|or|everything|with|about|
     users?['’]?s?)\s+){0,6}"""
 _MODEL = r"""(?:assistant|memory(?:\s+system)?|knowledge\s+(?:base|system)|distiller|extractor|language\s+model|llm|
     ai(?:\s+(?:model|assistant))?)"""
 _BEGINS = r"(?:^|[.:;!?]\s+|\bplease\s+|\byou\s+(?:must|should|will|have\s+to)\s+)"
-"""where an order begins, and no description"""
+"""beginning of an order, as opposed to a description"""
 
 _PUT_ASIDE = rf"""
       \b(?:ignore|disregard|forget|override|overrule|bypass|neglect|skip|circumvent|drop|violate|stop\s+following|
@@ -88,7 +88,7 @@ _FORGED_MARKS = r"""
     | ^\s*(?:system|assistant|developer)\s*:
     | ["']?\b(?:role|evidence|ordinals|verdict|merged_text|replaces)["']?\s*:\s*["'\[\d]
 """
-"""of the formats in which models are addressed"""
+"""marks of the formats in which models are addressed"""
 _ORDERS = re.compile(
     "|".join((_PUT_ASIDE, _CHANGE_WHAT_IS_KEPT, _SHOW_OR_TRUST, _BE_OR_SAY, _FORGED_MARKS)), re.I | re.X
 )
@@ -116,14 +116,14 @@ _ORDERS_ELSEWHERE = re.compile(
 
 
 def is_instruction(statement: str, prompt: str) -> bool:
-    """Whether a statement is an order to a model or a memory, or an echo of the prompt, rather than something learned.
+    """Return True if a statement is an order to a model or a memory, or echoes the prompt, rather than knowledge.
 
-    Patterns catch what is said plainly. What is said in other words remains an entry like any other: its scope, its
-    visibility and what it may replace are decided by code, and it is data wherever it is read.
+    Patterns catch orders in plain words. An order in other words becomes an ordinary entry: code decides its scope, its
+    visibility and what it may supersede, and readers treat it as data.
 
     Args:
-        statement: that a model wants to have kept.
-        prompt: that it was given.
+        statement: that a model proposes to keep.
+        prompt: given to the model.
     """
     statement = unicodedata.normalize("NFKC", statement)
     if _ORDERS.search(statement) or _ORDERS_ELSEWHERE.search(statement):

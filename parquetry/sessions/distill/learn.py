@@ -1,4 +1,4 @@
-"""What is learned from a part of a session: asked of the language model, and let through by checks that are code."""
+"""Distilling a window of a session: the language model proposes entries, and code checks them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from parquetry.sessions.prompts import Prompt
 from parquetry.settings.llm import SessionsSettings
 
 TEXT_CHARACTERS = 1000
-"""of an entry at most: a statement has one or two sentences"""
+"""maximum characters of an entry: a statement has one or two sentences"""
 ENTRIES = 50
-"""that are taken of a window at most: a model that writes more copies the session"""
+"""maximum entries taken from a window: a model that writes more copies the session"""
 WITHHELD = "[personal data]"
-"""what a refusal tells of a text that may not be stored"""
+"""placeholder in a refusal for a text that must not be stored"""
 _WIDER: dict[Visibility, int] = {"individual": 0, "organization": 1, "public": 2}
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
-"""as long as any other"""
+"""any date will do: all have the same length"""
 _JOINERS = "\u200c\u200d"
-"""invisible, and part of how some scripts are written"""
+"""invisible joiners, required by some scripts"""
 
 
 class Proposal(Reply):
-    """One entry as the model proposes it."""
+    """One entry proposed by the model."""
 
     text: str
     kind: EntryKind
@@ -50,14 +50,14 @@ class Proposal(Reply):
 
 
 class Proposals(Reply):
-    """What the model replies."""
+    """Reply of the model."""
 
     entries: list[Proposal]
 
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """What came of a window."""
+    """Result of distilling a window."""
 
     drafts: tuple[Draft, ...]
     refusals: tuple[Refusal, ...]
@@ -65,7 +65,7 @@ class Distilled:
 
 
 class _Objection(Exception):
-    """Why a proposal is not let through."""
+    """Reason for rejecting a proposal."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -86,19 +86,19 @@ def distill(
 
     Args:
         window: of the session.
-        session: for whom and how widely it may be known.
-        at: UTC, of the session; holds for messages that do not tell their time.
-        recalled: what the session was shown from the knowledge base.
-        asker: of the language model.
-        prompt: what the model is told to do.
-        settings: how sure it has to be, and what becomes of personal data.
+        session: owner and maximum visibility.
+        at: UTC, of the session; used for messages without a time.
+        recalled: texts that the session was shown from the knowledge base.
+        asker: client of the language model.
+        prompt: instructions for the model.
+        settings: minimum confidence, and the treatment of personal data.
 
     Returns:
-        Drafts that passed every check, each statement once; and what did not pass, with the reason.
+        Drafts that passed every check, each statement once, and the refusals with their reasons.
 
     Raises:
-        TransientError: the service failed, every time it was tried.
-        SettingsError: the key, the quota or the model's name is not in order.
+        TransientError: every try of the service failed.
+        SettingsError: the key, the quota or the model's name is invalid.
         RefusedError: the budget does not allow the call.
     """
     framed = frame(window, at)
@@ -123,13 +123,13 @@ def distill(
 
 
 def estimated_tokens(window: Window, prompt: Prompt) -> tuple[int, int]:
-    """Tokens that distilling a window is expected to read and to write."""
+    """Estimate the tokens that distilling a window reads and writes."""
     messages = [{"content": prompt.text}, {"content": frame(window, _ANY_DAY).content}]
     return expected_tokens(messages), ANSWER_TOKENS
 
 
 def statement(text: str) -> str:
-    """A proposed text as it would be stored: one line, composed letters, nothing that cannot be seen."""
+    """Normalise a proposed text for storage: one line, composed letters, no invisible characters."""
     line = " ".join(text.split())
     shown = "".join(c for c in line if c in _JOINERS or unicodedata.category(c) not in _INVISIBLE)
     return unicodedata.normalize("NFC", " ".join(shown.split()))
@@ -137,7 +137,7 @@ def statement(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """The checks of one window."""
+    """Checks of one window."""
 
     frame: Frame
     session: SessionRef
@@ -147,10 +147,10 @@ class _Check:
     settings: SessionsSettings
 
     def passed(self, number: int, proposal: Proposal, text: str) -> Draft:
-        """The draft that becomes of a proposal, the `number`-th of its reply.
+        """Return the draft made from a proposal, number `number` of its reply.
 
         Raises:
-            _Objection: it does not pass.
+            _Objection: the proposal is rejected.
         """
         if number > ENTRIES:
             raise _Objection("too-many", f"is number {number} of a reply of which {ENTRIES} are taken")
@@ -187,18 +187,18 @@ class _Check:
         )
 
     def _texts(self, labels: Sequence[str]) -> list[str]:
-        """Texts of the evidence, and of the questions that it answers."""
+        """Return the texts of the evidence, and of the questions that it answers."""
         messages = list(self.frame.labelled.values())
         named = [place for place, label in enumerate(self.frame.labelled) if label in set(labels)]
         asked = [place - 1 for place in named if place and _asks(messages[place - 1])]
         return [messages[place].text for place in sorted({*named, *asked})]
 
     def _said(self) -> list[str]:
-        """Texts of what was said up to the end of this part of the session."""
+        """Return the texts of all messages up to the end of this part of the session."""
         return [message.text for message in self.frame.labelled.values() if _is_said(message)]
 
     def _evidence(self, named: Sequence[str]) -> list[str]:
-        """Labels of messages that exist, in order."""
+        """Return the labels of messages that exist, in order."""
         labels = [label for label in self.frame.labelled if label in set(named)]
         new = [label for label in labels if label in self.frame.to_learn_from]
         if not new:
@@ -208,7 +208,7 @@ class _Check:
         return labels
 
     def _access(self, level: Visibility, text: str) -> tuple[Access, str | None]:
-        """Who may see it, and why fewer than the model proposed, if so."""
+        """Return the access of an entry, and the reason if it is narrower than the model proposed."""
         owner = self.session.owner
         lowered = None
         if _WIDER[level] > _WIDER[owner.widest]:
@@ -243,7 +243,7 @@ def _scope(level: Visibility, owner: Owner) -> Access:
 
 
 def _united(one: Draft, other: Draft, framed: Frame) -> Draft:
-    """Two drafts of a window that say the same."""
+    """Merge two drafts of a window that say the same."""
     surer = one if one.confidence >= other.confidence else other
     named = {*one.evidence, *other.evidence}
     evidence = dict.fromkeys(message.id for message in framed.labelled.values() if message.id in named)

@@ -1,4 +1,4 @@
-"""Messages as evidence: what is exact in them, and their sentences, read once for all statements that rest on them."""
+"""Messages as evidence: their exact details and sentences, parsed once for all statements that rest on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parquetry.sessions.statement import content, read
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _LETTER_OR_NUMBER = re.compile(r"[^\W_]")
 _CHARACTERS = 400
-"""of a sentence at most: what has no full stop, a log or a table, is cut into pieces"""
+"""maximum characters of a sentence: text without full stops, such as a log or a table, is cut into pieces"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Sentence:
 
     text: str
     stems: frozenset[str]
-    """of the words with a meaning of their own"""
+    """stems of the content words"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Passage:
     """One message."""
 
     folded: str
-    """as `folded` gives it"""
+    """text as returned by `folded`"""
     plain: frozenset[str]
-    """its words, case-folded, and the parts of those with hyphens or slashes"""
+    """words, case-folded, and the parts of those with hyphens or slashes"""
     quantities: tuple[Quantity, ...]
     moments: frozenset[str]
     """dates, times of day and words of the calendar, in one spelling"""
@@ -41,7 +41,7 @@ class Passage:
 
 @functools.lru_cache(maxsize=256)
 def passage(text: str) -> Passage:
-    """Read a message. Takes time that grows with its length alone."""
+    """Parse a message in time linear in its length."""
     words = read(_asked(text)).words
     moments, quantities, _ = moments_and_quantities(words)
     plain = {part for word in words for part in (word.plain, *re.split(r"[-/_.]", word.plain)) if part}
@@ -49,7 +49,7 @@ def passage(text: str) -> Passage:
 
 
 def folded(text: str) -> str:
-    """A text in which spellings that mean the same are the same: case, blanks, quotation marks, compatibility forms."""
+    """Normalise spellings that mean the same: case, blanks, quotation marks, compatibility forms."""
     straight = (
         unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     )
@@ -57,7 +57,7 @@ def folded(text: str) -> str:
 
 
 def holds(passage: Passage, part: str) -> bool:
-    """Whether a folded text stands in a message, not as a part of longer words."""
+    """Return True if a folded text occurs in a message, at word boundaries."""
     start = passage.folded.find(part)
     while start >= 0:
         end = start + len(part)
@@ -74,7 +74,7 @@ def _sentence(text: str) -> Sentence:
 
 
 def _asked(text: str) -> str:
-    """A text in which a question mark is no part of the word before it."""
+    """Detach question marks from the words before them."""
     return text.replace("?", " ?")
 
 

@@ -1,4 +1,4 @@
-"""Personal data in a text, by its form: what must not be shown to others, whatever a model thinks of it."""
+"""Detection of personal data by its form: it must not be shown to others, whatever the model judged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EMAIL = re.compile(
     r"(?:[\w-]{1,63}(?:\.|\s?[(\[]dot[)\]]\s?)){1,5}(?P<top>[^\W\d_]{2,24})\b(?!\.\w)"
 )
 _NO_MAIL = {"service", "socket", "timer", "target", "mount", "slice", "scope", "path", "device", "swap"}
-"""endings of units of systemd: `getty@tty1.service`"""
+"""endings of systemd units: `getty@tty1.service`"""
 _CARD = re.compile(r"(?<![\w.,-])(?:\d[ -]?){12,18}\d(?![\w-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _SSN = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
@@ -22,19 +22,19 @@ _PHONE_WORD = re.compile(
     r"rufnummer|téléphone|portable|móvil|teléfono|celular|cellulare|telefoon|номер|телефон\w*)\b|电话|手机|電話|携帯"
 )
 _CALL_WORD = re.compile(r"(?i)\b(?:call|text|ring|reach|signal|anrufen|appeler|llamar|llámame|chiamare)\b")
-"""says little by itself: what follows has to be written as telephone numbers are"""
+"""weak cue: the number after it has to be written as telephone numbers are"""
 _NEAR = 40
-"""characters before a number in which a word for a phone makes it one"""
+"""maximum characters between a word for a phone and the number that it marks"""
 _SHORTEST = 6
-"""digits of a number without the country's code; fewer are an extension or something else"""
+"""minimum digits of a number without country code; fewer are an extension or something else"""
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "CN", "JP", "BR", "AU")
-"""whose ways of writing a number without the country's code are known; most people on the phone are there"""
+"""regions with known formats of numbers without country code; most people with a phone live there"""
 
 
 def personal_data(text: str) -> tuple[PersonalKind, ...]:
-    """The kinds of personal data that a text holds, each once.
+    """Return the kinds of personal data in a text, each once.
 
-    Names and addresses have no form to be known by: for them there is the prompt's rule that what is about a person is
+    Names and addresses have no recognisable form; for them, the prompt requires that statements about a person are
     individual. Credentials have their own module.
     """
     text = unicodedata.normalize("NFKC", text)
@@ -53,12 +53,12 @@ def personal_data(text: str) -> tuple[PersonalKind, ...]:
 
 
 def _is_remote(text: str, match: re.Match[str]) -> bool:
-    """`git@host.org:path` is a place of files."""
+    """Return True for a remote path such as `git@host.org:path`."""
     return text[match.end() : match.end() + 1] == ":" and not text[match.end() + 1 : match.end() + 2].isspace()
 
 
 def _luhn(digits: str) -> bool:
-    """Whether these are the digits of a payment card: an issuer in use, and the right check digit.
+    """Return True for the digits of a payment card: a valid issuer and check digit.
 
     Source: ISO/IEC 7812-1, annex B.
     """
@@ -69,7 +69,7 @@ def _luhn(digits: str) -> bool:
 
 
 def _iban(account: str) -> bool:
-    """Whether the check digits of an account are right.
+    """Return True if the check digits of an account number are valid.
 
     Source: ISO 13616.
     """

@@ -1,4 +1,4 @@
-"""What was recalled into a session from the knowledge base: it is known, and not learned a second time.
+"""Texts recalled into a session from the knowledge base: they are known, and must not be distilled again.
 
 Otherwise one mistake that a search brings up is distilled again from every session in which it is shown.
 """
@@ -16,42 +16,41 @@ from parquetry.sessions.cue_words import NEGATING_CHARACTERS, NEGATIONS
 from parquetry.sessions.model import Message
 
 COPIED = 0.55
-"""Share of the pairs of neighbouring words of a statement from which it is taken for a copy.
+"""Share of a statement's pairs of neighbouring words from which it counts as a copy.
 
-Source: measured on 2,000 sentences of the PERSPECTRUM pool and its 25,528 pairs of paraphrases. With this share, and no
-word added that says something: a copy with other capitals, without an article, without one of its words, or after
-"the user said that" is known in 100 %; of paraphrases by people 1.2 % are; of copies with one word replaced, as a
-correction does it, 0.3 %.
-"""
+Source: measured on 2,000 sentences of the PERSPECTRUM pool and its 25,528 pairs of paraphrases. At this share, and
+without an added content word, a copy with other capitals, without an article, without one of its words, or after "the
+user said that" is recognised in 100 %; paraphrases by people in 1.2 %; copies with one word replaced, as a correction
+does, in 0.3 %."""
 _OURS = re.compile(
     r"(?i)\bentry:[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{12}-chunk-\d+|[\"']chunk_id[\"']\s*:"
     r"|\bparquetry[ _./:-]*(?:search|entries|ask)\b"
 )
-"""ids and commands of this system, in what a tool returned"""
+"""ids and commands of this system in the result of a tool"""
 _CALLED = re.compile(r"(?i)\bparquetry\b|_parquetry_|parquetry__")
 _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:['\u2019.,-]\w+)*"
 )
-"""a word, with the dots and dashes inside; a letter of a script that is written without spaces"""
+"""a word, with its inner dots and dashes; or one letter of a script written without spaces"""
 _REPORTING = "user known noted said says told mentioned according remember recalled note summary know knows learned"
 _FREE = frozenset(" ".join([*STOP_WORDS.values(), _REPORTING]).split())
-"""words that make no other statement of one"""
+"""words that do not change a statement"""
 _NEGATIONS = frozenset().union(*NEGATIONS.values(), NEGATING_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The texts that came from the knowledge base."""
+    """Texts recalled from the knowledge base."""
 
     texts: tuple[tuple[frozenset[str], frozenset[tuple[str, str]]], ...] = ()
-    """words, and pairs of neighbouring words, of each"""
+    """words, and pairs of neighbouring words, of each text"""
 
     def copied(self, statement: str) -> bool:
-        """Whether a statement repeats one of the texts nearly word by word.
+        """Return True if a statement repeats one of the texts nearly word by word.
 
-        A word that the text does not have and that says something, a number or a negation above all, makes another
-        statement of it: what was recalled may have been corrected in the session.
+        An added content word, above all a number or a negation, makes it a different statement: the session may have
+        corrected what was recalled.
         """
         said = words(statement)
         pairs = set(pairwise(said))
@@ -63,10 +62,10 @@ class Recalled:
 
 
 def recalled_texts(messages: Sequence[Message]) -> Recalled:
-    """Find what a session was shown from the knowledge base: results of tools, and what stands in system messages.
+    """Find the texts that a session was shown from the knowledge base, in tool results and system messages.
 
     Args:
-        messages: of the whole session: what was recalled at its beginning may be repeated at its end.
+        messages: of the whole session: a text recalled at its beginning may be repeated at its end.
     """
     texts = []
     ours = False
@@ -81,7 +80,7 @@ def recalled_texts(messages: Sequence[Message]) -> Recalled:
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case, compatibility forms made equal."""
+    """Return words in lower case, in NFKC."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -97,6 +96,6 @@ def _indexed(text: str) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """JSON is often returned inside JSON, or cut, so that it cannot be parsed."""
+    """Unescape an escaped character: JSON is often nested in JSON, or truncated, so that it cannot be parsed."""
     escaped = match[0]
     return chr(int(escaped[2:], 16)) if escaped[1] == "u" else " "

@@ -1,4 +1,4 @@
-"""Questions to the language model that are answered in a form, with one more try, and answers of no use."""
+"""Structured questions to the language model, with one retry, and the record of invalid replies."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from parquetry.sessions.model import Owner, Spent
 from parquetry.sessions.prompts import Prompt
 
 QUARANTINED = 4000
-"""characters that are kept of a reply that was of no use"""
+"""maximum characters kept of an invalid reply"""
 _SCHEMA_WORDS = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs",
 }  # fmt: skip
-"""that every service with structured outputs knows; what else a field has to be is checked afterwards"""
+"""JSON schema words that every service with structured outputs knows; other constraints are checked afterwards"""
 
 
 class Reply(BaseModel):
-    """Base of what a model may reply. Every field is required; what else it says is left aside."""
+    """Base of the model's replies. Every field is required; unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a language model is asked about a session."""
+    """Question to a language model about a session."""
 
     purpose: Purpose
-    """under which its cost counts"""
+    """purpose under which its cost counts"""
     owner: Owner
-    """whose words are in it"""
+    """owner of the session quoted in it"""
     messages: tuple[Mapping[str, Any], ...]
-    """of the conversation"""
+    """messages of the conversation"""
     reply: type[Reply]
-    """what the answer has to be"""
+    """required type of the reply"""
     form: str
-    """name of what is asked for, and version of the prompt"""
+    """name of the reply form, and version of the prompt"""
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """JSON schema of the reply."""
+        """Return the JSON schema of the reply."""
         return strict_schema(self.reply)
 
     def is_answered_by(self, text: str) -> bool:
-        """Whether a text is what was asked for."""
+        """Return True if a text is a valid reply."""
         try:
             parsed(text, self.reply)
         except ValueError:
@@ -61,14 +61,14 @@ class Question:
 
 
 class Asker(Protocol):
-    """Whoever brings a question to the language model, or remembers its answer."""
+    """Client of the language model: asks it, or returns a cached answer."""
 
     @property
     def model(self) -> str:
-        """Name of the language model."""
+        """Return the name of the language model."""
 
     def ask(self, question: Question) -> Answer:
-        """What the model says.
+        """Return the model's answer.
 
         Raises:
             ParquetryError: as `LanguageModel.ask`.
@@ -80,13 +80,13 @@ R = TypeVar("R", bound=Reply)
 
 @dataclass(frozen=True, slots=True)
 class Useless:
-    """No usable reply was given, or none at all."""
+    """Absence of a usable reply."""
 
     reason: str
-    """`bad-reply`: not what was asked for, twice; `reply-cut`: it reached its limit of tokens before it was complete,
-    twice; `input-rejected`: the service or the model refuses to answer"""
+    """`bad-reply`: two invalid replies in a row; `reply-cut`: two replies in a row truncated at the token limit;
+    `input-rejected`: the service or the model refuses to answer"""
     detail: str
-    """one sentence for a person"""
+    """one sentence for people"""
     raw: str
     """the last reply, without credentials, its first QUARANTINED characters; empty if there was none"""
 
@@ -100,23 +100,23 @@ def request(
     form: type[R],
     read: Callable[[str], R] | None = None,
 ) -> tuple[R | Useless, Spent]:
-    """Ask for a reply of a form, and once more, with what was wrong, if it is not of that form.
+    """Ask for a structured reply, and retry once with a description of the error if it is invalid.
 
     Args:
-        asker: of the language model.
-        purpose: under which the cost counts.
-        owner: whose words are in the question.
-        prompt: what the model is told to do.
-        content: what it is to be done with, as JSON.
-        form: of the reply. A ValueError of its validators is a reason to ask once more.
-        read: makes it of a text in another way than all or nothing; a ValueError is a reason to ask once more.
+        asker: client of the language model.
+        purpose: purpose under which the cost counts.
+        owner: owner of the session quoted in the question.
+        prompt: instructions for the model.
+        content: input of the model, as JSON.
+        form: type of the reply. A ValueError of its validators causes the retry.
+        read: parses the text in another way than all or nothing; a ValueError causes the retry.
 
     Returns:
-        The reply, or why there is none, and what asking cost.
+        The reply, or the reason why there is none, and the cost.
 
     Raises:
-        TransientError: the service failed, every time it was tried.
-        SettingsError: the key, the quota or the model's name is not in order.
+        TransientError: every try of the service failed.
+        SettingsError: the key, the quota or the model's name is invalid.
         RefusedError: the budget does not allow the call.
     """
     messages = [{"role": "system", "content": prompt.text}, {"role": "user", "content": content}]
@@ -150,21 +150,21 @@ def request(
 
 
 def parsed(text: str, form: type[R]) -> R:
-    """A reply of a form.
+    """Parse a reply of a form.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: the text is not one.
     """
     return form.model_validate(json_object(text))
 
 
 def kept(raw: str) -> str:
-    """What is kept of a reply that was of no use."""
+    """Return the part of an invalid reply that is stored."""
     return masked(raw)[:QUARANTINED]
 
 
 def strict_schema(form: type[Reply]) -> dict[str, Any]:
-    """JSON schema of a reply, as services with structured outputs take it: nothing may be left out or added.
+    """Return the JSON schema of a reply as services with structured outputs require it: exactly its own properties.
 
     Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
     """

@@ -1,4 +1,4 @@
-"""Statements that tell nothing: greetings, thanks, questions, offers of help, headings, talk about the talk itself."""
+"""Statements without knowledge: greetings, thanks, questions, offers of help, headings, remarks on the chat itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TURNS = """
     yes|no|yeah|yep|nope|great|awesome|cool|nice|wow|oh|ah|well|perfect|sounds good|good question|great question
     natürlich|klar|gerne?|genau|bien sûr|d'accord|oui|non|claro|por supuesto|sí|vale
 """
-"""that open a message, and end there or go on in one of the ways of `_GOES_ON`"""
+"""openings of a message that end there, or continue in one of the ways of `_GOES_ON`"""
 _GOES_ON = """
     \\s*(?:[,;.!?:…)—]|\\s-|$)
     \\s+(?:everyone|everybody|all|there|friends?|again|so much|very much|a lot)\\b
@@ -71,13 +71,13 @@ _KEPT = (
     "ids?|history|logs?|tables?|files?|keys?|tokens?|cookies?|formats?|queues?|brokers?|service|server|store|api|state|"
     "data|timeout|windows?|app|page|tab|(?:is|are|was|were) (?:kept|stored|saved|logged|deleted|encrypted|limited)"
 )
-"""after a session or a message that is a thing of a system, and not the talk"""
+"""words after `session` or `message` that make it part of a system rather than the chat"""
 _TALK_ITSELF = "conversation|chat|dialogue?|discussion|session|exchange|message"
 _ABOUT = rf"(?:in )?(?:the|this|that|our) (?:{_TALK_ITSELF})s?\b(?! (?:{_KEPT})\b)"
 _HEADING = re.compile(r"#{1,6}\s|how to\b(?!.*\b(?:is|are|was|were)\b)", re.I)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TITLE_WORDS = 4
-"""that a title has at least, each with a capital, and no full stop"""
+"""minimum words of a title, all capitalised and without a full stop"""
 
 
 def _either(lines: str) -> str:
@@ -94,12 +94,12 @@ _QUESTION = ("?", "？", "؟")
 
 
 def small_talk(statement: str) -> str | None:
-    """What makes a statement no knowledge; None if nothing is known to.
+    """Return the reason why a statement is not knowledge; None if no rule matches.
 
-    Headings are none either: they say what comes, and nothing about it.
+    Headings are not knowledge either: they announce a subject and state nothing about it.
 
-    Known are phrases of English, and the usual greetings and thanks of some other languages, where they open the
-    statement. Nothing is decided by what it is about.
+    The rules know English phrases, and the usual greetings and thanks of some other languages, at the beginning of the
+    statement. The subject decides nothing.
 
     Args:
         statement: one line, of limited length.

@@ -1,7 +1,7 @@
-"""A statement beside its evidence: what it says exactly has to stand there, and what it is about has to be near.
+"""Comparison of a statement with its evidence: its exact details have to occur there, and its subject has to be near.
 
-Whether the evidence entails a statement nobody can tell by words. What it cannot entail is found: a name, a number, a
-quotation that is not there, or a content that is about something else.
+Words alone cannot show that the evidence entails a statement. They can show that it does not: by a name, a number or a
+quotation that is missing, or by a different subject.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _REPORTING = """
     liked prefer prefers preferred use uses used using make makes made get gets got have has had need needs needed
 """
 _REPORTING_WORDS = frozenset(_REPORTING.split())
-"""that a statement adds to what it reports, or leaves out"""
+"""words that a statement adds to the evidence, or leaves out"""
 _ROLES = frozenset(("user", "users", "assistant", "ai", "speaker", "customer", "client", "developer", "author", "team"))
-"""that stand for whoever speaks, with a capital or without"""
+"""words for the speaker, capitalised or not"""
 _NAME_ENDINGS = ("s", "es", "y", "ql")
-"""by which spellings of one name differ: Postgres and PostgreSQL, API and APIs"""
+"""endings in which spellings of one name differ: Postgres and PostgreSQL, API and APIs"""
 _RELATIVE = """
     today tonight yesterday tomorrow now currently ago last next this coming past since recently
     heute gestern morgen letzte letzten nächste nächsten aujourd'hui hier demain dernier dernière prochain prochaine
     hoy ayer mañana pasado pasada próximo próxima
 """
 _RELATIVE_WORDS = frozenset(_RELATIVE.split())
-"""from which a date can be reckoned"""
+"""words from which a date can be calculated"""
 _DAYS = """
     monday tuesday wednesday thursday friday saturday sunday weekend
     montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche
@@ -49,31 +49,30 @@ _ISO = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 _WORDY = re.compile(r"(\d{4})?-(\d{2})-(\d{2})?")
 _CLOCK = re.compile(r"(\d{2}):(\d{2})")
 _YEARS = 1
-"""from the session's year in which a reckoned date may lie"""
+"""maximum difference between the session's year and that of a calculated date"""
 _SENTENCES = 64
-"""of the evidence whose vectors are compared at most: those that share most words"""
+"""maximum sentences of the evidence to compare by vector: those that share most words"""
 _PREFIX = 4
-"""letters that two stems have in common at least to be spellings of one word"""
+"""minimum letters that two stems share to be spellings of one word"""
 _TOGETHER = 3
-"""neighbouring sentences that a statement may sum up"""
+"""neighbouring sentences that a statement may summarise"""
 _NAMED = 3
-"""things that a detail names at most"""
+"""maximum things named in a detail"""
 
 SUPPORT = 0.5
-"""Least mean of the share of a statement's words that its evidence has, and of their cosine.
+"""Minimum of the mean of two numbers: the share of a statement's words found in its evidence, and their cosine.
 
-Source: docs/decisions/0015-evidence.md
-"""
+Source: docs/decisions/0015-evidence.md"""
 
 
 def unsupported(statement: str, evidence: Sequence[str], said: Sequence[str], at: datetime) -> str | None:
-    """Why a statement cannot rest on its evidence; None if nothing is known against it.
+    """Return the reason why a statement is not supported by its evidence; None if there is no objection.
 
     Args:
         statement: of the model.
-        evidence: texts of the messages that it names, and of what they answer.
-        said: texts of the session's messages, in which a name may stand that the evidence has a pronoun for.
-        at: UTC, when it was said; relative dates are reckoned from it.
+        evidence: texts of the messages that it names, and of the messages that they answer.
+        said: texts of the session's messages, where a name may occur for which the evidence has a pronoun.
+        at: UTC, time of the message; relative dates are calculated from it.
     """
     one, there = particulars(statement), [passage(text) for text in evidence]
     if wrong := inexact(one, there, said, at):
@@ -88,7 +87,7 @@ def unsupported(statement: str, evidence: Sequence[str], said: Sequence[str], at
 
 
 def inexact(one: Particulars, there: Sequence[Passage], said: Sequence[str], at: datetime) -> str | None:
-    """The names, numbers and the like of a statement that its evidence does not have; None if it has all of them."""
+    """Return the names, numbers and other details of a statement missing from its evidence; None if it has all."""
     for what, absent in (
         ("the name", _absent_names(one, [*there, *map(passage, said)])),
         ("the identifier", _absent_identifiers(one, there)),
@@ -103,7 +102,7 @@ def inexact(one: Particulars, there: Sequence[Passage], said: Sequence[str], at:
 
 
 def nearness(one: Particulars, there: Sequence[Passage]) -> tuple[float, float]:
-    """The share of a statement's words that its evidence has, and the cosine of the nearest sentence."""
+    """Return the share of a statement's words found in its evidence, and the cosine of the nearest sentence."""
     stems = _telling(one)
     words = max((_shared_words(stems, each.sentences) for each in there), default=0.0)
     sentences = [sentence for each in there for sentence in each.sentences]
@@ -116,17 +115,17 @@ def nearness(one: Particulars, there: Sequence[Passage]) -> tuple[float, float]:
 
 @functools.cache
 def _embedder() -> Embedder:
-    """The bundled model, whatever embeds the corpus: it was measured, costs nothing, and no sentence leaves for it."""
+    """Return the bundled model, whatever embeds the corpus: it was measured, costs nothing and sends nothing out."""
     return open_embedder("wordllama", EmbeddingSettings())
 
 
 def support(words: float, cosine: float) -> float:
-    """How near a statement is to its evidence, from the share of its words that stand there and the cosine."""
+    """Combine the share of a statement's words found in its evidence with the cosine."""
     return (words + max(cosine, 0.0)) / 2
 
 
 def _shared_words(stems: frozenset[str], sentences: Sequence[Sentence]) -> float:
-    """The largest share of stems that a few neighbouring sentences have."""
+    """Return the largest share of stems found in a few neighbouring sentences."""
     if not stems:
         return 1.0
     shared = [_shared(stems, sentence) for sentence in sentences]
@@ -135,7 +134,7 @@ def _shared_words(stems: frozenset[str], sentences: Sequence[Sentence]) -> float
 
 
 def _shared(stems: frozenset[str], sentence: Sentence) -> frozenset[str]:
-    """Those of some stems that a sentence has, perhaps shorter or longer: prod and production."""
+    """Return the stems found in a sentence, possibly shorter or longer: prod and production."""
     beginnings: dict[str, list[str]] = defaultdict(list)
     for stem in sentence.stems:
         beginnings[stem[:_PREFIX]].append(stem)
@@ -151,7 +150,7 @@ def _shared(stems: frozenset[str], sentence: Sentence) -> frozenset[str]:
 
 
 def _telling(one: Particulars) -> frozenset[str]:
-    """Stems of a statement that say something of its own; what is exact has to be there in any case."""
+    """Return the content stems of a statement, without the exact details, which have to be present in any case."""
     reporting = {word.stem for word in one.statement.words if word.plain in _REPORTING_WORDS | cues.UNITS.keys()}
     exact = {stem for stem in one.stems if any(map(str.isdigit, stem))}
     return one.stems - reporting - exact or one.stems
@@ -165,13 +164,13 @@ def _absent_names(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
         if not any(holds(each, name) or all(_is_named(part, each) for part in parts) for each in there):
             yield name
     for opener in sorted(one.openers - _ROLES - _REPORTING_WORDS):
-        # With an ending more it is an ordinary word rather than a name, of which the share of words decides.
+        # With one more ending it is an ordinary word rather than a name, and counts in the share of words.
         if not opener.endswith("s") and not any(_begins(opener, word) for each in there for word in each.plain):
             yield opener
 
 
 def _begins(one: str, other: str) -> bool:
-    """Whether two words have their beginning in common, all of a short one."""
+    """Return True if two words share a prefix: for a short word, all of it."""
     common = max(_PREFIX, len(one) - 3) if len(one) > _PREFIX else len(one)
     return one[:common] == other[:common]
 
@@ -190,7 +189,7 @@ def _absent_identifiers(one: Particulars, there: Sequence[Passage]) -> Iterator[
         if any(holds(each, form) for each in there for form in forms):
             continue
         parts = whole.split("/")
-        # Words with a stroke between them are no path.
+        # Words with a slash between them are not a path.
         if len(parts) > 1 and all(part.isalpha() and any(holds(each, part) for each in there) for part in parts):
             continue
         yield raw
@@ -244,7 +243,7 @@ def _is_known_moment(moment: str, known: frozenset[str], there: Sequence[Passage
         return clock[2] == "00" and bool(hours & values)
     parts = _date(moment)
     if parts is None:
-        # What is done daily or in the morning is said in many ways; a day of the week is not.
+        # Daily or in the morning can be said in many ways; a day of the week cannot.
         return (moment not in _WEEKDAYS and f"{moment}s" not in _WEEKDAYS and moment in cues.CALENDAR) or _is_relative(
             there
         )
@@ -254,7 +253,7 @@ def _is_known_moment(moment: str, known: frozenset[str], there: Sequence[Passage
 
 
 def _date(moment: str) -> tuple[int | None, int, int | None] | None:
-    """Year, month and day of a moment that is a date."""
+    """Return year, month and day of a moment that is a date."""
     found = _ISO.match(moment) or _WORDY.fullmatch(moment)
     if found is None:
         return None
@@ -265,7 +264,7 @@ def _date(moment: str) -> tuple[int | None, int, int | None] | None:
 def _is_same_date(
     one: tuple[int | None, int, int | None], other: tuple[int | None, int, int | None], at: datetime
 ) -> bool:
-    """Whether evidence has a date, perhaps without the year that a statement adds."""
+    """Return True if the evidence has a date, possibly without the year that a statement adds."""
     (year, month, day), (other_year, other_month, other_day) = one, other
     if month != other_month or (day is not None and day != other_day):
         return False

@@ -1,1 +1,1 @@
-"""Entries and decisions as rows: what is live, and how a decision is taken back. Pure."""
+"""Entries and decisions as rows: the state of entries, and the undoing of decisions. Pure."""

@@ -1,4 +1,4 @@
-"""What every decision is made from."""
+"""The blank form of a decision."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from parquetry.sessions.model import Decision, DecisionKind, Judge, Spent
 def blank_decision(
     stamp: Stamp, namespace: str, subject: str, number: int, kind: DecisionKind, judge: Judge
 ) -> Decision:
-    """A decision that tells nothing but what it is and who made it, to be filled with what there is to tell.
+    """Return a decision with only its kind and its maker, for the caller to complete.
 
     Args:
         stamp: of the run that writes it.
         namespace: of the entries.
-        subject: what it is about: the id of a session, of an earlier decision, or the namespace itself.
-        number: 0-based, among those of the run about that subject.
+        subject: id of a session or of an earlier decision, or the namespace itself.
+        number: 0-based, among the run's decisions about that subject.
         kind: of verdict.
-        judge: who decided.
+        judge: maker of the decision.
     """
     return Decision(
         decision_id=ids.decision_id(stamp.run_id, subject, number),

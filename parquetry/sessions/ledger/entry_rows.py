@@ -1,4 +1,4 @@
-"""A piece of knowledge as a row of `documents`. Pure."""
+"""A knowledge entry as a row of `documents`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY_SOURCE = "entries"
 
 @dataclass(frozen=True, slots=True)
 class EntryScope:
-    """Who may see an entry, exactly: entries of different scopes are never compared."""
+    """Exact audience of an entry: entries of different scopes are never compared."""
 
     namespace: str
     visibility: Visibility
@@ -26,23 +26,23 @@ class EntryScope:
 
     @property
     def sort_key(self) -> tuple[str, ...]:
-        """To put scopes in an order."""
+        """Return a key that orders scopes."""
         return (self.namespace, self.visibility, self.org_id or "", self.user_id or "")
 
 
 def scope_of(namespace: str, access: Access) -> EntryScope:
-    """The scope of what is shown to somebody in a namespace."""
+    """Return the scope of an access within a namespace."""
     return EntryScope(namespace, access.visibility, access.org_id, access.user_id)
 
 
 def entry_uri(entry_id: str) -> str:
-    """Where an entry is found; also its path."""
+    """Return the URI of an entry, which is also its path."""
     return f"entry:{entry_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryStored:
-    """Where the text and the vector of an entry are."""
+    """Location of an entry's text and vector."""
 
     revision: int
     embedder: str
@@ -56,7 +56,7 @@ def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stam
     Args:
         entry: as it was made.
         stored: its text and vector.
-        standing: what all decisions say of it together.
+        standing: its state after all decisions.
         stamp: of the run that publishes it.
     """
     said = entry.text.encode()
@@ -96,17 +96,17 @@ def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
 
 
 def contradicted(row: DocumentRow) -> list[str]:
-    """Ids of the entries that a row's entry contradicts."""
+    """Return the ids of the entries that a row's entry contradicts."""
     return str(row.metadata.get("contradicts", "")).split()
 
 
 def stored_of(row: DocumentRow) -> EntryStored:
-    """Where the text of a row's entry is."""
+    """Return the location of the text of a row's entry."""
     return EntryStored(row.revision, row.embedder or "", row.tokens)
 
 
 def live_again(row: DocumentRow, standing: Standing, stamp: Stamp) -> DocumentRow:
-    """The next row of an entry that is live, from the last one, whether or not that was a tombstone."""
+    """Return the next row of a live entry, made from the last one, which may be a tombstone."""
     metadata = {name: value for name, value in row.metadata.items() if name != "contradicts"}
     metadata["sessions"] = len(standing.sessions)
     if standing.contradicts:
@@ -123,5 +123,5 @@ def live_again(row: DocumentRow, standing: Standing, stamp: Stamp) -> DocumentRo
 
 
 def retired_row(row: DocumentRow, stamp: Stamp, decision_id: str) -> DocumentRow:
-    """The tombstone of an entry that a decision retired."""
+    """Return the tombstone of an entry that a decision retired."""
     return removed_row(row, stamp, f"entries/retired: by decision {decision_id}")

@@ -1,4 +1,4 @@
-"""Chat sessions and their files as rows of `documents`: how far each was read, by what, for whom. Pure."""
+"""Chat sessions and their files as rows of `documents`: reading progress, settings used, owner. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from parquetry.sessions.windows import Mark, Stretch
 from parquetry.settings.sections import SourceSettings
 
 MEMBER = "!/"
-"""between the path of a file and the name of a session in it"""
+"""separator between the path of a file and the name of a session in it"""
 
 
 FileKey = tuple[str, str, str]
-"""of a file of sessions: namespace, source, path"""
+"""key of a file of sessions: namespace, source, path"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class SessionFile:
 
 
 def owner_of(settings: SourceSettings, namespace: str, access: Access) -> Owner:
-    """Whose the sessions of a file are, and how widely what is learned from them may be shown.
+    """Return the owner of a file's sessions, with the maximum visibility of their entries.
 
     Args:
-        settings: of the source; a visibility that is written there is a permission to share that far.
+        settings: of the source; a visibility set there permits sharing that far.
         namespace: of the source.
         access: of the file.
     """
@@ -54,11 +54,11 @@ def owner_of(settings: SourceSettings, namespace: str, access: Access) -> Owner:
 
 
 def reason_to_read(file: SessionFile, fingerprint: str) -> str | None:
-    """Why a file has to be read; None if nothing in it can be new.
+    """Return the reason to read a file; None if nothing in it can be new.
 
     Args:
         file: as it was listed.
-        fingerprint: of what sessions are read with now.
+        fingerprint: of the prompt, model, owner and settings that sessions are read with now.
     """
     known = file.known
     if known is None:
@@ -71,40 +71,40 @@ def reason_to_read(file: SessionFile, fingerprint: str) -> str | None:
 
 
 def file_id(namespace: str, source: str, path: str) -> str:
-    """Id of the row of a file of sessions; another one than that of the document which the same file may be, too."""
+    """Return the id of the row of a file of sessions; it differs from the id of the same file as a document."""
     return ids.document_id(namespace, source, f"{path}!")
 
 
 def session_path(path: str, name: str) -> str:
-    """Place of a session: of its file and its name there."""
+    """Return the path of a session: its file and its name there."""
     return f"{path}{MEMBER}{name}"
 
 
 def session_id(namespace: str, source: str, path: str, name: str) -> str:
-    """Id of a session, the same whenever its file is read."""
+    """Return the id of a session, the same at every read of its file."""
     return ids.document_id(namespace, source, session_path(path, name))
 
 
 def mark_of(row: DocumentRow) -> Mark | None:
-    """How far a session was read; None if it never was."""
+    """Return the position up to which a session was read; None if it never was."""
     messages, digest = row.metadata.get("messages"), row.metadata.get("hash")
     return Mark(messages, digest) if isinstance(messages, int) and isinstance(digest, str) and messages else None
 
 
 def quarantined_of(row: DocumentRow) -> tuple[Stretch, ...]:
-    """The messages of a session of which nothing was learned because the replies were of no use."""
+    """Return the messages of a session from which nothing was learned because the replies were invalid."""
     told = str(row.metadata.get("quarantined") or "")
     stretches = (part.split("-") for part in told.split())
     return tuple((int(start), int(end)) for start, end in stretches)
 
 
 def file_key_of(row: DocumentRow) -> FileKey:
-    """The file of a session."""
+    """Return the key of a session's file."""
     return row.namespace, row.source, str(row.metadata.get("file"))
 
 
 def file_row(file: SessionFile, fingerprint: str, content_hash: str, sessions: int, stamp: Stamp) -> DocumentRow:
-    """The row of a file whose sessions were read."""
+    """Return the row of a file with all its sessions read."""
     draft = _draft(file, stamp)
     return replace(
         draft,
@@ -128,7 +128,7 @@ def session_row(
     stamp: Stamp,
     quarantined: Iterable[Stretch] = (),
 ) -> DocumentRow:
-    """The row of a session that was read to its end.
+    """Return the row of a session that was read to its end.
 
     Args:
         file: that holds it.
@@ -137,9 +137,9 @@ def session_row(
         title: of the session.
         mark: of all its messages.
         at: UTC, of its last message.
-        fingerprint: of what it was read with.
+        fingerprint: of the prompt, model, owner and settings that it was read with.
         stamp: of the run.
-        quarantined: messages of which nothing was learned because the replies were of no use.
+        quarantined: messages from which nothing was learned because the replies were invalid.
     """
     told: dict[str, Scalar] = {"messages": mark.messages, "hash": mark.hash, "file": file.item.path}
     if left := " ".join(f"{start}-{end}" for start, end in sorted(set(quarantined))):
@@ -162,18 +162,18 @@ def session_row(
 
 
 def session_uri(uri: str, name: str) -> str:
-    """Where a session is found: its file, and its name if the file holds several."""
+    """Return the URI of a session: its file, and its name if the file holds several."""
     return f"{uri}#{name}" if name else uri
 
 
 def failed_row(row: DocumentRow, known: DocumentRow | None, stage: str, verdict: Verdict) -> DocumentRow:
-    """The row of a session or file that could not be read to its end; how far it was read before stays known.
+    """Return the row of a session or file that could not be read to its end, keeping the progress made before.
 
     Args:
-        row: as if it had gone well.
+        row: as for success.
         known: its current row, if there is one.
-        stage: where it failed.
-        verdict: why.
+        stage: of the failure.
+        verdict: reason of the failure.
     """
     same = known is not None and (known.content_hash, known.fingerprint) == (row.content_hash, row.fingerprint)
     before = known.attempts if known is not None and same and known.status == "failed" else 0
@@ -192,7 +192,7 @@ def failed_row(row: DocumentRow, known: DocumentRow | None, stage: str, verdict:
 
 def _draft(file: SessionFile, stamp: Stamp) -> DocumentRow:
     item, owner = file.item, file.owner
-    # What was said is its user's, however far what is learned from it may go.
+    # The messages belong to their user, however widely the entries learned from them are visible.
     visibility = "individual" if owner.user_id else "organization" if owner.org_id else owner.widest
     return replace(
         blank_row(stamp),

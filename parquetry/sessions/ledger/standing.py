@@ -1,7 +1,7 @@
-"""What all decisions together say: which entries are live, and what supports them. Pure.
+"""State of entries, folded from all decisions: which ones are live, and what supports them. Pure.
 
-Decisions are never changed. One that was undone counts no more, unless its undoing was undone in turn; every other one
-takes out the entries that it retires and keeps in those that it adds or finds said again.
+Decisions are immutable. One that was undone no longer counts, unless its undoing was undone in turn; every other
+decision retires some entries, and adds or confirms others.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from parquetry.sessions.model import Decision
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the decisions say of one entry."""
+    """State of one entry after all decisions."""
 
     live: bool
     sessions: frozenset[str]
     """ids of the sessions that say it, or say something that was merged into it"""
     last_said: datetime | None
-    """UTC, the latest moment when it was said in one of them; None if that is not known"""
+    """UTC, the latest time at which one of them says it; None if unknown"""
     contradicts: tuple[str, ...]
     """ids of entries that say the opposite, sorted"""
 
 
 UNKNOWN = Standing(False, frozenset(), None, ())
-"""of an entry that no decision is about"""
+"""state of an entry without decisions"""
 
 
 @dataclass(slots=True)
@@ -44,10 +44,10 @@ class _Sum:
 
 
 def in_force(decisions: Sequence[Decision]) -> list[Decision]:
-    """The decisions that are not undone, in their order.
+    """Return the decisions that are not undone, in their order.
 
     Args:
-        decisions: oldest first, with every one that undoes one of them.
+        decisions: oldest first, with every decision that undoes one of them.
     """
     undone: set[str] = set()
     kept = []
@@ -60,14 +60,14 @@ def in_force(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def standings(decisions: Sequence[Decision]) -> dict[str, Standing]:
-    """What decisions say of every entry that they name.
+    """Fold decisions into the state of every entry that they name.
 
     Args:
-        decisions: oldest first: all that name one of these entries, or undo one that does. Of an entry that a merge
-            replaced, sessions and dates are known only if the decisions that name it are among them.
+        decisions: oldest first: all that name one of these entries, or undo one that does. For an entry replaced by a
+            merge, sessions and dates are complete only if the decisions that name it are among them.
 
     Returns:
-        By entry id.
+        States by entry id.
     """
     sums: dict[str, _Sum] = defaultdict(_Sum)
     for decision in in_force(decisions):
@@ -95,7 +95,7 @@ def _add(decision: Decision, sums: dict[str, _Sum]) -> None:
                 one.sessions |= each.sessions
                 one.contradicts |= each.contradicts
                 one.said(each.last_said)
-            # What contradicted a part contradicts the whole, and nothing contradicts itself.
+            # A contradiction of a part contradicts the whole, and nothing contradicts itself.
             one.contradicts -= {entry, *decision.retires}
             for other in one.contradicts:
                 sums[other].contradicts -= set(decision.retires)

@@ -1,4 +1,4 @@
-"""What taking a decision back does: a decision of its own, which swaps what the other added and retired. Pure."""
+"""Undoing a decision: a new decision that swaps what the earlier one added and retired. Pure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from parquetry.sessions.model import Decision
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """A decision that takes another one back, and what it leads to."""
+    """A decision that undoes another, and its consequences."""
 
     decision: Decision
-    """adds what comes back, and retires what leaves"""
+    """adds the entries that return, and retires those that leave"""
     affected: tuple[Decision, ...]
-    """later ones, still in force, that build on an entry which the other one had made live: oldest first"""
+    """later decisions in force, oldest first, that build on an entry which the undone decision made live"""
 
 
 def undo(target: Decision, history: Sequence[Decision], stamp: Stamp) -> Undoing:
-    """Take a decision back, as if it had never been made, while all others stand.
+    """Undo a decision as if it had never been made, while all others remain in force.
 
-    Entries that it retired come back, unless another decision in force retires them; entries that it made live leave,
-    unless another decision in force says them. What later decisions built on it stays and is named. An undoing can be
-    undone like any other decision.
+    Entries that it retired return, unless another decision in force retires them; entries that it made live leave,
+    unless another decision in force confirms them. Later decisions built on it remain and are reported. An undoing can
+    be undone like any other decision.
 
     Args:
         target: the decision.
-        history: oldest first: `target`, and all decisions that bear on its entries and on what those were merged into.
-        stamp: of the run that takes it back.
+        history: oldest first: `target`, and all decisions about its entries and the entries that those were merged
+            into.
+        stamp: of the run that undoes it.
 
     Raises:
-        SettingsError: it is taken back already, or it changed nothing that could be taken back.
+        SettingsError: it is already undone, or it changed nothing that could be undone.
     """
     before = in_force(history)
     if target.decision_id not in {decision.decision_id for decision in before}:
@@ -64,11 +65,11 @@ def undo(target: Decision, history: Sequence[Decision], stamp: Stamp) -> Undoing
 
 
 def rewritten(namespace: str, adds: tuple[str, ...], retires: tuple[str, ...], reason: str, stamp: Stamp) -> Decision:
-    """The decision that puts on record what a rewrite of a whole namespace did to its entries.
+    """Return the decision that records how a rewrite of a whole namespace changed its entries.
 
     Args:
         namespace: of the entries.
-        adds: entries that came back.
+        adds: entries that returned.
         retires: entries that left.
         reason: short code of the rewrite: `restore`, `remove`.
         stamp: of the rewrite.
@@ -81,7 +82,7 @@ def _by_operator(namespace: str, stamp: Stamp, subject: str) -> Decision:
 
 
 def _building_on(target: Decision, history: Sequence[Decision]) -> list[Decision]:
-    """The later decisions in force that merged what a decision had made live, or are linked to it."""
+    """Return the later decisions in force that merged entries made live by a decision, or link to them."""
     made = set(target.adds)
     later = [decision.decision_id for decision in history].index(target.decision_id) + 1
     standing = {decision.decision_id for decision in in_force(history)}

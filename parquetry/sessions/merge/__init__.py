@@ -1,1 +1,1 @@
-"""New statements beside known ones: candidates, judgements, and guards over both."""
+"""Comparison of new statements with known entries: candidates, judgements, and guards over both."""

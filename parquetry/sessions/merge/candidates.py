@@ -1,4 +1,4 @@
-"""Which known entries a new one has to be compared with."""
+"""Selection of the known entries to compare a new one with."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Vectors = npt.NDArray[np.float32]
 
 
 def ranked(text: str, scored: Iterable[tuple[Entry, float]], bar: Bar, limit: int) -> list[Candidate]:
-    """The best of entries whose cosines are known, wherever they were found.
+    """Rank scored entries, wherever they were found.
 
     Args:
-        text: that they are to be compared with.
-        scored: entries and cosines in any order; an entry that comes twice counts once, with its better cosine.
-        bar: that an entry has to reach by its cosine and the words that it shares with the text.
-        limit: most to return.
+        text: to compare them with.
+        scored: entries and cosines in any order; an entry that occurs twice counts once, with its higher cosine.
+        bar: minimum for the cosine combined with the words shared with the text.
+        limit: maximum to return.
 
     Returns:
-        Most alike first, of equal ones by id, with ordinals from 1.
+        Most alike first, ties by id, with ordinals from 1.
     """
     best: dict[str, tuple[float, Entry]] = {}
     for entry, cosine in scored:
@@ -40,7 +40,7 @@ def ranked(text: str, scored: Iterable[tuple[Entry, float]], bar: Bar, limit: in
 
 
 def shared_words(one: str, other: str) -> float:
-    """Share of the words, numbers and names of two texts that both have, 0 to 1, up to endings and function words."""
+    """Return the share of words, numbers and names common to two texts, 0 to 1, ignoring endings and function words."""
     ours, theirs = _words(one), _words(other)
     together = ours | theirs
     return len(ours & theirs) / len(together) if together else 0.0
@@ -52,13 +52,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """The rows scaled to length one; a row that is zero or not finite becomes zero.
+    """Scale rows to unit length; a row that is zero or not finite becomes zero.
 
     Args:
         vectors: float32[n, dimension].
     """
     finite = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, np.float32(0))
-    # Squares of very large or small components would leave the range of float32.
+    # Squares of very large or small components would exceed the range of float32.
     largest = np.abs(finite).max(axis=1, keepdims=True, initial=0)
     scaled = finite / np.where(largest > 0, largest, 1)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -67,23 +67,23 @@ def unit(vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The drafts of a session after those that say the same have become one."""
+    """Drafts of a session with those that say the same merged."""
 
     drafts: tuple[Draft, ...]
-    """in the order in which they were first said"""
+    """in the order of first mention"""
     duplicates: tuple[tuple[int, int], ...]
-    """0-based index of a draft that was given, and that of the one in `drafts` that it went into"""
+    """0-based index of a merged draft in the input, and of the draft in `drafts` that it went into"""
 
 
 def fold(drafts: Sequence[Draft]) -> Folded:
-    """Make one draft of those of a session that are equal or nearly equal in one scope.
+    """Merge the drafts of a session that are equal or nearly equal in one scope.
 
     Args:
         drafts: of one session, in order.
 
     Returns:
-        Each says what its most confident one says (the first of equally confident ones), with the evidence of all and
-        the time of the last. Drafts that are merely alike stay apart: they are compared like any others.
+        Each has the text of its most confident draft (the first of equally confident ones), with the evidence of all
+        and the time of the last. Drafts that are merely alike stay apart: they are compared like any others.
     """
     kept: list[Draft] = []
     places: dict[tuple[object, ...], int] = {}

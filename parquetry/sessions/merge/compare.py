@@ -1,4 +1,4 @@
-"""What is to become of a draft: rules that need no language model, and guards over what the model says."""
+"""Comparison of a draft with candidates: rules that need no language model, and guards over the model's judgement."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from parquetry.sessions.near import equal, nearly_equal
 from parquetry.sessions.prompts import Prompt
 
 REASONING_CHARACTERS = 4000
-"""of what the model says for a person at most"""
+"""maximum characters of the model's reasoning, which is for people"""
 
 
 def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
-    """What becomes of a draft that no language model has to see.
+    """Return the comparison of a draft that can be decided without a language model.
 
     Args:
-        draft: something learned.
-        candidates: the known entries that it may be equal to, best first.
+        draft: to compare.
+        candidates: known entries that it may be equal to, best first.
 
     Returns:
         New if there is no candidate, existing if one says the same in the same words; None if the model has to judge.
@@ -41,18 +41,18 @@ def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
 def guarded(
     reply: Judgement | Objection, draft: Draft, candidates: Sequence[Candidate], allowance: int, prompt: Prompt
 ) -> Comparison:
-    """What stands of the model's judgement.
+    """Apply the guards to the model's judgement.
 
     Args:
-        reply: its judgement; or why there is none. What could not be judged may be known all the same: it is kept
-            beside what is most like it, each linked with the other.
-        draft: what it is about.
-        candidates: what the model was shown, with ordinals from 1.
-        allowance: entries that the draft's session may still replace.
-        prompt: what the model was told.
+        reply: the judgement, or an objection if there is none. A draft without judgement may be known all the same: it
+            is kept beside its most similar candidate, each linked with the other.
+        draft: under judgement.
+        candidates: shown to the model, with ordinals from 1.
+        allowance: number of entries that the draft's session may still replace.
+        prompt: given to the model.
 
     Returns:
-        The judgement; or, if a guard objects, that the draft is new and linked with what the judgement was about.
+        The judgement; or, if a guard objects, a new draft linked with the entries of the judgement.
     """
     if isinstance(reply, Objection):
         return _apart(reply, (1,))

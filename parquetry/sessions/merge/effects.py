@@ -1,4 +1,4 @@
-"""What a comparison does to the live entries of a scope. Pure."""
+"""Effects of a comparison on the live entries of a scope. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from parquetry.sessions.ledger.entry_rows import EntryScope
 from parquetry.sessions.model import Candidate, Comparison, Draft, Entry
 
 REJECTED = "rejected"
-"""reason of a merge that a person did not want: both are kept"""
+"""reason of a merge that a person rejected: both entries are kept"""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What becomes of live entries."""
+    """Changes to live entries."""
 
     entry: Entry
-    """that says it from now on"""
+    """entry that says it from now on"""
     adds: tuple[str, ...]
     retires: tuple[str, ...]
     links: tuple[str, ...]
@@ -26,22 +26,22 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A merge that a person may reject."""
+    """Merge that a person may reject."""
 
     key: str
-    """the same whenever the same merge is proposed"""
+    """stable key of the proposed merge"""
     session_uri: str
     learned: str
     """the new statement"""
     replaced: tuple[str, ...]
     """texts of the entries that would be retired"""
     merged: str
-    """the one text that would replace all of them"""
+    """text that would replace all of them"""
     reasoning: str
 
 
 def entry_of_draft(draft: Draft, scope: EntryScope) -> Entry:
-    """The entry that says what a draft says."""
+    """Return the entry with the content of a draft."""
     return Entry(
         entry_id_in(scope, draft.text),
         scope.namespace,
@@ -54,7 +54,7 @@ def entry_of_draft(draft: Draft, scope: EntryScope) -> Entry:
 
 
 def entry_id_in(scope: EntryScope, text: str) -> str:
-    """Id of the entry of a scope that says this."""
+    """Return the id of the entry of a scope with this text."""
     return ids.entry_id(scope.namespace, (scope.visibility, scope.org_id, scope.user_id), text)
 
 
@@ -65,14 +65,14 @@ def effects_of(
     candidates: Sequence[Candidate],
     is_live: Callable[[str], bool],
 ) -> Effects:
-    """What a comparison does.
+    """Return the effects of a comparison.
 
     Args:
         draft: that was compared.
         scope: its scope.
-        comparison: what it came to.
+        comparison: its result.
         candidates: that it was compared with, in the order of their ordinals.
-        is_live: whether an entry of the scope is live.
+        is_live: returns True for a live entry of the scope.
     """
     concerned = [candidates[ordinal - 1].entry for ordinal in comparison.concerns]
     said = tuple(entry.entry_id for entry in concerned)
@@ -96,7 +96,7 @@ def effects_of(
 
 
 def proposal_of(draft: Draft, comparison: Comparison, candidates: Sequence[Candidate]) -> Proposal:
-    """A merge as a person is asked about it."""
+    """Return a merge in the form shown to a person for approval."""
     replaced = tuple(candidates[ordinal - 1].entry.text for ordinal in comparison.concerns)
     merged = comparison.text or ""
     key = ids.text_hash("\x00".join((draft.session.session_id, draft.text, merged, *replaced)))[:12]
@@ -104,6 +104,6 @@ def proposal_of(draft: Draft, comparison: Comparison, candidates: Sequence[Candi
 
 
 def rejected(comparison: Comparison) -> Comparison:
-    """What becomes of a merge that a person does not want: the draft stands beside what it would have replaced."""
+    """Return the comparison for a rejected merge: the draft is kept beside the entries that it would have replaced."""
     reasoning = f"a person kept both; the model had proposed: {comparison.reasoning}"
     return Comparison("new", "operator", None, comparison.concerns, reasoning, REJECTED)

@@ -1,4 +1,4 @@
-"""What a judgement of the language model may not do to what is known, whatever the model says."""
+"""Guards: limits on the language model's judgements that protect known entries."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from parquetry.sessions.particulars import Cue, Particulars, particulars
 from parquetry.sessions.quantities import Quantity
 
 KEPT_SHARE = 0.5
-"""of the words of each statement of which a merge has to keep more, and of the words of the merge of which more have to
-come from the statements: it may say things shorter and in other words, but what shares less is another statement"""
+"""share of the words of each statement that a merge has to exceed, and share of the merge's words that have to come
+from the statements: a merge may shorten and reword, but one with less in common is another statement"""
 _NAMED = 3
-"""things that a detail names at most"""
+"""maximum things named in a detail"""
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a judgement does not stand."""
+    """Reason for overruling a judgement."""
 
     reason: str
     """short code in kebab-case: `number-lost`, `name-invented`, `negation-differs`, ..."""
     detail: str
-    """one sentence for a person"""
+    """one sentence for people"""
 
 
 def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | None:
-    """What a merge would lose, invent or turn round.
+    """Return the objection to a merge that would lose, invent or reverse something.
 
     Args:
         statements: texts of the draft and of the entries that the merge would replace.
-        merged: what it would put in their place.
+        merged: text that would replace them.
 
     Returns:
-        None if numbers, times, identifiers, quotations, names, denials and most of the words are preserved.
+        None if numbers, times, identifiers, quotations, names, negations and most of the words are preserved.
     """
     sources = [particulars(text) for text in statements]
     target = particulars(merged)
@@ -52,21 +52,21 @@ def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | No
 
 
 def objection_to_existing(draft: str, entry: str) -> Objection | None:
-    """What would be lost if an entry were taken to say a draft already.
+    """Return the objection to taking an entry as already saying a draft.
 
     Args:
         draft: text of the draft, which would be dropped.
         entry: text of the entry, which may say more.
 
     Returns:
-        None if every number, time, identifier, quotation, name and denial of the draft is in the entry.
+        None if every number, time, identifier, quotation, name and negation of the draft is in the entry.
     """
     new, known = particulars(draft), particulars(entry)
     return _opposed([new, known]) or next(_lost([new], [known]), None) or _doubted([new], known)
 
 
 def _opposed(statements: Sequence[Particulars]) -> Objection | None:
-    """One of the statements denies what another one asserts."""
+    """Object if one statement denies what another asserts."""
     for one, other in permutations(statements, 2):
         if denied := _asserted(one.denials, other.stems, (*other.denials, *other.contrasts), 1):
             return Objection(
@@ -88,7 +88,7 @@ def _invented(sources: Sequence[Particulars], target: Particulars) -> Iterator[O
 
 
 def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    """Something is said without a doubt, and would be merely possible."""
+    """Object if the merge turns a fact into a mere possibility."""
     for source in sources:
         if doubted := _asserted(target.doubts, source.stems, source.doubts, 1):
             return Objection("modality-differs", f"{_listed(_written(target, doubted))} is said, and would be possible")
@@ -96,7 +96,7 @@ def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection |
 
 
 def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
-    """A number beside a word that has another number beside it wherever the merge comes from."""
+    """Object if a number stands beside a word that has a different number beside it in every source."""
     for side in ("before", "after"):
         known = defaultdict(set)
         for source in sources:
@@ -117,7 +117,7 @@ def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | N
 
 
 def _asserted(cues: Sequence[Cue], said: frozenset[str], excepted: Sequence[Cue], words: int) -> list[str]:
-    """What the first words after cues are about and others say, outside of the reach of such cues."""
+    """Return the first words after cues that others assert outside the reach of such cues."""
     reached = frozenset[str]().union(*(cue.reach for cue in excepted))
     return sorted({stem for cue in cues for stem in cue.near[:words] if stem in said - reached})
 
@@ -142,7 +142,7 @@ def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]
     known = [quantity for each in there for quantity in each.quantities]
 
     def is_there(quantity: Quantity) -> bool:
-        # Two of hall two are not known by the hall alone.
+        # Two things in hall two are not identified by the hall alone.
         return sum(each.covers(quantity) for each in known) >= sum(each.covers(quantity) for each in one.quantities)
 
     absent = [quantity for quantity in one.quantities if not is_there(quantity)]
@@ -160,7 +160,7 @@ def _absent_identifiers(one: Particulars, there: Sequence[Particulars]) -> list[
 def _absent_quotes(one: Particulars, there: Sequence[Particulars]) -> list[str]:
     texts = [each.statement.text for each in there]
     absent = one.quotes.difference(*(each.quotes for each in there))
-    # A sign without quotation marks is mere punctuation; words without them are still said.
+    # A sign without quotation marks is mere punctuation; words without them still count.
     return sorted(quote for quote in absent if not (_is_worded(quote) and any(_has(text, quote) for text in texts)))
 
 
@@ -205,11 +205,11 @@ _ABSENT: dict[str, Callable[[Particulars, Sequence[Particulars]], list[str]]] = 
     "negation": _absent_denials,
     "modality": _absent_modalities,
 }
-"""kind of particular -> those of one statement that are in none of others"""
+"""kind of detail -> those of one statement that occur in none of the others"""
 
 
 def _written(one: Particulars, stems: Iterable[str]) -> list[str]:
-    """Words of a statement by their stems."""
+    """Return the words of a statement with the given stems."""
     words = {word.stem: word.plain for word in one.statement.words}
     return [words[stem] for stem in stems]
 

@@ -1,6 +1,6 @@
-"""What the language model says of several statements at once: asked in one question, read statement by statement.
+"""The language model's judgements of several statements, asked in one question and read statement by statement.
 
-A verdict that cannot be used leaves the others as they are, and so does a statement that a service refuses.
+An unusable verdict, or a statement that a service refuses, does not affect the others.
 """
 
 from __future__ import annotations
@@ -23,55 +23,55 @@ from parquetry.sessions.model import Candidate, Draft, Spent, Verdict
 from parquetry.sessions.prompts import Prompt
 
 STATEMENTS = 100
-"""in one question at most: the verdicts on more would be a reply longer than models write well"""
+"""maximum statements in one question: the verdicts on more would exceed the length that models write well"""
 _COMPLAINTS = 5
-"""that are told of one reply"""
+"""maximum complaints about one reply"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A draft that the language model has to judge."""
+    """A draft for the language model to judge."""
 
     draft: Draft
     candidates: tuple[Candidate, ...]
-    """the entries of its scope that may say the same, most alike first, with ordinals from 1; at least one"""
+    """entries of its scope that may say the same, most alike first, with ordinals from 1; at least one"""
 
 
 class Judgement(Reply):
-    """What the language model says of one statement."""
+    """Judgement of one statement by the language model."""
 
     statement: int
-    """as it is numbered in the question"""
+    """number of the statement in the question"""
     verdict: Verdict
     ordinals: list[int]
-    """as the question numbers known statements; a `Judged` has those of the case"""
+    """numbers of known statements in the question; in a `Judged`, those of the case"""
     merged_text: str | None
     reasoning: str
 
 
 class Judgements(Reply):
-    """What the language model replies."""
+    """Reply of the language model."""
 
     verdicts: list[Judgement]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the model says of one case, and what that cost."""
+    """Judgement of one case, with its cost."""
 
     judgement: Judgement | Objection
     """its ordinals are those of the case's candidates, 0 for one that belongs to another case or to none; an objection
-    says why there is no judgement"""
+    explains a missing judgement"""
     spent: Spent
-    """of the whole question, for its first case; of the others only who was asked"""
+    """cost of the whole question for its first case; for the others only the model and the prompt"""
 
 
 def fitting(cases: Sequence[Case], characters: int) -> int:
-    """How many of some cases, from the first on, go into one question: at least one.
+    """Return how many of some cases, from the first on, fit into one question: at least one.
 
     Args:
         cases: in order.
-        characters: that the question should have at most.
+        characters: desired maximum of the question.
     """
     taken = 0
     for number, case in enumerate(cases[:STATEMENTS]):
@@ -86,11 +86,11 @@ def judge(cases: Sequence[Case], asker: Asker, prompt: Prompt) -> list[Judged]:
 
     Args:
         cases: of one session, in order.
-        asker: of the language model.
-        prompt: what it is told to do.
+        asker: client of the language model.
+        prompt: instructions for the model.
 
     Returns:
-        One for each case, in the same order.
+        One judgement per case, in the same order.
 
     Raises:
         ValueError: a candidate is not of its draft's scope, drafts are of several scopes, or ordinals are not in order.
@@ -102,9 +102,9 @@ def judge(cases: Sequence[Case], asker: Asker, prompt: Prompt) -> list[Judged]:
 
 
 def question(cases: Sequence[Case]) -> str:
-    """What the language model is shown: in JSON, no statement can end early and go on as something else.
+    """Build the question for the language model: in JSON, no statement can end early and continue as something else.
 
-    No two known statements have the same ordinal, so that one which belongs to another statement shows.
+    Known statements have unique ordinals, so that one which belongs to another statement is detected.
     """
     shown, first = [], 1
     for number, case in enumerate(cases, start=1):
@@ -128,7 +128,7 @@ def _judged(cases: Sequence[Case], asker: Asker, prompt: Prompt, *, again: bool)
     left = [number for number in numbers if number not in judged]
     if isinstance(reply, Useless):
         objection = Objection(reply.reason, normalise(f"{reply.detail}; it said: {reply.raw}"))
-        # One statement may be what a service refuses. A model that talks nonsense is given one more chance.
+        # A single statement may be the cause of a refusal. A model that replies with nonsense gets one more chance.
         if len(left) > 1 and (again or reply.reason == INPUT_REJECTED):
             for half in (left[: len(left) // 2], left[len(left) // 2 :]):
                 others = _judged([cases[number - 1] for number in half], asker, prompt, again=False)
@@ -141,7 +141,7 @@ def _judged(cases: Sequence[Case], asker: Asker, prompt: Prompt, *, again: bool)
 
 
 class _Reading:
-    """Takes from one reply after the other the verdicts that can be used; the first one on a statement stands."""
+    """Collect the usable verdicts from consecutive replies; the first verdict on a statement counts."""
 
     def __init__(self, statements: int) -> None:
         self._numbers = range(1, statements + 1)
@@ -149,10 +149,10 @@ class _Reading:
         """by number of the statement"""
 
     def __call__(self, text: str) -> Judgements:
-        """The verdicts of all replies so far.
+        """Return the verdicts of all replies so far.
 
         Raises:
-            ValueError: there is a statement without one.
+            ValueError: a statement has no verdict.
         """
         value = json_object(text)
         items = value.get("verdicts") if isinstance(value, dict) else None
@@ -186,7 +186,7 @@ def _first_ordinals(cases: Sequence[Case]) -> list[int]:
 
 
 def _of_case(judgement: Judgement, first: int, case: Case) -> Judgement:
-    """The judgement with the ordinals of the case's own candidates."""
+    """Return the judgement with the ordinals of the case's own candidates."""
     own = range(1, len(case.candidates) + 1)
     ordinals = [ordinal - first + 1 if ordinal - first + 1 in own else 0 for ordinal in judgement.ordinals]
     return judgement.model_copy(update={"ordinals": ordinals})

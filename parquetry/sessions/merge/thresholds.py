@@ -1,4 +1,4 @@
-"""How much alike a known entry and a new one have to be to be compared, by embedder."""
+"""Minimum similarity at which a known entry is compared with a new one, by embedder."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a known entry has to reach."""
+    """Minimum similarity of a known entry."""
 
     least: float
-    """of the cosine, and the weighted share of the words that both texts have, together"""
+    """minimum of the cosine plus the weighted share of words common to both texts"""
     words: float = 0.0
     """weight of that share"""
 
     @property
     def cosine(self) -> float:
-        """Cosine below which no share of words that such vectors leave room for would be enough."""
+        """Return the cosine below which no likely share of common words would be enough."""
         return self.least - self.words * MOST_SHARED
 
 
 MOST_SHARED = 0.3
-"""share of words in common that texts whose vectors are less alike than the bar do not have"""
+"""share of common words that texts with vectors below the bar do not reach"""
 GENERIC = Bar(0.35)
-"""for an embedder that was not measured: the lowest of the measured ones, because a comparison too many costs some
-tokens, and one too few a duplicate that stays"""
+"""for an embedder that was not measured: the lowest measured value, because an unneeded comparison costs some tokens,
+and a missing one leaves a duplicate"""
 _MEASURED = {
     "wordllama:": Bar(0.44, words=0.8),
     # all-MiniLM-L6-v2, as `benchmarks/export_bert.py` writes it.
     "onnx:bert-493f9ae8/": Bar(0.5),
 }
-"""by how the id of an embedder begins"""
+"""by prefix of the embedder's id"""
 
 
 def candidate_bar(embedder_id: str) -> Bar:
-    """What a known entry has to reach to be compared with a new one.
+    """Return the minimum similarity at which a known entry is compared with a new one.
 
     Args:
-        embedder_id: as vectors are kept under it.
+        embedder_id: under which vectors are stored.
 
     Source: docs/decisions/0012-candidate-thresholds.md, docs/decisions/0018-compared-together.md
     """

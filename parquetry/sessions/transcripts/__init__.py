@@ -1,1 +1,1 @@
-"""Chat sessions out of the files that programs keep or export them in. One file per format."""
+"""Readers of chat sessions in the files that programs keep or export. One file per format."""

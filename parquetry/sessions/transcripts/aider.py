@@ -1,4 +1,4 @@
-"""The chat history of aider, `.aider.chat.history.md`: sessions one after the other, the user's lines as headings."""
+"""Chat history of aider, `.aider.chat.history.md`: consecutive sessions, with the user's lines as headings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLAIM_LINES = 200
 
 
 class Aider:
-    """Sessions begin with `# aider chat started at`; `#### ` is the user, `> ` the program, the rest the model.
+    """Sessions begin with `# aider chat started at`; `#### ` marks the user, `> ` the program; the rest is the model.
 
     Source: https://aider.chat/docs/config/options.html
     """
@@ -43,7 +43,7 @@ class Aider:
 
 
 def _add_lines(builder: SessionBuilder, lines: list[str], started: str) -> None:
-    """Append the lines of one session, those of one speaker together."""
+    """Append the lines of one session, joining consecutive lines of one speaker."""
     code = in_code(lines)
     speaker = "model"
     said: list[str] = []

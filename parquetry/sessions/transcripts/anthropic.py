@@ -1,4 +1,4 @@
-"""Messages as the API of Anthropic takes them: tool use and thoughts are blocks of the content."""
+"""Messages in the form of Anthropic's API: tool use and thoughts are blocks of the content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_t
 
 
 class AnthropicMessages:
-    """The same shapes as those of OpenAI, with content blocks.
+    """The same files as for OpenAI, with content blocks.
 
     Source: https://docs.anthropic.com/en/api/messages
     """
@@ -29,7 +29,7 @@ class AnthropicMessages:
 
 
 def has_blocks(content: Content) -> bool:
-    """Whether messages at the beginning of a file hold Anthropic's blocks, or have a system prompt beside them."""
+    """Return True if the first messages of a file have Anthropic's blocks, or a system prompt beside them."""
     return any(_of_anthropic(value) for value in content.head)
 
 

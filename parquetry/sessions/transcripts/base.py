@@ -1,4 +1,4 @@
-"""What every format of chat sessions implements, and what reading one gives."""
+"""Interface of the formats of chat sessions, and the results of reading one."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from parquetry.sessions.transcripts.content import Content
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A part of a file that should have been read as messages but could not be. The rest of the file is read."""
+    """Part of a file that could not be read as messages. The rest of the file is read."""
 
     place: str
-    """where it stands: `line 12`, `item 3`"""
+    """position: `line 12`, `item 3`"""
     detail: str
-    """what is wrong with it, for a person"""
+    """description of the problem, for people"""
 
 
 class Format(Protocol):
-    """One way of writing chat sessions to a file."""
+    """One file format of chat sessions."""
 
     name: str
     """`Transcript.format`"""
 
     def claims(self, content: Content) -> bool:
-        """Whether the content is in this format; looks at its beginning only, and never at the file's name."""
+        """Return True if the content is in this format; checks only its beginning, never the file's name."""
         ...
 
     def sessions(self, content: Content) -> Iterator[Transcript | Unread]:
-        """The sessions of a content that it claims, one at a time."""
+        """Yield the sessions of a content that the format claims."""
         ...

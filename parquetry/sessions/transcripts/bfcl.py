@@ -1,4 +1,4 @@
-"""Tasks of the Berkeley Function Calling Leaderboard in several turns: what a user asks, one turn after the other."""
+"""Multi-turn tasks of the Berkeley Function Calling Leaderboard: the user's requests, turn by turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parquetry.sessions.transcripts.session import SessionBuilder
 
 
 class Bfcl:
-    """One task a line: `{"id": ..., "question": [[{"role": "user", "content": ...}], ...]}`.
+    """One task per line: `{"id": ..., "question": [[{"role": "user", "content": ...}], ...]}`.
 
     Source: https://gorilla.cs.berkeley.edu/blogs/13_bfcl_v3_multi_turn.html
     """

@@ -13,17 +13,17 @@ _SHOWN = {
     "image": "[image]", "image_url": "[image]", "input_image": "[image]", "input_audio": "[audio]", "audio": "[audio]",
     "video_url": "[video]", "file": "[file]", "input_file": "[file]", "document": "[file]",
 }  # fmt: skip
-"""What stands for a part that is no text."""
+"""placeholders for parts that are not text"""
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _THOUGHTS = ("thinking", "reasoning")
 
 
 def add_content(builder: SessionBuilder, role: Role, content: object, origin: Origin) -> None:
-    """Append what a message holds, in order: speech, thoughts, calls of tools and their results.
+    """Append the content of a message in order: speech, thoughts, tool calls and their results.
 
     Args:
         builder: receives the messages.
-        role: of who wrote the message.
+        role: author of the message.
         content: a string or a list of parts.
         origin: of the message.
     """
@@ -63,15 +63,15 @@ def add_call(
     origin: Origin,
     role: Role = "assistant",
 ) -> None:
-    """Append the call of a tool.
+    """Append a tool call.
 
     Args:
         builder: receives the message.
         name: of the tool.
         arguments: a string, or any JSON value.
-        call: id under which the result will name the call.
+        call: id by which the result refers to the call.
         origin: of the message.
-        role: of who called it.
+        role: of the caller.
     """
     if isinstance(call, str) and isinstance(name, str):
         builder.tools[call] = one_line(name)
@@ -80,21 +80,21 @@ def add_call(
 
 
 def add_result(builder: SessionBuilder, content: object, *, call: object, origin: Origin, tool: object = None) -> None:
-    """Append what a tool returned.
+    """Append the result of a tool.
 
     Args:
         builder: receives the message.
         content: a string, a list of parts, or any JSON value.
         call: id of the call.
         origin: of the message.
-        tool: its name, if the format gives it here.
+        tool: name of the tool, if the format stores it here.
     """
     name = tool if isinstance(tool, str) and tool else builder.tools.get(call) if isinstance(call, str) else None
     builder.add("tool", content_text(content), kind="tool_result", origin=origin, tool=name)
 
 
 def content_text(content: object) -> str:
-    """All text of a content, parts that are no text by their kind: `[image]`."""
+    """Return all text of a content, with a placeholder for each part that is not text: `[image]`."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -103,7 +103,7 @@ def content_text(content: object) -> str:
 
 
 def part_text(part: object) -> str:
-    """The text of one part; empty if it has none."""
+    """Return the text of one part; empty if it has none."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
@@ -121,12 +121,12 @@ def part_text(part: object) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A JSON value on one line; empty for what holds nothing."""
+    """Return a JSON value on one line; empty for an empty value."""
     return json.dumps(value, ensure_ascii=False) if value not in (None, "", [], {}) else ""
 
 
 def _shown(part: dict[str, Any], sign: str) -> str:
-    """`[file: name]` where the part has a name."""
+    """Return `[file: name]` for a part with a name."""
     inner = part.get("file") if isinstance(part.get("file"), dict) else part
     names = (inner.get(key) for key in ("filename", "file_name", "title", "name")) if isinstance(inner, dict) else ()
     name = next((name for name in names if isinstance(name, str) and name), None)

@@ -1,4 +1,4 @@
-"""The export of ChatGPT, `conversations.json`: a conversation is a tree that also holds what was regenerated."""
+"""ChatGPT's export, `conversations.json`: a conversation is a tree that also holds regenerated messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from parquetry.sessions.transcripts.content import Content
 from parquetry.sessions.transcripts.session import Origin, SessionBuilder, role_of
 
 _UNSAID = ("user_editable_context", "model_editable_context", "reasoning_recap", "app_pairing_content")
-"""Instructions and memories that are shown to the model in every conversation, and remarks of the program."""
+"""content types of instructions and memories shown to the model in every conversation, and of remarks of the program"""
 _PICTURES = {"image_asset_pointer": "[image]", "video_container_asset_pointer": "[video]"}
 
 
 class ChatGpt:
-    """A list of conversations, or one; of each the branch that was shown last."""
+    """A list of conversations, or one; reads the branch of each that was shown last."""
 
     name = "chatgpt"
 
@@ -50,7 +50,7 @@ def _is_foreign(mapping: dict[str, Any]) -> bool:
 
 
 def _branch(conversation: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """The messages from the root to the current node, and whether the way there is whole."""
+    """Return the messages from the root to the current node, and False if the path is broken."""
     mapping = conversation["mapping"]
     node_id = conversation.get("current_node")
     if not isinstance(node_id, str) or node_id not in mapping:
@@ -69,14 +69,14 @@ def _branch(conversation: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _last_leaf(mapping: dict[str, Any]) -> str | None:
-    """The message that was written last among those that nothing follows."""
+    """Return the most recent message without children."""
     best: str | None = None
     latest: int | float = -1
     for node_id, node in mapping.items():
         if isinstance(node, dict) and not node.get("children"):
             message = node.get("message")
             time = message.get("create_time") if isinstance(message, dict) else None
-            # Whole numbers may be larger than any float.
+            # Integers may exceed the range of float.
             written = time if isinstance(time, int | float) else 0
             if written >= latest:
                 best, latest = node_id, written

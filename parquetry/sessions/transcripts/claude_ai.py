@@ -1,4 +1,4 @@
-"""The export of claude.ai, `conversations.json`: conversations with `chat_messages`."""
+"""claude.ai's export, `conversations.json`: conversations with `chat_messages`."""
 
 from __future__ import annotations
 

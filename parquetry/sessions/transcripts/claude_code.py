@@ -1,4 +1,4 @@
-"""The logs of Claude Code: one event a line, several sessions in a file where one was continued."""
+"""Logs of Claude Code: one event per line, and several sessions in a file if one was continued."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from parquetry.sessions.transcripts.session import Origin, SessionBuilder
 _SPOKEN = ("user", "assistant")
 _MARKS = ("sessionId", "uuid", "parentUuid", "isSidechain", "timestamp")
 _UNSAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
-"""What the program wrote for the model, what agents said to each other, and summaries of what stands in the file."""
+"""flags of messages from the program to the model or between agents, and of summaries of messages in the file"""
 
 
 class ClaudeCode:
     """JSON Lines of `user`, `assistant`, `summary` and other events; or one object with `loglines`.
 
-    Messages stand in the order in which they were written, rewound ones included. What was copied from a continued
-    session (the same `uuid` again) counts once.
+    Messages keep the order in which they were written, rewound ones included. Messages copied from a continued session
+    (the same `uuid` again) count once.
     """
 
     name = "claude-code"
@@ -42,7 +42,7 @@ class ClaudeCode:
 
 
 class _Log:
-    """The sessions of a file, as their events come."""
+    """Sessions of a file, built event by event."""
 
     def __init__(self, format: str) -> None:
         self._format = format
@@ -52,7 +52,7 @@ class _Log:
         self._written: set[tuple[str, str]] = set()
 
     def add(self, event: object) -> str | None:
-        """Take one event; what is wrong with it, if anything is."""
+        """Add one event; return a description of the problem if it is invalid."""
         kind = event.get("type") if isinstance(event, dict) else None
         if not isinstance(event, dict) or not isinstance(kind, str):
             return "no event of a session"
@@ -72,7 +72,7 @@ class _Log:
         return None if _add(builder, event) else "a message without content"
 
     def titled(self) -> Iterable[SessionBuilder]:
-        """The sessions, each under the last summary of it."""
+        """Return the sessions, each with its last summary as title."""
         for leaf, summary in self._summaries:
             name = self._homes.get(leaf) if isinstance(leaf, str) else None
             if name is None and len(self._builders) == 1:
@@ -83,7 +83,7 @@ class _Log:
 
 
 def _events_of(value: object) -> list[object]:
-    """The events in one value of a file: itself, or those of a whole session."""
+    """Return the events in one value of a file: the value itself, or those of a whole session."""
     loglines = value.get("loglines") if isinstance(value, dict) else None
     return loglines if isinstance(loglines, list) else [value]
 
@@ -105,7 +105,7 @@ def _is_event(value: object) -> bool:
 
 
 def _add(builder: SessionBuilder, event: dict[str, Any]) -> bool:
-    """Append the message of an event; False if it has none."""
+    """Append the message of an event; return False if it has none."""
     message = event.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
         return False

@@ -1,4 +1,4 @@
-"""A file of chat sessions, decoded, before anything is known about its format."""
+"""Decoded file of chat sessions of a still unknown format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parquetry.sessions.transcripts.values import Values, find_values
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The text of a file, and the JSON values that it consists of if it is JSON."""
+    """Text of a file, and its JSON values if it is JSON."""
 
     text: str
     """line feeds only, without byte order mark"""
@@ -24,11 +24,11 @@ class Content:
 
     @property
     def head(self) -> tuple[object, ...]:
-        """The first JSON values; none if it is not JSON."""
+        """Return the first JSON values; none if it is not JSON."""
         return self.values.head if self.values is not None else ()
 
     def each(self) -> Iterator[tuple[str, object]]:
-        """The JSON values and where they stand: `line 12`, `item 3`."""
+        """Yield the JSON values with their positions: `line 12`, `item 3`."""
         return self.values.each() if self.values is not None else iter(())
 
 

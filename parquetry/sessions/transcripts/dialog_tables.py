@@ -1,4 +1,4 @@
-"""Tables with a whole chat in each row, as Synthetic-Persona-Chat has them: `User 1: Hi!`, a line each."""
+"""Tables with a whole chat in each row, as in Synthetic-Persona-Chat: one `User 1: Hi!` per line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from parquetry.sessions.transcripts.session import SessionBuilder, one_line, rol
 _COLUMN = re.compile(r"\b(?:conversation|dialog|dialogue|chat|transcript)\b", re.IGNORECASE)
 _LINE = re.compile(r"^[ \t]*(?:\*{1,2}[ \t]?)?([A-Z][\w.-]{0,30}(?: [\w.-]{1,20}){0,2}):[ \t]*", re.MULTILINE)
 _SIGNS = 2
-"""lines with a speaker that make a chat"""
+"""minimum lines with a speaker in a chat"""
 
 
 class DialogTables:
     """A delimited table with a column of conversations; the row's number is the session's name.
 
-    People who are neither user nor assistant by name are users, and their names stay before what they said.
+    Speakers named neither as user nor as assistant count as users, and keep their names before their text.
 
     Source: https://github.com/google-research-datasets/Synthetic-Persona-Chat
     """
@@ -47,7 +47,7 @@ class DialogTables:
 
 
 def _column(content: Content) -> str | None:
-    """The column whose name and first cells are those of conversations."""
+    """Return the column with the name and first cells of a column of conversations."""
     header, *rows = first_rows(content) or [[]]
     for place, name in enumerate(header):
         if _COLUMN.search(name) and any(len(_LINE.findall(row[place])) >= _SIGNS for row in rows if len(row) > place):

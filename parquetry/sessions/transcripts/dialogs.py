@@ -1,4 +1,4 @@
-"""Lists of `role` and `content`, however a file holds them: the shape that most programs write chats in."""
+"""Lists of `role` and `content` in any enclosing structure: the most common shape of chats."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Dialog:
 
     messages: list[Any]
     about: dict[str, Any]
-    """what stands beside the messages; empty if nothing does"""
+    """values beside the messages; empty if there are none"""
 
 
 def is_message(value: object) -> bool:
-    """Whether a JSON value is a message with its role; one that names its session, too, is a row of a table."""
+    """Return True if a JSON value is a message with a role; one that names its session is a row of a table instead."""
     return says(value) and isinstance(value, dict) and not any(key in value for key in SESSION_KEYS)
 
 
 def says(value: object) -> bool:
-    """Whether a JSON value has the keys of a message."""
+    """Return True if a JSON value has the keys of a message."""
     return isinstance(value, dict) and role_of(value.get("role")) is not None and not _MESSAGE_KEYS.isdisjoint(value)
 
 
 def dialog_of(value: object) -> Dialog | None:
-    """The chat that a JSON value is or holds; None if it is none."""
+    """Return the chat that a JSON value is or contains; None if there is none."""
     if isinstance(value, list):
         return Dialog(value, {}) if value and is_message(value[0]) else None
     if isinstance(value, dict):
@@ -54,12 +54,12 @@ def dialog_of(value: object) -> Dialog | None:
 
 
 def holds_dialogs(content: Content) -> bool:
-    """Whether a file holds such chats, or is one."""
+    """Return True if a file is a chat as a list of messages, or contains some."""
     return any(is_message(value) or dialog_of(value) is not None for value in content.head)
 
 
 def read_dialogs(content: Content, format: str) -> Iterator[Transcript | Unread]:
-    """The chats of a file that `holds_dialogs`."""
+    """Yield the chats of a file accepted by `holds_dialogs`."""
     single = SessionBuilder(format)
     for number, (place, value) in enumerate(content.each(), start=1):
         if is_message(value):
@@ -82,7 +82,7 @@ def read_dialogs(content: Content, format: str) -> Iterator[Transcript | Unread]
 
 
 def name_of(value: dict[str, Any]) -> str:
-    """The name that an object gives to its session; empty if it gives none."""
+    """Return the session name in an object; empty if it has none."""
     for key in _NAME_KEYS:
         name = value.get(key)
         if isinstance(name, str | int) and not isinstance(name, bool) and str(name).strip():
@@ -95,10 +95,10 @@ def _time_of(value: dict[str, Any]) -> object:
 
 
 def add_message(builder: SessionBuilder, message: object) -> bool:
-    """Append one message with its role, its content and the tools that it calls.
+    """Append one message with its role, content and tool calls.
 
     Returns:
-        False if it is no message.
+        False if it is not a message.
     """
     role = role_of(message.get("role")) if isinstance(message, dict) else None
     if not isinstance(message, dict) or role is None:
@@ -117,7 +117,7 @@ def add_message(builder: SessionBuilder, message: object) -> bool:
 
 
 def _add_calls(builder: SessionBuilder, role: Role, message: dict[str, Any], origin: Origin) -> bool:
-    """Append the calls of tools that stand beside the content of a message; whether there are any."""
+    """Append the tool calls beside the content of a message; return True if there are any."""
     calls = message.get("tool_calls")
     calls = list(calls) if isinstance(calls, list) else []
     if isinstance(message.get("function_call"), dict):

@@ -1,4 +1,4 @@
-"""Which lines of a Markdown log stand in a code block, where nothing is a mark of the log."""
+"""Code blocks in a Markdown log; no line inside one is a mark of the log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*)$")
 
 
 def in_code(lines: Sequence[str]) -> list[bool]:
-    """Of each line, whether it stands in a fenced code block; the fences themselves do, too.
+    """Return True for each line in a fenced code block, fences included.
 
-    A fence that is never closed is none: an answer that broke off must not swallow the rest of a log.
+    A fence that is never closed does not count: an answer that broke off must not swallow the rest of a log.
     """
     inside = [False] * len(lines)
     fences = [
@@ -41,7 +41,7 @@ def in_code(lines: Sequence[str]) -> list[bool]:
 
 
 def _longest_to_come(closers: Sequence[tuple[int, int]]) -> list[int]:
-    """Of each closing fence the length of the longest from there on, and 0 after the last."""
+    """Return for each closing fence the length of the longest fence from there on, and 0 after the last."""
     longest = [0]
     for _, length in reversed(closers):
         longest.append(max(length, longest[-1]))

@@ -1,4 +1,4 @@
-"""What coding agents write into the user's messages though the user did not say it."""
+"""Text that coding agents insert into the user's messages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TAG = re.compile(r"</?(?:local-command|bash)-std(?:out|err)>")
 
 
 def add_user_text(builder: SessionBuilder, text: str, origin: Origin) -> None:
-    """Append a message of the user: what was said as speech, commands as calls, their output as results.
+    """Append a message of the user: the user's own text as speech, commands as calls, their output as results.
 
     Args:
-        builder: receives the message; nothing for a remark of the program to the model.
+        builder: receives the message; nothing for a remark from the program to the model.
         text: as the program stored it.
         origin: of the message.
     """
@@ -45,7 +45,7 @@ def add_user_text(builder: SessionBuilder, text: str, origin: Origin) -> None:
 
 
 def without_reminders(text: str) -> str:
-    """A text without the remarks that the program put into it for the model."""
+    """Remove the remarks that the program inserted for the model."""
     kept: list[str] = []
     place = 0
     while (start := text.find(_REMINDER, place)) >= 0 and (end := text.find(_REMINDER_END, start)) >= 0:

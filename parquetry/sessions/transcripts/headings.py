@@ -1,4 +1,4 @@
-"""Markdown and plain text in which a line names who speaks: `## User`, `**Assistant**`, `Human: ...`."""
+"""Markdown and plain text in which a line names the speaker: `## User`, `**Assistant**`, `Human: ...`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HEADING = re.compile(
     rf"^(?:#{{1,6}}[ \t]+)?(?:\*\*|__)?{_WHO}(?:[ \t]*[(\[]([^\n)\]]{{0,80}})[)\]])?:?(?:\*\*|__)?:?[ \t]*#*$",
     re.IGNORECASE,
 )
-"""A line of its own: a heading, bold, or with a colon; in brackets the time or the model."""
+"""speaker on a line of its own: a heading, bold, or with a colon; in brackets the time or the model"""
 _MARKED = re.compile(r"^#|^\*\*|^__|:(?:\*\*|__)?[ \t]*$")
 _INLINE = re.compile(
     rf"^(?:\*\*|__)?{_WHO}(?:[ \t]*[(\[]([^\n)\]]{{0,80}})[)\]])?(?:\*\*|__)?:(?:\*\*|__)?[ \t]+(?=\S)", re.IGNORECASE
 )
-"""At the beginning of what is said."""
+"""speaker at the beginning of the text"""
 _TITLE = re.compile(r"^# (.+)$")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _PROGRAMS = frozenset({"copilot", "cursor"})
@@ -30,7 +30,7 @@ _CLAIM_LINES = 2000
 
 
 class HeadingLogs:
-    """One session: somebody asks and a program answers, each under its name."""
+    """One session of a person and a program, each text under its speaker's name."""
 
     name = "markdown"
 
@@ -58,7 +58,7 @@ class HeadingLogs:
 
 
 def _marks(lines: list[str]) -> dict[int, tuple[Role, str, str | None]]:
-    """Where somebody begins to speak: the line, who it is, what is said on that line, and when."""
+    """Find the beginnings of turns: line, role, text on that line, and time."""
     code = in_code(lines)
     found: dict[int, tuple[Role, str, str | None]] = {}
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""MemoryBank: what people said to a companion, by person and day."""
+"""MemoryBank: conversations with a companion, by person and day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parquetry.sessions.transcripts.session import Origin, SessionBuilder, one_l
 
 
 class MemoryBank:
-    """An object of people, each with a `history` of days, each with pairs of `query` and `response`: a session a day.
+    """An object of people, each with a `history` of days of `query` and `response` pairs: one session per day.
 
     Source: https://github.com/zhongwanjun/MemoryBank-SiliconFriend
     """

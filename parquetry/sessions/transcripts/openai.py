@@ -1,4 +1,4 @@
-"""Messages as the chat API of OpenAI takes them, and fine-tuning files of them."""
+"""Messages in the form of OpenAI's chat API, and fine-tuning files of them."""
 
 from __future__ import annotations
 

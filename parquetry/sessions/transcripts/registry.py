@@ -1,4 +1,4 @@
-"""Which formats of chat sessions there are, and reading a file in whichever it is."""
+"""Registry of the formats of chat sessions, and reading of a file with format detection."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ FORMATS: tuple[Format, ...] = (
     DialogTables(),
     HeadingLogs(),
 )
-"""In the order in which they are asked: what shows itself by more comes first."""
+"""in order of detection, the most distinctive format first"""
 
 
 def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
-    """The chat sessions of a file in any format, one at a time.
+    """Yield the chat sessions of a file in any format.
 
-    The format is told by the content. Names of sessions are unique within the file.
+    The content determines the format. Session names are unique within the file.
 
     Args:
         raw: the file.
 
     Returns:
-        Sessions, each with at least one message that somebody said, and between them what of the file could not be
+        Sessions, each with at least one message of speech, interleaved with the parts of the file that could not be
         read.
 
     Raises:
-        SkippedDocument: `empty`, or `no-session`: there is no chat session in it.
-        BrokenDocument: `damaged` or `too-deep`; before the first session is given, unless it is nested to the very
+        SkippedDocument: `empty`, or `no-session`: the file contains no chat session.
+        BrokenDocument: `damaged` or `too-deep`; raised before the first session, unless the file is nested to the very
             limit.
     """
     try:
@@ -74,12 +74,12 @@ def read_transcripts(raw: RawDocument) -> Iterator[Transcript | Unread]:
 
 
 def format_of(content: Content) -> Format | None:
-    """The format of a file; None if it holds no chat session."""
+    """Return the format of a file; None if it contains no chat session."""
     return next((form for form in FORMATS if form.claims(content)), None)
 
 
 def _sessions(form: Format, content: Content) -> Iterator[Transcript | Unread]:
-    """What a format reads, with the lines that were left out before, under names that are unique."""
+    """Yield the results of a format under unique names, preceded by the lines that were left out."""
     for warning in content.replaced:
         yield Unread("the file", warning)
     for line, problem in content.values.problems if content.values is not None else ():
@@ -92,7 +92,7 @@ def _sessions(form: Format, content: Content) -> Iterator[Transcript | Unread]:
 
 
 def _bounded(found: Iterator[Transcript | Unread], content: Content) -> Iterator[Transcript | Unread]:
-    """What a format reads; of the parts that could not be read the first ones, and how many more there are."""
+    """Yield the results of a format, with only the first unreadable parts and the number of further ones."""
     told, more = 0, len(content.values.bad_lines) - len(content.values.problems) if content.values is not None else 0
     for one in found:
         if isinstance(one, Unread):

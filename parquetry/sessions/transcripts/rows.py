@@ -1,4 +1,4 @@
-"""Messages as rows, in CSV or JSON: one column for who said it, one for what was said, whatever they are called."""
+"""Messages as rows, in CSV or JSON: one column for the speaker and one for the text, whatever their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SESSION = (
 _TIME = ("timestamp", "time", "createdat", "date", "datetime", "sentat", "ts", "at")
 _ID = ("messageid", "id", "uuid")
 _VAGUE = ("user", "name", "value")
-"""Columns of these names are about anything: they are taken only if somebody in them is a user or an assistant."""
+"""ambiguous column names: accepted only if one of their values is a user or an assistant"""
 _WORD = re.compile(r"[^a-z0-9]")
 _HEAD_CHARACTERS = 20_000
 _TOOLS = ("tool", "toolname")
@@ -30,7 +30,7 @@ _TOOLS = ("tool", "toolname")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column of a table holds what."""
+    """Columns of a table by content."""
 
     speaker: str
     text: str
@@ -43,8 +43,8 @@ class Columns:
 class Rows:
     """CSV with a header, JSON Lines of flat objects, or a list of them.
 
-    With a column that names the session, rows of one name are one session. A speaker whose name is no role (`Alice`) is
-    taken for a user, and the name is put before what was said.
+    If a column names the session, rows with one name form one session. A speaker whose name is not a role (`Alice`)
+    counts as a user, and the name is put before the text.
     """
 
     name = "rows"
@@ -75,7 +75,7 @@ class Rows:
 
 
 def first_rows(content: Content) -> list[list[str]]:
-    """The header of a delimited text and the rows at its beginning; none if it has a single column or is JSON."""
+    """Return the header of a delimited text and its first rows; none if it has a single column or is JSON."""
     if content.values is not None:
         return []
     rows, _ = read_rows(content.text[:_HEAD_CHARACTERS])
@@ -83,7 +83,7 @@ def first_rows(content: Content) -> list[list[str]]:
 
 
 def table_rows(content: Content) -> tuple[Iterator[tuple[str, object]], list[Unread]]:
-    """The rows of a delimited text as objects by the names of its header, where they stand, and what was odd."""
+    """Return the rows of a delimited text as objects with their positions, and the irregularities found."""
     (header, *rows), problems = read_rows(content.text)
     # A row may be shorter than the header, or longer.
     named = ((f"row {number}", dict(zip(header, row, strict=False))) for number, row in enumerate(rows, start=2))
@@ -91,13 +91,13 @@ def table_rows(content: Content) -> tuple[Iterator[tuple[str, object]], list[Unr
 
 
 def header_columns(content: Content) -> Columns | None:
-    """What the columns of a delimited text hold; None if it is no table of messages."""
+    """Return the columns of a delimited text by content; None if it is not a table of messages."""
     header, *rows = first_rows(content) or [[]]
     return _columns(header, [dict(zip(header, row, strict=False)) for row in rows])
 
 
 def _columns_of(values: Iterable[object]) -> Columns | None:
-    """What the keys of objects mean; None if these are no rows of messages, or messages of another format."""
+    """Return the columns by the keys of objects; None if these are not rows of messages, or are in another format."""
     rows = [value for value in values if isinstance(value, dict)]
     if not rows or any(is_message(row) for row in rows):
         return None

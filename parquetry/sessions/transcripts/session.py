@@ -1,4 +1,4 @@
-"""Builds one chat session message by message: clean texts, ids that last, UTC."""
+"""Builder of one chat session, message by message: clean texts, stable ids, UTC."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from parquetry.sessions.model import Message, MessageKind, Role, Transcript
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
 _NAME_CHARACTERS = 200
 _NAME_READ = 20 * _NAME_CHARACTERS
-"""characters of which a name is made: one of a whole file may come back with each of a thousand messages"""
+"""characters from which a name is made: a name as long as a whole file may recur with each of a thousand messages"""
 _TIME_CHARACTERS = 100
 _SPACE = re.compile(r"\s+")
 _COLOURS = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\))")
-"""What a terminal is told to do: colours, titles. Without its first character, which is dropped, it would be text."""
+"""terminal control sequences: colours, titles. Without their first character, which is dropped, they would be text."""
 _EPOCH_MILLISECONDS = 1e11
-"""A number of seconds from here on would be in the year 5138: it counts milliseconds."""
+"""threshold for milliseconds: as seconds, the number would be in the year 5138"""
 _EPOCH_MICROSECONDS = 1e14
 
 _ROLES: dict[str, Role] = {
@@ -34,17 +34,17 @@ _ROLES: dict[str, Role] = {
 
 
 def role_of(name: object) -> Role | None:
-    """The role that a format's word for a speaker stands for; None if it is no such word."""
+    """Return the role for a format's word for a speaker; None for any other word."""
     return _ROLES.get(name.strip().lower()) if isinstance(name, str) else None
 
 
 def instant(value: object) -> datetime | None:
-    """A time as formats write it: ISO 8601, or seconds, milliseconds or microseconds since 1970.
+    """Parse a time: ISO 8601, or seconds, milliseconds or microseconds since 1970.
 
-    Without a zone it is taken for UTC.
+    A time without a zone counts as UTC.
 
     Returns:
-        None if it is none of these.
+        None for anything else.
     """
     if isinstance(value, str):
         if len(value) > _TIME_CHARACTERS:
@@ -85,33 +85,33 @@ def _utc(found: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The message of the file that something is, or is a part of."""
+    """Message of the file from which a message, or a part of one, originates."""
 
     id: object = None
-    """as the file names it; anything"""
+    """id in the file; any type"""
     at: object = None
-    """when, in any form that `instant` reads"""
+    """time, in any form that `instant` reads"""
 
 
 NOWHERE = Origin()
-"""of what the file gives neither a name nor a time"""
+"""origin without id and time"""
 
 
 def numbered(number: int) -> str:
-    """The name of a session that has none: its number in the file, and nothing for the first.
+    """Return the name of an unnamed session: its number in the file, or empty for the first.
 
-    So the session of a file keeps its name when a second one comes to the file.
+    So the session of a file keeps its name when a second one is added.
     """
     return str(number) if number > 1 else ""
 
 
 class SessionBuilder:
-    """Collects the messages of one session.
+    """Collect the messages of one session.
 
     Args:
         format: `Transcript.format`.
-        name: as the format names the session; empty if it does not.
-        title: as the format gives it.
+        name: session name in the format; empty if it has none.
+        title: title in the format.
     """
 
     def __init__(self, format: str, name: str = "", title: object = None) -> None:
@@ -123,7 +123,7 @@ class SessionBuilder:
         self._metadata: dict[str, Scalar] = {}
         self._spoken = False
         self.tools: dict[str, str] = {}
-        """names of tools by the ids of their calls, for the results that name only the call"""
+        """tool names by call id, for results that refer only to the call"""
 
     def add(
         self,
@@ -137,10 +137,10 @@ class SessionBuilder:
         """Append a message; one without text is left out.
 
         Args:
-            role: who it is from.
-            text: anything that is no text is left out, too.
-            origin: where it is from; messages of one id are told apart by a number at its end.
-            kind: what it is.
+            role: of the author.
+            text: left out if it is not text.
+            origin: of the message; a number at the end distinguishes messages with one id.
+            kind: of message.
             tool: name of the tool of a call or a result.
         """
         if not isinstance(text, str):
@@ -153,12 +153,12 @@ class SessionBuilder:
         self._spoken = self._spoken or (kind == "speech" and role in ("user", "assistant"))
 
     def note(self, key: str, value: object) -> None:
-        """Keep what else the format tells about the session: the first value of each key that is a scalar."""
+        """Keep other data of the format about the session: the first scalar value of each key."""
         if key not in self._metadata and isinstance(value, str | int | float | bool) and value != "":
             self._metadata[key] = one_line(value) if isinstance(value, str) else value
 
     def build(self) -> Transcript | None:
-        """The session; None if nobody said anything in it."""
+        """Return the session; None if it contains no speech."""
         if not self._spoken:
             return None
         title = one_line(self.title) if isinstance(self.title, str) else ""
@@ -176,5 +176,5 @@ class SessionBuilder:
 
 
 def one_line(text: str) -> str:
-    """A name or title of one line, without control characters, cut to a length."""
+    """Return a name or title on one line, without control characters, cut to a length."""
     return _SPACE.sub(" ", normalise(text[:_NAME_READ])).strip()[:_NAME_CHARACTERS].rstrip()

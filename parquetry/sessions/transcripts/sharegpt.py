@@ -1,4 +1,4 @@
-"""ShareGPT's form, which FastChat and many data sets share: who a message is `from`, and its `value`."""
+"""ShareGPT's form, shared by FastChat and many data sets: the speaker under `from`, and the text under `value`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLS = ("function_call", "tool_call")
 
 
 class ShareGpt:
-    """`{"conversations": [{"from": "human", "value": "..."}]}`, one, a list or one a line.
+    """`{"conversations": [{"from": "human", "value": "..."}]}`, one, a list or one per line.
 
     Source: https://github.com/lm-sys/FastChat/blob/main/docs/training.md
     """

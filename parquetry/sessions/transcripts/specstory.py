@@ -1,4 +1,4 @@
-"""SpecStory's Markdown history of coding agents: `_**User (2026-01-12 15:08:38Z)**_` and what follows."""
+"""SpecStory's Markdown history of coding agents: `_**User (2026-01-12 15:08:38Z)**_` followed by the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLAIM_LINES = 400
 
 
 class SpecStory:
-    """A file of one session, or of several under their comments. What agents said to each other is left out.
+    """A file of one session, or of several under their comments. Messages between agents are left out.
 
     Source: https://docs.specstory.com
     """
@@ -64,9 +64,9 @@ class SpecStory:
 
 
 def _covered(lines: list[str]) -> list[bool]:
-    """Of each line, whether it is part of a tool's use or a thought: no mark stands there.
+    """Return True for each line in a tool use or a thought: no mark counts there.
 
-    Code blocks in what was said cover nothing: one that somebody left open would turn all that follows inside out.
+    Code blocks in speech cover nothing: an unclosed one would turn everything after it inside out.
     """
     covered: list[bool] = []
     for end, block in _split(lines):
@@ -75,7 +75,7 @@ def _covered(lines: list[str]) -> list[bool]:
 
 
 def _add(builder: SessionBuilder, mark: re.Match[str] | None, body: list[str]) -> None:
-    """Append what stands under a mark."""
+    """Append the text under a mark."""
     if mark is None or mark[2]:
         return
     time = _TIME.search(mark[3] or "")
@@ -98,7 +98,7 @@ def _add(builder: SessionBuilder, mark: re.Match[str] | None, body: list[str]) -
 
 
 def _split(body: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """The lines of an answer: single ones that were said, with an empty string; blocks with what ends them."""
+    """Yield the parts of an answer: single lines of speech with an empty string, and blocks with their closing mark."""
     missing: set[str] = set()
     number = 0
     while number < len(body):
@@ -107,7 +107,7 @@ def _split(body: list[str]) -> Iterator[tuple[str, list[str]]]:
         while end and last < len(body) and not body[last].rstrip().endswith(end):
             last += 1
         if last == len(body):
-            # No later one will be closed either: what only looks like a block was said.
+            # No later block will be closed either: it only looked like a block, and is speech.
             missing.add(end)
             continue
         yield end, body[number : last + 1]
@@ -121,7 +121,7 @@ def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, tho
         return
     found = _TOOL.search(lines[0])
     tool = found[1] if found is not None else None
-    # What was asked of the tool stands before the code block with what it returned; it may have code of its own.
+    # The request to the tool stands before the code block with the result; it may contain code itself.
     returned = _first_fence(text)
     builder.add("assistant", text[:returned] or "()", origin=origin, kind="tool_call", tool=tool)
     if returned is not None:
@@ -129,7 +129,7 @@ def _add_block(builder: SessionBuilder, lines: list[str], origin: Origin, *, tho
 
 
 def _first_fence(text: str) -> int | None:
-    """Where the first line begins that opens a code block; None if none does."""
+    """Return the offset of the first line that opens a code block; None if there is none."""
     signs = last = 0
     for fence in _FENCE.finditer(text):
         signs += text.count("```", last, fence.start())
@@ -140,7 +140,7 @@ def _first_fence(text: str) -> int | None:
 
 
 def _without_summary(block: str) -> str:
-    """What stands in a block, with what its summary says besides the kind of block."""
+    """Return the content of a block, with its summary except for the kind of block."""
     opening = _OPENING.match(block)
     if opening is None:
         return block.strip()

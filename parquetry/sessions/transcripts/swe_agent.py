@@ -1,4 +1,4 @@
-"""Trajectories of SWE-agent: what an agent thought, did and saw."""
+"""Trajectories of SWE-agent: thoughts, actions and observations of an agent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _steps(value: object) -> list[Any]:
 
 
 def _add(builder: SessionBuilder, message: object, *, acted: bool) -> bool:
-    """Append a message of a history; what comes to the agent after an action is what it saw."""
+    """Append a message of a history; a message to the agent after an action is an observation."""
     if not isinstance(message, dict):
         return False
     if message.get("is_demo") is True or isinstance(message.get("tool_calls"), list):

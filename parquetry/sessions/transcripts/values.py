@@ -11,31 +11,31 @@ from typing import Literal
 from parquetry.errors import BrokenDocument
 
 HEAD_VALUES = 64
-"""A format is told from so many values at the beginning."""
+"""number of values at the beginning from which a format is detected"""
 MOST_PROBLEMS = 100
-"""in one file that are told one by one"""
+"""maximum problems of one file that are reported one by one"""
 
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _JSON_START = re.compile(r"\s*(?:\{\s*(?:[\"}]|\Z)|\[\s*(?:[\[{\"\]]|\Z))")
-"""A text that begins so is JSON or was meant to be. Markdown begins with `[` as well, but not with `["` or `[{`."""
+"""beginning of JSON, valid or not. Markdown begins with `[` as well, but not with `["` or `[{`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of a text: the elements of one array, the lines of JSON Lines, or the only value."""
+    """Values of a text: the elements of one array, the lines of JSON Lines, or the only value."""
 
     text: str = field(repr=False)
     layout: Literal["value", "array", "lines"]
     head: tuple[object, ...]
-    """the first ones"""
+    """first values"""
     bad_lines: frozenset[int] = frozenset()
-    """of JSON Lines: the numbers, 1-based, of those that are not JSON"""
+    """1-based numbers of the lines of JSON Lines that are not JSON"""
     problems: tuple[tuple[int, str], ...] = ()
-    """what is wrong with the first `MOST_PROBLEMS` of them, by number"""
+    """descriptions of the first `MOST_PROBLEMS` bad lines, by number"""
 
     def each(self) -> Iterator[tuple[str, object]]:
-        """All values, parsed one at a time, and where they stand: `line 12`, `item 3`."""
+        """Yield all values, parsed one at a time, with their positions: `line 12`, `item 3`."""
         match self.layout:
             case "value":
                 yield "item 1", _DECODER.decode(self.text)
@@ -49,16 +49,16 @@ class Values:
 
 
 def find_values(text: str) -> Values | None:
-    """The JSON values of a text.
+    """Return the JSON values of a text.
 
-    All of it is parsed once, so that nothing is wrong with what `Values.each` gives later.
+    The whole text is parsed once, so that `Values.each` later finds no errors.
 
     Returns:
         None if it is not JSON at all.
 
     Raises:
         BrokenDocument: `damaged`, it begins as JSON and is not; one line of many may be wrong.
-        RecursionError: it is nested deeper than the parser goes.
+        RecursionError: it is nested deeper than the parser allows.
     """
     if not _JSON_START.match(text):
         return _some_lines(text)
@@ -77,7 +77,7 @@ def find_values(text: str) -> Values | None:
 
 
 def _whole(text: str) -> Values:
-    """A text that is one JSON value."""
+    """Return the value of a text that is one JSON value."""
     if not text.lstrip().startswith("["):
         value = _DECODER.decode(text)
         return Values(text, "value", (value,))
@@ -89,7 +89,7 @@ def _whole(text: str) -> Values:
 
 
 def _elements(text: str) -> Iterator[object]:
-    """The elements of a JSON array, one at a time."""
+    """Yield the elements of a JSON array."""
     place = _after_space(text, text.index("[") + 1)
     if text[place : place + 1] == "]":
         place += 1
@@ -116,7 +116,7 @@ def _after_space(text: str, place: int) -> int:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank. Only a line feed ends one: JSON may hold every other line break as it is."""
+    """Yield the lines that are not blank. Only a line feed ends one: JSON may contain every other line break."""
     start, number = 0, 1
     while start < len(text):
         end = text.find("\n", start)
@@ -127,7 +127,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _some_lines(text: str) -> Values | None:
-    """JSON Lines of which at least every other line is an object or an array."""
+    """Return JSON Lines of which at least every other line is an object or an array."""
     head: list[object] = []
     bad: set[int] = set()
     problems: list[tuple[int, str]] = []
