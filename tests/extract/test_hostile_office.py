@@ -98,10 +98,17 @@ def test_numbers_that_no_program_writes_in_letters_are_written_in_digits(kind, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["docx-tabs", "docx-runs"])
-def test_time_to_join_what_an_editor_has_divided_grows_with_its_size(name):
+@pytest.mark.parametrize(
+    ("classes", "name", "small", "large"),
+    [
+        (hostile_office.CLASSES, "docx-tabs", 100_000, 2_000_000),
+        (hostile_office.CLASSES, "docx-runs", 100_000, 2_000_000),
+        (hostile_sheets.CLASSES, "xlsx-many-merged", 1_000_000, 10_000_000),
+    ],
+)
+def test_time_to_join_what_an_editor_has_divided_grows_with_its_size(classes, name, small, large):
     def seconds(size):
-        file = hostile_office.CLASSES[name](size)
+        file = classes[name](size)
         gc.disable()
         start = time.process_time()
         with suppress(DocumentError):
@@ -111,8 +118,8 @@ def test_time_to_join_what_an_editor_has_divided_grows_with_its_size(name):
         return used
 
     seconds(1000)
-    least = min(seconds(100_000) for _ in range(3))
-    assert min(seconds(2_000_000) for _ in range(2)) <= 45 * max(least, 0.02)
+    least = min(seconds(small) for _ in range(3))
+    assert min(seconds(large) for _ in range(2)) <= 2.25 * large / small * max(least, 0.02)
 
 
 def test_a_footnote_that_is_referred_to_again_is_written_once():

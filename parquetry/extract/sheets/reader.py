@@ -198,13 +198,14 @@ def _spread_merged(grid: dict[int, Row], merged: list[tuple[Cell, Cell]], spread
     for (top, left), (bottom, right) in merged:
         if left < 0 or not (value := "".join(grid.get(top, [])[left : left + 1])):
             continue
-        covered = numbers[bisect_left(numbers, top) : bisect_right(numbers, bottom)]
-        width = min(right + 1, len(grid[top])) - left
-        left_over -= len(covered) * width
-        if left_over < 0 or not spreading.allows(value, len(covered) * width):
+        # Only counted at first: ranges that are refused must not cost their rows.
+        first, end = bisect_left(numbers, top), bisect_right(numbers, bottom)
+        cells = (end - first) * (min(right + 1, len(grid[top])) - left)
+        left_over -= cells
+        if left_over < 0 or not spreading.allows(value, cells):
             spreading.refused += left_over < 0
             continue
-        for number in covered:
+        for number in numbers[first:end]:
             row = grid[number]
             if number > top or top not in captions:
                 row[left : right + 1] = [cell or value for cell in row[left : right + 1]]
