@@ -24,7 +24,7 @@ _NOTHING = "Nothing was checked: no vulnerability service can be reached from he
 
 
 def audited(program: Sequence[str], pins: Path = PINS) -> tuple[str, int]:
-    """What a vulnerability service knows of pinned packages.
+    """Known vulnerabilities of pinned packages, from a vulnerability service.
 
     Args:
         program: that is pip-audit, with what comes before its options.

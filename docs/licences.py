@@ -25,7 +25,7 @@ _TEXTS = {
     "GPL": re.compile(r"GNU GENERAL PUBLIC LICENSE Version \d"),
     "MPL": re.compile(r"Mozilla Public License Version \d"),
 }
-"""how the text of a licence begins"""
+"""opening words of a licence text"""
 _FILES = re.compile(r"licen|copying|notice", re.IGNORECASE)
 UNKNOWN = "unknown"
 _LONG = 80
@@ -34,7 +34,7 @@ _LONG = 80
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """What a package says of its licence."""
+    """Licence that a package states."""
 
     package: str
     version: str
@@ -46,13 +46,13 @@ class Licence:
 
     @property
     def is_named(self) -> bool:
-        """Whether it or something in it is copyleft, whether it leaves a choice, or says nothing."""
+        """True if the licence or a part is copyleft, offers a choice, or is not stated."""
         stated = _COPYLEFT.search(self.licence) or _CHOICE.search(self.licence) or self.licence == UNKNOWN
         return bool(stated or self.carried)
 
     @property
     def told(self) -> str:
-        """What is stated, and what comes with it."""
+        """Stated licence, with those of bundled parts."""
         return self.licence + (f" (carries texts of {', '.join(self.carried)})" if self.carried else "")
 
 
@@ -78,7 +78,7 @@ def needed(root: str = ROOT, extras: tuple[str, ...] = EXTRAS) -> list[Distribut
 
 
 def licence_of(package: Distribution) -> Licence:
-    """What a package says of its licence."""
+    """Return the licence that a package states."""
     name = _normal(package.metadata["Name"])
     stated = " ".join(next(_stated(package), UNKNOWN).split())
     own = _COPYLEFT.search(stated)

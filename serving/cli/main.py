@@ -57,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _discard_output() -> None:
-    """What is still buffered cannot be written, and must not be tried again at exit."""
+    """Discard buffered output: it cannot be written, and Python must not try again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

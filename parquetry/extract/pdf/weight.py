@@ -46,10 +46,17 @@ class Weights:
 
     def allows_next(self) -> bool:
         """Return True and deduct the content of the next page, in page order, if it may be drawn; else return False."""
+        from pypdf.errors import LimitReachedError
+
         weight = 0
-        with suppress(*self._errors):
+        try:
             page, resources = next(self._pages, ({}, {}))
             weight = sum(self._drawn(content, resources, 0) for content in _shown(page))
+        except LimitReachedError:
+            # The generator has ended with it: of the pages that follow, none would be measured.
+            self._left = -1
+        except self._errors:
+            pass
         if weight > self._left:
             return False
         self._left -= weight
