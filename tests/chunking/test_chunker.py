@@ -1,4 +1,4 @@
-"""Chunks: the laws that hold for any text, and what good chunks look like."""
+"""Chunks: the laws for any text, and the properties of good chunks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from parquetry.settings.sections import ChunkingSettings
 
 
 def word_tokenizer() -> str:
-    """One token for each word and each sign."""
+    """Count one token for each word and each punctuation mark."""
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return tokenizer.to_str()
 
 
 def character_tokenizer() -> str:
-    """One token for each character or byte of it: tokens do not fall together with words."""
+    """Count one token for each character or byte: token boundaries differ from word boundaries."""
     tokenizer = Tokenizer(models.BPE({"<unk>": 0}, [], unk_token="<unk>", fuse_unk=False))
     return tokenizer.to_str()
 
@@ -180,7 +180,7 @@ def test_a_piece_that_is_cut_again_keeps_the_order() -> None:
     holds_the_laws(made, chunks, chunking, WORDS)
 
 
-# --- what good chunks look like
+# --- properties of good chunks
 
 
 def texts(made: Extraction, chunks: tuple[Chunk, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Code: cut at definitions and statements, as far as its grammar can tell them at a fair price."""
+"""Code is cut at definitions and statements, as far as parsing is affordable."""
 
 import pytest
 
@@ -36,14 +36,14 @@ def test_code_without_definitions_is_cut_by_its_grammar():
 
 
 def test_code_with_more_white_space_than_a_chunk_holds_is_cut_there():
-    """A million line breaks took minutes in native code."""
+    """A million line breaks used to take minutes in native code."""
     text = "x" + "\n" * 1_000_000 + "function f() {\n  return 1\n}\n"
     assert pieces_of(text, "javascript") == ["x", "function f() {\n  return 1\n}"]
 
 
 @pytest.mark.slow
 def test_code_of_which_the_beginning_is_nested_deeper_than_the_whole_is_cut_as_text():
-    """Cut at statements, which are told from its first part alone, it would take hours."""
+    """Cutting at statements, which are detected from the first part alone, would take hours."""
     text = "/*" * 84_000 + "*/" * 66_000
     assert len(pieces_of(text, "go")) == pytest.approx(len(text) / 1200, rel=0.3)
 
@@ -61,7 +61,7 @@ def test_code_that_is_longer_than_anybody_writes_is_not_parsed(monkeypatch):
 
 
 def test_lines_that_no_program_has_are_parsed_in_short_windows(monkeypatch):
-    """The splitter takes quadratic time over a word of a quarter of a megabyte."""
+    """The splitter takes quadratic time on a word of a quarter of a megabyte."""
     lengths = []
     parsed = splitter.parsed
 

@@ -1,4 +1,4 @@
-"""XML, e-books and notebooks that are built to exhaust their reader."""
+"""XML, e-books and notebooks built to exhaust their reader."""
 
 # ruff: noqa: E501 (one class on one line)
 
@@ -65,7 +65,7 @@ XML: dict[str, Hostile] = {
 
 
 def book(pages: dict[str, str], spine: list[str], toc: str = "", navigation: str = "", more: str = "") -> bytes:
-    """An e-book of pages, uncompressed."""
+    """An uncompressed e-book of the given pages."""
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
     )

@@ -1,4 +1,4 @@
-"""Source code and plain text that is built to exhaust its reader."""
+"""Source code and plain text built to exhaust its reader."""
 
 # ruff: noqa: E501 (one class on one line)
 

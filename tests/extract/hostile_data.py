@@ -1,17 +1,17 @@
-"""Mails and data files that are built to cost a reader more than their size: name -> function of a size in bytes."""
+"""Mails and data files that cost a reader more than their size: name -> function of a size in bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 File = tuple[bytes, str]
-"""content and file name"""
+"""content, file name"""
 Hostile = Callable[[int], File]
-"""bytes that the file is to have, more or less -> the file"""
+"""approximate size of the file in bytes -> the file"""
 
 
 def times(piece: str, size: int) -> str:
-    """A piece repeated up to a size; `{n}` in it is its number."""
+    """Repeat a piece up to a size; `{n}` in the piece becomes its number."""
     if "{n}" not in piece:
         return piece * max(1, size // len(piece))
     pieces = []
@@ -66,12 +66,12 @@ def _front_matter(text: str, fence: str = "---") -> File:
 
 
 def _bounded_front(make: Callable[[int], str], fence: str = "---") -> Hostile:
-    """Front matter of more than 64 KiB is text; what is to cost much is just below."""
+    """Put the costly content in just under 64 KiB of front matter; anything longer is read as text."""
     return lambda size: _front_matter(make(min(size, 60_000)), fence)
 
 
 def aliases(levels: int, *, merged: bool) -> File:
-    """Each level names the one before nine times."""
+    """Make levels of aliases, each referring nine times to the previous one."""
     if merged:
         lines = ["a0: &a0 {k: v}"]
         lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], k{n}: v}}" for n in range(1, levels)]
@@ -86,7 +86,7 @@ def _json(make: Callable[[int], str], name: str = "data.json") -> Hostile:
 
 
 def _long_paths(size: int) -> str:
-    """Objects as deep as is allowed, with a value at each level: every path is as long as it is deep."""
+    """Objects nested as deep as allowed, with a value at each level: the length of a path grows with its depth."""
     depth = 400
     one = '{"k":1,"' + "p" * 20 + '":'
     deep = one * depth + "1" + "}" * depth
@@ -94,7 +94,7 @@ def _long_paths(size: int) -> str:
 
 
 def _wide_header(size: int) -> str:
-    """One long key over an array of objects in it."""
+    """One long key over an array of objects."""
     key = "k" * (size // 2)
     inner = ",".join(f'{{"a{n}":{{"b":1}}}}' for n in range(size // 2 // 18))
     return f'{{"{key}":[{inner}]}}'
@@ -105,23 +105,23 @@ def _csv(make: Callable[[int], str], name: str = "data.csv") -> Hostile:
 
 
 def wide_row(size: int) -> str:
-    """One wide row beside short ones, each half of the file."""
+    """One wide row and many short rows, each half of the file."""
     return ",".join(["x"] * (size // 4)) + "\n" + times("a,b\n", size // 2)
 
 
 def _diagonal(size: int) -> str:
-    """Every row has one cell, each in a column of its own."""
+    """Rows of one cell, each in a different column."""
     rows = max(2, int((2 * size) ** 0.5))
     return "".join("," * n + "x\n" for n in range(rows))
 
 
 def _long_header(size: int) -> str:
-    """Names of columns that make half of the file, and rows of which few fit below them."""
+    """Column names that fill half of the file, and rows of which few fit below them."""
     return "k" * (size // 2) + ",b\n" + times("{n},2\n", size // 2)
 
 
 def _names_over_records(size: int) -> str:
-    """Long names, and rows so long that each is written by name."""
+    """Long column names, and rows so long that each is written out with the names."""
     names = ",".join(f"{'n' * 2000}{n}" for n in range(max(2, size // 4000)))
     count = names.count(",") + 1
     row = ",".join(["x"] * count)

@@ -1,4 +1,4 @@
-"""Pages, e-books, notebooks, code and texts that are built to exhaust their reader, by class.
+"""Pages, e-books, notebooks, code and texts built to exhaust their reader, by class.
 
 `CLASSES`: name -> function of a size in bytes -> a file of about that size, and its name.
 """

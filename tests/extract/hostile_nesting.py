@@ -1,4 +1,4 @@
-"""Web pages of elements in elements, and of tables."""
+"""Web pages of nested elements and nested tables."""
 
 from __future__ import annotations
 

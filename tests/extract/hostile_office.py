@@ -1,4 +1,4 @@
-"""Office files that are built to cost a reader more than their size: name -> function of a size in bytes, unpacked."""
+"""Office files that cost a reader more than their size: name -> function of a size in bytes, unpacked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zipped(members: Mapping[str, str | bytes], name: str) -> File:
 
 
 def relations(*related: tuple[str, str, str]) -> str:
-    """A part of relations: id, last word of the type, target."""
+    """A relationships part: id, last word of the type, target."""
     entries = (f'<Relationship Id="{key}" Type="{OFFICE}/{kind}" Target="{target}"/>' for key, kind, target in related)
     return f'<Relationships xmlns="{_RELATIONS}">{"".join(entries)}</Relationships>'
 
@@ -46,7 +46,7 @@ def types(*parts: tuple[str, str]) -> str:
 
 
 def docx(body: str, parts: Mapping[str, str] | None = None, related: tuple[tuple[str, str, str], ...] = ()) -> File:
-    """A document from what stands in its body and parts beside it."""
+    """A document with the given body and additional parts."""
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     spaces = f'xmlns:w="{_W}" xmlns:m="{_M}" xmlns:mc="{_MC}" xmlns:r="{OFFICE}" xmlns:c="{_C}"'
     return zipped(
@@ -85,7 +85,7 @@ def _docx_alternatives(depth: int) -> File:
 
 
 def docx_numbers(start: int, kind: str, count: int, text: str = "%1.") -> File:
-    """Numbered headings that start far up."""
+    """Numbered headings with a high start number."""
     level = f'<w:lvl w:ilvl="0"><w:start w:val="{start}"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{text}"/></w:lvl>'
     numbering = (
         f'<w:numbering xmlns:w="{_W}"><w:abstractNum w:abstractNumId="0">{level}</w:abstractNum>'
@@ -117,7 +117,7 @@ def _docx_charts(size: int) -> File:
 
 
 def _docx_related(kind: str, name: str, part: Callable[[int], str]) -> Hostile:
-    """Relations to one part under many ids."""
+    """Many relationships, with different ids, to one part."""
 
     def make(size: int) -> File:
         related = tuple((f"r{n}", kind, name) for n in range(size // 2 // 150))
@@ -134,7 +134,7 @@ def _many_parts(size: int) -> File:
 
 
 def pptx(shapes: str, *, slides: int = 1, parts: Mapping[str, str] | None = None, related: str = "") -> File:
-    """A presentation whose one slide may be shown more than once."""
+    """A presentation with one slide, which may be listed more than once."""
     kind = "application/vnd.openxmlformats-officedocument.presentationml"
     group = (
         '<p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>'
@@ -206,7 +206,7 @@ def pptx_chart(part: str, frames: int = 1) -> File:
 
 
 def chart_of_levels(levels: str) -> str:
-    """A chart with categories in so many levels, innermost first."""
+    """A chart with categories in the given number of levels, innermost first."""
     return (
         f'<c:chartSpace xmlns:c="{_C}"><c:chart><c:ser><c:cat><c:multiLvlStrCache>{levels}</c:multiLvlStrCache></c:cat>'
         '<c:val><c:numCache><c:pt idx="0"><c:v>1</c:v></c:pt></c:numCache></c:val></c:ser></c:chart></c:chartSpace>'

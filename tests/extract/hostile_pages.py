@@ -1,4 +1,4 @@
-"""Web pages that are built to exhaust their reader."""
+"""Web pages built to exhaust their reader."""
 
 # ruff: noqa: E501 (one class on one line)
 

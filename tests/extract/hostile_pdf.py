@@ -1,4 +1,4 @@
-"""PDFs and pictures that are built to cost a reader more than their size: name -> function of a size in bytes."""
+"""PDFs and images that cost a reader more than their size: name -> function of a size in bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FONT = f"/Resources << {_FONTS} >>"
 
 
 def pdf(objects: Mapping[int, str | bytes], name: str = "a.pdf") -> File:
-    """A document from its objects by number; number 1 is the catalog."""
+    """A document of numbered objects; object 1 is the catalog."""
     pieces = [b"%PDF-1.7\n"]
     places: dict[int, int] = {}
     size = len(pieces[0])
@@ -38,7 +38,7 @@ def stream(content: str, entries: str = "", *, packed: bool = False) -> bytes:
 
 
 def shown(lines: int, text: str = "word") -> str:
-    """So many lines of text, one below the other."""
+    """The given number of text lines, one below the other."""
     return "BT /F 10 Tf 1 0 0 1 50 800 Tm 12 TL\n" + f"({text}) Tj T*\n" * lines + "ET\n"
 
 
@@ -68,7 +68,7 @@ def _one_page_again(size: int) -> File:
 
 
 def outline(entries: int, lines: int, *, title: str = "word") -> File:
-    """An outline of entries that all lead to one page, of which all lines may be meant."""
+    """An outline with entries that all point to one page, where every line may match."""
     first = 10
     more: dict[int, str | bytes] = {
         5: f"<< /Type /Outlines /First {first} 0 R /Last {first + entries - 1} 0 R /Count {entries} >>"
@@ -86,7 +86,7 @@ def _page_tree(depth: int) -> File:
 
 
 def png(width: int, height: int, *, color: int = 0) -> File:
-    """A picture of one colour; a byte of it holds eight pixels, and a packed byte a thousand of those."""
+    """An image of one colour: a byte holds eight pixels, and a compressed byte about a thousand bytes."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -98,7 +98,7 @@ def png(width: int, height: int, *, color: int = 0) -> File:
 
 
 def gif(width: int, height: int) -> File:
-    """A picture of one pixel with a first frame that reaches far beyond it, and is to be cleared when it was shown."""
+    """An image of one pixel with a first frame far larger than the image, to be cleared after display."""
     screen = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
     frame = b"\x21\xf9\x04\x08\0\0\0\0" + b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0)
     return screen + frame + b"\x02\x02\x44\x01\0\x3b", "a.gif"
@@ -110,7 +110,7 @@ def _form(content: str, drawn: str = "") -> bytes:
 
 
 def drawing(content: str, drawn: str, more: Mapping[int, str | bytes], page: str = "") -> File:
-    """One page that draws objects by their names."""
+    """One page that draws objects by name."""
     resources = f"/Resources << {_FONTS} /XObject << {drawn} >> >>"
     return pdf(
         {
@@ -124,7 +124,7 @@ def drawing(content: str, drawn: str, more: Mapping[int, str | bytes], page: str
 
 
 def nested_forms(depth: int, each: int) -> File:
-    """Forms that draw others so many times each, of which the innermost says something."""
+    """Nested forms, each drawing the next one `each` times; the innermost contains text."""
     more = {5 + n: _form("/X Do " * each, f"/X {6 + n} 0 R") for n in range(depth)}
     return drawing("/X Do " * each, "/X 5 0 R", {**more, 5 + depth: _form(shown(1))})
 
@@ -142,7 +142,7 @@ def _appearances(size: int) -> File:
 
 
 def unfolding(times_packed: int, size: int, entries: str = "") -> bytes:
-    """A stream that is packed so many times, and says nothing but spaces."""
+    """A stream of spaces, compressed the given number of times."""
     data = b"BT /F 10 Tf 50 800 Td (word) Tj ET" + b" " * size
     for _ in range(times_packed):
         data = zlib.compress(data, 9)
@@ -162,7 +162,7 @@ def _font(entries: str, more: Mapping[int, str | bytes], text: str = "AAAA") -> 
 
 
 def _long_meanings(size: int) -> File:
-    """A font of which each character means 512 others."""
+    """A font that maps each character to 512 others."""
     meant = " ".join(f"<{code:02x}> <{'0041' * 512}>" for code in range(32, 64))
     told = stream(
         f"begincmap 1 begincodespacerange <00> <FF> endcodespacerange 32 beginbfchar {meant} endbfchar endcmap"
@@ -176,7 +176,7 @@ def _many_meanings(size: int) -> File:
 
 
 def _glyphs(size: int) -> File:
-    """A font of which each character is a drawing, as often as it fits."""
+    """A font that defines each character as a drawing, repeated up to the size."""
     procedure = stream("5 0 d0 " + times("0 0 1 1 re f ", size // 2))
     entries = "/Subtype /Type3 /FontBBox [0 0 9 9] /FontMatrix [0.1 0 0 0.1 0 0] /CharProcs << /a 5 0 R >>"
     coded = "/Encoding << /Differences [97 /a] >> /FirstChar 97 /LastChar 97 /Widths [5]"

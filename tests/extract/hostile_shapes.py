@@ -1,4 +1,4 @@
-"""Ways in which a piece of text makes a file that is built to exhaust its reader."""
+"""Ways to turn a piece of text into a file that exhausts its reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Hostile = Callable[[int], tuple[bytes, str]]
 
 
 def repeated(name: str, piece: str, before: str = "", after: str = "") -> Hostile:
-    """One piece as often as it fits between a beginning and an end."""
+    """Repeat a piece up to the size, between a beginning and an end."""
 
     def build(size: int) -> tuple[bytes, str]:
         count = max(1, (size - len(before) - len(after)) // len(piece.encode()))
@@ -19,7 +19,7 @@ def repeated(name: str, piece: str, before: str = "", after: str = "") -> Hostil
 
 
 def nested(name: str, opening: str, closing: str, within: str = "x", before: str = "", after: str = "") -> Hostile:
-    """Something in itself."""
+    """Nest a piece in itself."""
 
     def build(size: int) -> tuple[bytes, str]:
         count = max(1, (size - len(before) - len(after)) // (len(opening) + len(closing)))
@@ -29,7 +29,7 @@ def nested(name: str, opening: str, closing: str, within: str = "x", before: str
 
 
 def numbered(name: str, piece: str, before: str = "", after: str = "", join: str = "") -> Hostile:
-    """One piece again and again, each with its number for every `@`."""
+    """Repeat a piece, replacing every `@` with its number."""
 
     def build(size: int) -> tuple[bytes, str]:
         count = max(1, (size - len(before) - len(after)) // (len(piece) + len(join) + 4))
@@ -39,7 +39,7 @@ def numbered(name: str, piece: str, before: str = "", after: str = "", join: str
 
 
 def halves(name: str, first: str, second: str, before: str = "", between: str = "", after: str = "") -> Hostile:
-    """Half of the size of one thing, then half of another: what multiplies by what follows it."""
+    """Fill half of the size with one piece and half with another, for costs that are the product of the two."""
 
     def build(size: int) -> tuple[bytes, str]:
         half = max(1, size // 2)

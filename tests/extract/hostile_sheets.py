@@ -1,4 +1,4 @@
-"""Workbooks that are built to cost a reader more than their size: name -> function of a size in bytes, unpacked."""
+"""Workbooks that cost a reader more than their size: name -> function of a size in bytes, unpacked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def xlsx(sheet: str, *, strings: str = "", sheets: int = 1, before: str = "", after: str = "") -> File:
-    """A workbook: rows of one sheet, which may be listed more than once, and what stands around them."""
+    """A workbook with the rows of one sheet, which may be listed more than once, and additional parts."""
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     listed = "".join(f'<sheet name="Sheet{n}" sheetId="{n}" r:id="r1"/>' for n in range(1, sheets + 1))
     return zipped(
@@ -42,7 +42,7 @@ def row(number: int, *cells: str) -> str:
 
 
 def corners(place: str, *, dimension: str | None = None) -> File:
-    """A cell in A1 and one elsewhere."""
+    """One cell in A1 and one elsewhere."""
     number = int(place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     told = f'<dimension ref="{dimension}"/>' if dimension else ""
     return xlsx(row(1, cell("A1")) + row(number, cell(place)), before=told)
@@ -54,7 +54,7 @@ def _merged(*ranges: str) -> str:
 
 
 def _merged_text(size: int) -> File:
-    """A long text in a cell that covers all rows, with a short one beside each."""
+    """A long text in a cell merged over all rows, with a short cell beside each row."""
     count = max(2, size // 2 // 70)
     rows = row(1, cell("A1", "x" * (size // 2)), cell("B1"))
     rows += "".join(row(n, cell(f"B{n}")) for n in range(2, count + 1))
@@ -102,14 +102,14 @@ def _ods(rows: str, *, tables: int = 1) -> File:
 
 
 def ods_repeated(columns: int, rows: int, text: str = "x") -> File:
-    """A cell that says to stand in so many columns and rows."""
+    """A cell repeated over the given number of columns and rows."""
     said = f'table:number-columns-repeated="{columns}" office:value-type="string"'
     one = f"<table:table-cell {said}><text:p>{text}</text:p></table:table-cell>"
     return _ods(f'<table:table-row table:number-rows-repeated="{rows}">{one}</table:table-row>')
 
 
 def xls(*sheets: tuple[int, bytes]) -> File:
-    """A workbook of sheets, each listed so many times; those listed no time stand there all the same."""
+    """A workbook of sheets, each listed the given number of times; a sheet listed zero times is still stored."""
     globals_ = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 0x07CC, 0, 6))
     listed = sum(times for times, _ in sheets)
     place = len(globals_) + listed * 14 + 4
@@ -121,7 +121,7 @@ def xls(*sheets: tuple[int, bytes]) -> File:
 
 
 def compound(stream: bytes) -> bytes:
-    """A compound file with a workbook, of which everything else stands before it."""
+    """A compound file with a workbook stored after everything else."""
     free, end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
     sectors = -(-len(stream) // 512)
     tables = -(-(sectors + 2) // 126)
@@ -146,13 +146,13 @@ def record(kind: int, content: bytes = b"") -> bytes:
 
 
 def xls_sheet(*cells: tuple[int, int]) -> bytes:
-    """A number in each of some cells, by row and column."""
+    """One number in each of the given cells, by row and column."""
     numbers = b"".join(record(0x0203, struct.pack("<HHHd", row, column, 0, 1.5)) for row, column in cells)
     return record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0x07CC, 0, 6)) + numbers + record(0x0A)
 
 
 def xlsb(sheets: int, rows: int) -> File:
-    """A workbook that lists one sheet so many times."""
+    """A workbook that lists one sheet the given number of times."""
 
     def binary(kind: int, content: bytes = b"") -> bytes:
         head = bytes([kind]) if kind < 0x80 else bytes([kind & 0x7F | 0x80, kind >> 7])

@@ -1,4 +1,4 @@
-"""Markdown and reStructuredText that is built to exhaust its reader."""
+"""Markdown and reStructuredText built to exhaust its reader."""
 
 # ruff: noqa: E501 (one class on one line)
 

@@ -1,4 +1,4 @@
-"""A document gives no more text than its size allows, and says what was cut."""
+"""The text of a document is limited by the document's size, and every cut is reported."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_is_unpacked_counts_as_read_also_of_what_is_within():
 
 
 def test_a_packed_book_gives_all_of_its_text():
-    """Compression is no expansion: the text of ten thousand like paragraphs is what stands in the file."""
+    """Compression does not count as expansion: the file really contains ten thousands of similar paragraphs."""
     page = "<body>" + "<p>The pump is opened by hand.</p>" * 30_000 + "</body>"
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -120,7 +120,7 @@ _OPF = """<package xmlns="http://www.idpf.org/2007/opf"><metadata/><manifest>
 
 
 def test_every_document_is_read_under_its_allowance(monkeypatch: pytest.MonkeyPatch):
-    """A reader that multiplies is stopped by the registry, whichever it is."""
+    """The registry stops every reader that multiplies text."""
 
     class Multiplier:
         name, version = "multiplier", 1

@@ -1,4 +1,4 @@
-"""Chains of sectors that do not end are found before anything follows them."""
+"""Endless chains of sectors are detected before anything follows them."""
 
 import struct
 
@@ -18,7 +18,7 @@ def sector(*entries, rest=FREE):
 
 
 def compound(*sectors, tables=(0,), small=END, more=END):
-    """A compound file of version 3, of which sector 0 is the table unless others are named."""
+    """A compound file of version 3; sector 0 is the allocation table unless others are named."""
     listed = [*tables, *[FREE] * (109 - len(tables))]
     header = struct.pack(
         "<8s16xHHHHH6xIIIIIIIII109I",

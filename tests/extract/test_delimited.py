@@ -1,4 +1,4 @@
-"""Delimited tables, in the dialects that programs write."""
+"""Delimited tables in the dialects that programs write."""
 
 from __future__ import annotations
 

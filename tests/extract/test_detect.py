@@ -1,4 +1,4 @@
-"""Media types: content first, name second; damaged files keep the type that their name promises."""
+"""Media types: content first, name second; a damaged file keeps the type that its name implies."""
 
 from __future__ import annotations
 

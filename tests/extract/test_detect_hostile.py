@@ -1,4 +1,4 @@
-"""Telling what a document is takes time linear in a bounded head of it, whatever a stranger wrote there."""
+"""Detection takes time linear in a bounded head of a document, also for hostile content."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ for name in json.loads(sys.argv[1]):
 print(time.process_time() - started)
 """
 ENDLESS = 60
-"""seconds of a processor: a hundred times what all names of one head take"""
+"""CPU seconds: a hundred times the time for all names of one head"""
 
 
 @pytest.mark.parametrize("content", HEADS.values(), ids=HEADS)

@@ -1,4 +1,4 @@
-"""Word documents keep their words, their structure and their places."""
+"""Extraction from Word documents keeps words, structure and positions."""
 
 import io
 import zipfile
@@ -47,7 +47,7 @@ NUMBERING = """
 
 
 def docx(body, core="", **parts):
-    """A Word document from the XML inside its parts."""
+    """A Word document with the given XML in its parts."""
     parts = {"styles": STYLES, "numbering": NUMBERING, **parts}
     roots = {"header": "hdr", "footer": "ftr"}
     relations = "".join(f'<Relationship Id="{k}" Type="{OFFICE}{k}" Target="{k}.xml"/>' for k in KINDS)
@@ -107,7 +107,7 @@ def test_paragraph_with_an_outline_level_of_its_own_is_a_heading():
 
 
 def test_headings_and_clauses_keep_the_numbers_that_word_prints():
-    """People search for clause 2.1; the number is nowhere in the text of the file."""
+    """Users search for clause 2.1, but the number is not in the text of the file."""
     extraction = extract(
         p("First", "Titre1", "1") + p("Second", "Titre1", "1") + p("A clause.", "", "1:1") + p("Item.", "", "3")
     )

@@ -1,4 +1,4 @@
-"""Text comes out the same whatever encoding it went in with."""
+"""Text is the same for every encoding of the file."""
 
 from __future__ import annotations
 

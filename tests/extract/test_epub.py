@@ -1,4 +1,4 @@
-"""Books are read chapter by chapter."""
+"""E-books are read chapter by chapter."""
 
 import pytest
 
@@ -27,7 +27,7 @@ NCX = (
 
 
 def epub(files, spine, contents="", extra=None, metadata="<dc:title>A Book</dc:title>"):
-    """A book of XHTML bodies by file name; `contents` is `nav` or `ncx`."""
+    """An e-book of XHTML bodies by file name; `contents` is `nav` or `ncx`."""
     kinds = {"nav": ('properties="nav" media-type="application/xhtml+xml"', "nav.xhtml", NAV),
              "ncx": ('media-type="application/x-dtbncx+xml"', "toc.ncx", NCX)}  # fmt: skip
     items = "".join(

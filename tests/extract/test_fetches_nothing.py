@@ -1,4 +1,4 @@
-"""What a document names is not fetched: no address is asked, and no file of the machine gets into a text."""
+"""Extraction fetches nothing that a document refers to: no request is sent, and no local file gets into the text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _EXTERNAL = (
 
 
 def word(url: str, file: Path) -> bytes:
-    """A Word document whose pictures and template are somewhere else."""
+    """A Word document with pictures and a template at external locations."""
     source, target = zipfile.ZipFile(io.BytesIO(docx(_PICTURE))), io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for name in source.namelist():
@@ -72,7 +72,7 @@ def word(url: str, file: Path) -> bytes:
 
 
 def documents(url: str, file: Path) -> dict[str, bytes]:
-    """Name -> a document of each kind that names an address and a file."""
+    """Name -> a document of each format that refers to a URL and a file."""
     html = HTML.format(url=url, file=file)
     notebook = {
         "nbformat": 4,
@@ -104,7 +104,7 @@ def documents(url: str, file: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def listener():
-    """Where nobody must knock; whoever does is hung up on."""
+    """Serve a URL that must get no connection; close every connection and fail the test."""
     knocks = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -134,5 +134,5 @@ def test_no_document_of_any_kind_makes_a_request_or_reads_a_file(listener, tmp_p
         assert TOKEN not in found.text, name
         assert TOKEN not in str((found.title, found.metadata, found.parts)), name
         read.add(name)
-    # Those that were refused prove nothing.
+    # Refused documents prove nothing.
     assert {"a.html", "a.md", "a.rst", "a.eml", "a.ipynb", "a.docx", "a.odt", "a.epub", "include.xml"} <= read

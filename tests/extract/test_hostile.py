@@ -1,4 +1,4 @@
-"""Files that are built to exhaust their readers cost no more than their size allows, in the processes that runs use."""
+"""Files built to exhaust their readers cost no more than their size allows, in the processes that runs use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.extract import hostile_data, hostile_office, hostile_pdf, hostile_she
 
 CLASSES = hostile_data.CLASSES | hostile_sheets.CLASSES | hostile_office.CLASSES | hostile_pdf.CLASSES
 SIZE = 150_000
-"""bytes: what grows with the square of its size does not end in time, and what is linear takes a second at most"""
+"""bytes: quadratic work does not finish in time, linear work takes at most a second"""
 EXHAUSTED = {"timeout", "memory", "crashed", "unexpected"}
 MAX_OUT = 64
-"""characters for each byte, unpacked, that any document gives at most with its title, headings and metadata"""
+"""maximum characters per unpacked byte of a document, including title, headings and metadata"""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def pool():
 
 
 def outcome(pool, document):
-    """What is read, or the reason why it is refused."""
+    """Return the extraction, or the reason for the refusal."""
     try:
         return pool.result(pool.prepare(document)), None
     except DocumentError as error:

@@ -1,4 +1,4 @@
-"""No page, book, notebook, program or text exhausts its reader, and none gives text out of proportion."""
+"""No page, e-book, notebook, program or text exhausts its reader or yields disproportionately much text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROWN = (
     "text: combining marks", "text: spaces", "js: arrows", "js: strings", "py: operators", "py: nested ifs",
     "c: pointers", "cpp: templates",
 )  # fmt: skip
-"""classes that took quadratic time or more"""
+"""classes that took at least quadratic time"""
 
 
 def read(content: bytes, name: str) -> Extraction | None:
@@ -82,7 +82,7 @@ def test_page_as_deep_as_pages_are_stays_as_it_is():
 
 
 def deepest(html: str) -> int:
-    """Elements around the innermost one, as the parser nests them."""
+    """Return the number of elements around the innermost one, as nested by the parser."""
     depths: dict[int, int] = {}
     for node in LexborHTMLParser(html).root.traverse():
         depths[node.mem_id] = depths[node.parent.mem_id] + 1 if node.parent and node.parent.mem_id in depths else 0
@@ -99,7 +99,7 @@ def deepest(html: str) -> int:
     ],
 )  # fmt: skip
 def test_parser_nests_elements_no_deeper_than_is_counted(piece: str):
-    """What an end tag closes by the way, a parser opens again."""
+    """A parser reopens the elements that an end tag closes implicitly."""
     page = without_depth(f"<body>{piece * 3000}")[0]
     assert deepest(page) <= 1.25 * MAX_DEPTH
 
@@ -137,7 +137,7 @@ def test_text_nested_too_deep_for_its_parser_is_kept_without_headings():
 
 
 def steps(content: bytes, name: str) -> int:
-    """Calls of functions to read a document."""
+    """Count the function calls needed to read a document."""
     count = 0
 
     def take(_frame: object, event: str, _argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What office files, PDFs and pictures that are built to unfold give, and what is said of the rest."""
+"""Text of office files, PDFs and images that are built to expand, and notes on the omitted rest."""
 
 from __future__ import annotations
 

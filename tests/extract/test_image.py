@@ -1,4 +1,4 @@
-"""Pictures: text, what they tell about themselves, and hostile ones."""
+"""Images: text, metadata and hostile files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_writing_on_a_transparent_ground_is_read_in_either_ink(ink: str):
 
 def test_camera_date_and_orientation_are_taken_and_the_place_is_not():
     exif = Image.Exif()
-    exif[0x0112] = 6  # turned; to be shown a quarter turn clockwise
+    exif[0x0112] = 6  # rotated; displayed a quarter turn clockwise
     exif[0x010F], exif[0x0110], exif[0x010E] = "Nikon\0junk", "D7", "Crane 7\nat noon"
     exif.get_ifd(0x8769)[0x9003] = "2024:02:29 08:15:30"
     exif.get_ifd(0x8825)[2] = (63.0, 25.0, 0.0)

@@ -1,4 +1,4 @@
-"""What extraction leaves out is noted: files attached to a PDF, and formulas of a workbook without a stored value."""
+"""Extraction notes omissions: files attached to a PDF, and formulas of a workbook without a stored value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_pdf_that_is_nothing_but_a_cover_for_files_says_so_when_it_is_skipped(
 
 
 def workbook(*sheets: tuple[str, Sequence[str]], head: str = "Costs") -> bytes:
-    """A workbook whose sheets have a word in A1, and below it the given formulas without a value."""
+    """A workbook with a word in A1 of each sheet, and the given formulas without a value below."""
     target = io.BytesIO()
     book = xlsxwriter.Workbook(target, {"in_memory": True})
     for name, formulas in sheets:
@@ -108,7 +108,7 @@ def test_formulas_with_a_stored_value_are_not_noted():
     ],
 )
 def test_a_value_is_missing_only_if_the_cell_stores_none(cell: str, noted: bool):
-    """Excel stores the empty text that a formula gives; other programs leave the element empty or out."""
+    """Excel stores the empty text that a formula returns; other programs leave the element empty or omit it."""
     content = workbook(("Costs", ["=1"]))
     members = _members(content)
     part = "xl/worksheets/sheet1.xml"
@@ -118,7 +118,7 @@ def test_a_value_is_missing_only_if_the_cell_stores_none(cell: str, noted: bool)
 
 
 def test_formulas_in_a_long_sheet_are_all_counted():
-    """It is unpacked in blocks, which end anywhere."""
+    """The sheet is unpacked in blocks, which may end anywhere."""
     (note,) = extract(workbook(("Costs", [f"=SUM(B1:B{n})" for n in range(1, 5001)])), "a.xlsx").warnings
     assert note.startswith("5000 formulas have no stored value: 5000 in sheet Costs (A2, A3, A4, ...);")
 

@@ -1,4 +1,4 @@
-"""Mails are read as people read them, however they were sent."""
+"""Mails are extracted as readers see them, for every way of sending."""
 
 import io
 import zipfile
@@ -215,6 +215,6 @@ def test_malformed_mail_is_read_as_far_as_it_goes(content):
 
 
 def test_a_parameter_in_pieces_of_which_one_has_no_number_is_not_read():
-    """Python's own reader of parameters sorts the numbers and cannot."""
+    """Python's own parameter parser sorts by number, which fails here."""
     mail = b"Subject: Bolts\nContent-Type: text/plain; name*0*=%41; name*; charset=utf-8\n\nGr\xc3\xbc\xc3\x9fe.\n"
     assert "Grüße." in extract(mail).text

@@ -1,4 +1,4 @@
-"""Markdown: text as it is, headings where CommonMark has them."""
+"""Markdown: text unchanged, headings as CommonMark defines them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XML: nothing expanded, everything readable."""
+"""XML: no entity is expanded, all text is readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OCR: what is read, in which order, and that nothing is downloaded or printed on the way."""
+"""OCR: the text, its order, and no downloads or output while reading."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_picture_without_text_has_no_lines(size: tuple[int, int]):
 
 
 def test_pictures_are_read_one_at_a_time_among_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """A page takes hundreds of megabytes while it is read; a process that is killed must not keep others waiting."""
+    """Reading a page takes hundreds of megabytes; a killed process must not block the others."""
     lock = tmp_path / "lock"
     lock.touch()
     monkeypatch.setattr(ocr, "_turns", None)

@@ -1,4 +1,4 @@
-"""OpenDocument texts and slides keep their words, their structure and their places."""
+"""Extraction from OpenDocument texts and slides keeps words, structure and positions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Archives are unpacked under caps, whatever they declare."""
+"""Archives are unpacked within limits, independent of the sizes that they declare."""
 
 import io
 import struct
@@ -65,7 +65,7 @@ def test_reading_a_member_again_costs_nothing():
 
 
 def test_declared_size_is_not_believed():
-    """The sizes in an archive's directory are what an attacker writes there."""
+    """An attacker chooses the sizes in an archive's directory."""
     content = bytearray(archive({"a": b"x" * 100_000}))
     directory = content.rindex(b"PK\x01\x02")
     content[directory + 24 : directory + 28] = struct.pack("<I", 10)

@@ -1,4 +1,4 @@
-"""PDF: positions, paragraphs, hyphens, headings, passwords, scans and damage, on files written here byte by byte."""
+"""PDF: positions, paragraphs, hyphens, headings, passwords, scans and damage, on files written byte by byte here."""
 
 from __future__ import annotations
 

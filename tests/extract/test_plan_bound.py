@@ -1,4 +1,4 @@
-"""What `plan` says a document takes at most, by its name and size, is what extraction and chunking keep to."""
+"""Extraction and chunking stay within the upper bound that `plan` derives from a document's name and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slides are read in the order in which people read them."""
+"""Slides are extracted in reading order."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The registry, and what every extractor has to keep to whatever bytes it is given."""
+"""The registry, and the contract of every extractor for any bytes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ VALID: dict[str, bytes] = {
 
 
 def outcome(content: bytes, filename: str) -> Extraction | DocumentError:
-    """An extraction, or the refusal; anything else that is raised fails the test."""
+    """Return an extraction or the refusal; any other exception fails the test."""
     try:
         return extract(RawDocument(content, filename), SETTINGS)
     except (SkippedDocument, BrokenDocument) as error:
@@ -139,7 +139,7 @@ def test_every_extractor_names_settings_that_exist():
 
 @pytest.mark.parametrize("media_type", sorted(set(kinds.BY_EXTENSION.values()) | set(kinds.BY_NAME.values())))
 def test_what_a_name_promises_is_read_or_known_as_unsupported(media_type: str):
-    """A text format that detection names and nothing reads would be skipped although it is plain to read."""
+    """A text format that is detected but has no extractor would be skipped although it is readable."""
     if kinds.is_text(media_type):
         assert extractor_for(media_type) is not None
 

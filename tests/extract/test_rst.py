@@ -1,4 +1,4 @@
-"""reStructuredText: text as it is, headings, and nothing read from elsewhere."""
+"""reStructuredText: text unchanged, headings, and nothing read from elsewhere."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_very_long_line_does_not_hide_the_headings() -> None:
 
 
 def test_grid_tables_hide_no_heading_and_are_none() -> None:
-    """They are left out of what docutils reads; what only looks like one is not."""
+    """Grid tables are removed before docutils reads the text; text that only looks like one stays."""
     grid = "+------+------+\n| a    | b    |\n+------+------+\n| T    | c    |\n| ==   |      |\n+------+------+\n"
     looks_like_one = "Text of it\n+---+\nNo title\n========\n"
     text = f"One\n===\n\n{grid}\nTwo\n===\n\n{looks_like_one}\n- item\n\n  {grid}\nThree\n=====\n\nx\n"

@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers, on PDF pages written here line by line and on pages of text."""
+"""Running heads, feet and page numbers, on PDF pages written line by line here and on pages of text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from parquetry.settings.sections import ExtractionSettings
 from tests.files.pdf_writer import line, lines, write_pdf
 
 HEAD, FOOT = 800, 40
-"""points from the lower edge of an A4 page, 842 points high"""
+"""points from the lower edge of an A4 page, which is 842 points high"""
 
 
 def body(page: int) -> bytes:
-    """Some lines in the middle of a page, different on every page."""
+    """Lines in the middle of a page, different on every page."""
     words = [
         f"{word}{page} is stored in the shed beside the {word} gate" for word in ("rope", "tar", "canvas", "oakum")
     ]
@@ -32,7 +32,7 @@ def extract(pages: Sequence[bytes], **options: object) -> Extraction:
 
 
 def page_lines(extraction: Extraction) -> list[list[str]]:
-    """For each page, the lines that are none of its body."""
+    """Return the lines of each page that are not part of its body."""
     texts = [extraction.text[part.start : part.end] for part in extraction.parts]
     return [[line for line in text.split("\n") if line and "stored in the shed" not in line] for text in texts]
 
@@ -62,7 +62,7 @@ def test_numbers_that_follow_the_end_of_the_text_at_any_height_are_left_out():
 
 
 def test_a_head_and_a_foot_stay_once_where_they_first_stand():
-    """They may be the only mention of a document's number or version."""
+    """The head or foot may be the only mention of a document's number or version."""
     pages = [
         body(n) + line(72, HEAD, "QM-2024-17 rev 4") + line(72, FOOT, f"Ropery Ltd, Bergen | {n}") for n in range(1, 7)
     ]
@@ -138,7 +138,7 @@ def test_text_between_the_edges_stays_though_it_is_repeated():
 
 
 def test_pages_of_text_lose_what_is_printed_at_their_edges():
-    """As in the RFCs of old."""
+    """Older RFCs look like this."""
 
     def page(number: int) -> str:
         head = ["", ""] if number == 1 else ["RFC 9999              Rope Transfer Protocol            May 2031", ""]

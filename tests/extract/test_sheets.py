@@ -1,4 +1,4 @@
-"""Sheets are tables as people see them."""
+"""Sheets become tables as users see them."""
 
 import io
 import zipfile
@@ -263,7 +263,7 @@ def test_older_workbook_that_cannot_be_read_says_why(content, reason):
 
 
 class PanicException(BaseException):
-    """What calamine raises when its Rust code panics, as on some workbooks cut short; it cannot be imported."""
+    """The exception of calamine when its Rust code panics, as on some truncated workbooks; it cannot be imported."""
 
 
 def test_panic_of_the_library_is_damage_and_not_the_end_of_the_process():

@@ -1,4 +1,4 @@
-"""Source code: kept as it is, its definitions found."""
+"""Source code: text unchanged, definitions found."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ puts 'hi'
         [],
     ),
 }
-"""media type -> code, and the levels, titles and first lines of its headings"""
+"""media type -> code, and the levels, titles and first lines of the headings"""
 
 
 def read(source: str | bytes, media_type: str, filename: str = "file.x") -> Extraction:

@@ -1,4 +1,4 @@
-"""Web pages: what must appear, what must not, and in which form."""
+"""Web pages: required text, forbidden text, and its form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of flow runs look at: the API's records and the lines of the runs' logs."""
+"""Fixtures for tests of flow runs: the API's records and the log lines of the runs."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tests.servers.chat_server import ChatServer
 
 
 class Records:
-    """What the Prefect API knows of flow runs."""
+    """The Prefect API's records of flow runs."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
 
     def flow_run(self, corpus: str) -> Any:
-        """The one flow run of a corpus that is not being looked at by another test."""
+        """Return the one flow run of a corpus that no other test uses."""
         (run,) = self.flow_runs(corpus)
         return run
 
     def flow_runs(self, corpus: str) -> list[Any]:
-        """The flow runs of a corpus, newest first."""
+        """Return the flow runs of a corpus, newest first."""
         from prefect.client.schemas.sorting import FlowRunSort
 
         runs = self.client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=200)
         return [run for run in runs if run.parameters.get("corpus") == corpus]
 
     def task_runs(self, run: Any, expected: int) -> list[Any]:
-        """The task runs of a flow run, by name; they arrive a moment after the flow run ended."""
+        """Return the task runs of a flow run, by name; they arrive a moment after the flow run ended."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             answer = self.client.request(
@@ -44,7 +44,7 @@ class Records:
         raise AssertionError(f"{len(answer)} task runs, expected {expected}: {answer}")
 
     def artifacts(self, run: Any) -> dict[str, str]:
-        """Key -> data of the artifacts that a flow run left."""
+        """Return key -> data of the artifacts of a flow run."""
         answer = self.client.request(
             "POST", "/artifacts/filter", json={"artifacts": {"flow_run_id": {"any_": [str(run.id)]}}}
         ).json()
@@ -53,7 +53,7 @@ class Records:
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    """A language model that answers by rule."""
+    """A scripted language model."""
     with ChatServer(session_model.answer) as server:
         yield server
 
@@ -67,7 +67,7 @@ def records(prefect_api: str) -> Iterator[Records]:
 
 
 class Lines(logging.Handler):
-    """The messages of flow and task runs, and something to do when one of them comes."""
+    """The log messages of flow and task runs, with a callback for each message."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

@@ -1,8 +1,8 @@
-"""Refreshes a workshop in a forked child that is killed at a chosen moment. One JSON request per line of stdin.
+"""Refresh a workshop in a forked child that is killed at a given moment. One JSON request per line of stdin.
 
 A request names the workshop's root and either `event` (die at the n-th file operation in the corpus), `delay` (die
-after that many seconds), or neither (run to the end). The answer tells how the child ended and how many file operations
-and seconds it took.
+after that many seconds), or neither (run to the end). The response contains the outcome of the child, and the number of
+file operations and seconds it took.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Learns from shelves of sessions in forked children, one of them killed at a chosen moment, or many at a time.
+"""Learn from shelves of sessions in forked children, one of them killed at a given moment, or many at a time.
 
-One JSON request per line of stdin: `shelves` (root, url, source and sections of each), and perhaps `event`: the first
-child dies at its n-th change of a file of the corpus. The answer tells how every child ended, what it reported, and
-how many such changes it made.
+One JSON request per line of stdin: `shelves` (root, url, source and sections of each), and optionally `event`: the
+first child dies at its n-th change of a file of the corpus. The response contains the outcome and report of every
+child, and the number of such changes it made.
 """
 
 from __future__ import annotations

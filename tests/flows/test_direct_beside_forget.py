@@ -1,4 +1,4 @@
-"""Files that `forget` replaces while others read are no damage: they are read again from the new version."""
+"""Files that `forget` replaces during a read are not damage: the reader continues with the new version."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ user_id = "ada"
 
 
 class Place:
-    """A corpus of documents that everybody may see and of a user's own, in files that hold both."""
+    """A corpus of public documents and of a user's private ones, in files that contain both."""
 
     def __init__(self, root: Path, corpus: str) -> None:
         self.root = root
@@ -63,7 +63,7 @@ class Place:
         return Lake(self.corpus, create=True)
 
     def forget(self) -> None:
-        """Have another process erase what is of ada's."""
+        """Erase ada's data in another process."""
         (self.root / "own" / "elm.md").unlink()
         forget = command("forget", "--user", "ada", "--yes", "--config", self.file)
         subprocess.run(forget, check=True, capture_output=True)
@@ -81,7 +81,7 @@ def place(request, tmp_path, monkeypatch):
 
 
 def between_listing_and_reading(monkeypatch, act, of=None):
-    """Have something happen after the files of a version, or of the newest, were listed for the first time."""
+    """Call a function after the files of a version, or of the newest, were listed for the first time."""
     real, done = Lake.snapshot, []
 
     def snapshot(lake, version=None, **options):
@@ -136,7 +136,7 @@ def test_run_ends_well_from_the_version_after(place, monkeypatch, capsys, asked)
 
 
 def test_earlier_version_that_gave_way_is_told_as_erased(place, monkeypatch):
-    """It begins again from the listing, which knows."""
+    """The retry starts from the listing, which shows that the version was erased."""
     place.write("team/ash.md", "The ash bends.")
     assert place.run("refresh", "--direct") == 0
     happened = between_listing_and_reading(monkeypatch, place.forget, of=2)
@@ -181,7 +181,7 @@ def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it
 
 
 def test_file_that_is_lost_is_damage_with_a_name(place, capsys):
-    """The newest version still names it."""
+    """The newest version still refers to the file."""
     lost = max(place.lake.snapshot().files["documents"])
     files_at(lost).delete(lost)
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""The budget holds while a run spends: no request is made that could pass it, and what was paid for is not lost."""
+"""The budget holds during a run: no request is sent that could exceed it, and paid work is not lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRICE = 1000.0
 
 
 def counting(request: Request) -> Reply:
-    """A service whose tokens are single bytes."""
+    """Report one token per byte."""
     tokens = sum(len(text.encode()) for text in request.inputs)
     return embeddings(request, usage={"prompt_tokens": tokens, "total_tokens": tokens})
 

@@ -1,4 +1,4 @@
-"""Archives, folders with owners and videos, from their place to the answer."""
+"""Archives, folders with owners and videos, from the source to the search result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment leaves the last version readable, and what it paid for is found again."""
+"""A run killed at any moment leaves the last version readable, and its paid work is reused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ask(runner: subprocess.Popen[str], root: Path, **moment: Any) -> dict[str, A
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory) -> Workshop:
-    """A published corpus whose source has since been edited, added to, moved and removed from."""
+    """A published corpus with a source in which files were edited, added, moved and removed afterwards."""
     workshop = Workshop(tmp_path_factory.mktemp("crash"))
     workshop.sections |= SECTIONS
     for number in range(10):
@@ -73,7 +73,7 @@ def copy_of(workshop: Workshop, root: Path) -> Workshop:
 
 
 def stored_hashes(workshop: Workshop) -> set[str]:
-    """Text hashes in all whole chunk shards on disk, registered or not."""
+    """Return the text hashes in all complete chunk shards on disk, registered or not."""
     files = sorted(str(path) for path in (workshop.root / "corpus" / "chunks").glob("*.parquet"))
     found = open_duckdb().execute(f"SELECT DISTINCT text_hash FROM read_parquet({sql_list(files)})").fetchall()
     return {key for (key,) in found}
@@ -85,7 +85,7 @@ def visible_hashes(workshop: Workshop) -> set[str]:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What the run does when nobody kills it."""
+    """Outcome of a run that is not killed."""
 
     before: dict[str, Any]
     after: dict[str, Any]
@@ -107,7 +107,7 @@ def undisturbed(prepared, runner, tmp_path_factory) -> Undisturbed:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, undisturbed, runner, tmp_path, part):
-    """Kills at file operations spread over the run, and at random times; 32 in all."""
+    """Kill the run at file operations spread over it, and at random times; 32 kills in all."""
     dice = random.Random(20261122 + part)
     share = BY_EVENT // PARTS
     places = range(part * share, (part + 1) * share)
@@ -129,12 +129,12 @@ def test_killed_runs_leave_the_last_version_and_lose_no_vector(prepared, undistu
         assert report.work.chunks_embedded == (0 if published == 2 else len(undisturbed.needed - stored)), moment
         assert workshop.refresh().version == report.version, moment
         shutil.rmtree(workshop.root)
-    # A delay close to the whole duration may come too late; the file operations are certain.
+    # A delay close to the whole duration may come too late; kills at file operations always happen.
     assert killed >= share
 
 
 def comparable(seen: dict[str, Any]) -> dict[str, Any]:
-    """A state without the place that it was copied to, and without the inodes there."""
+    """Return a state without the path and inodes of its copy."""
     chunks = [(chunk[0], *chunk[2:]) for chunk in seen["chunks"]]
     documents = {path: (*told, etag.split("-")[:2]) for path, (*told, etag) in seen["documents"].items()}
     return {**seen, "chunks": chunks, "documents": documents}

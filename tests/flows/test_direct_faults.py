@@ -1,4 +1,4 @@
-"""Whatever fails between a run and its object store: no document lost, none twice, no half publish."""
+"""No fault between a run and its object store loses a document, doubles one, or publishes half a version."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.servers.fault_proxy import FaultProxy
 pytestmark = pytest.mark.slow
 
 SEEDS = range(4)
-"""`python -m benchmarks.faults` runs 300"""
+"""`python -m benchmarks.faults` runs 300 seeds"""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A first run that comes to nothing leaves no corpus, and what it paid for is there for the next one."""
+"""A failed first run leaves no corpus, and the next run reuses its paid work."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def workshop(tmp_path):
 
 
 class Stops(Silent):
-    """Interrupts a run as a person does."""
+    """Interrupt a run as a user does."""
 
     def __init__(self, moment):
         self._moment = moment
@@ -72,7 +72,7 @@ def test_vectors_of_an_interrupted_first_run_are_not_computed_again(workshop):
 
 
 def test_shards_without_any_table_are_found_again(workshop):
-    """A killed process leaves files, and has no time to say so."""
+    """A killed process leaves files and cannot report them."""
     interrupted(workshop, "batch done")
     for log in corpus(workshop).glob("*/_delta_log/*.json"):
         log.unlink()
@@ -99,7 +99,7 @@ def test_place_that_cannot_hold_a_corpus_is_refused_before_anything_is_read(work
 
 
 def test_two_first_runs_at_once_publish_both(workshop):
-    """The second finds the tables that the first one made while it worked."""
+    """The second run finds the tables that the first one created in the meantime."""
     other = Workshop(workshop.root)
     other.folder = workshop.root / "more"
     other.folder.mkdir()

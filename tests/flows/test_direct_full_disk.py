@@ -1,4 +1,4 @@
-"""A disk that fills up: a run publishes all or nothing, says which, and leaves nothing that takes space."""
+"""A disk that fills up: a run publishes all or nothing, reports which, and leaves no files that take space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.workshop import Workshop
 
 
 def settled(root: Path) -> Workshop:
-    """A corpus of two documents, of which one was changed since, one is gone and one is new."""
+    """A corpus of two documents; since then one was changed, one was deleted and one is new."""
     workshop = Workshop(root)
     workshop.write("oak.md", "The oak is dried.")
     workshop.write("elm.md", "The elm is sawn.")
@@ -37,7 +37,7 @@ AFTER = {"oak.md": "The oak is oiled.", "ash.md": "The ash bends."}
 
 
 def held(workshop: Workshop) -> dict[str, str]:
-    """The texts of the newest version by path, from the tables."""
+    """Return the texts of the newest version by path, from the tables."""
     with closing(workshop.reader()) as reader:
         found = reader.tables.execute("SELECT path, text FROM documents JOIN all_texts USING (revision)").fetchall()
     return dict(found)
@@ -50,7 +50,7 @@ def searched(workshop: Workshop) -> dict[str, str]:
 
 
 def leftovers(corpus: Path) -> list[str]:
-    """Files below a corpus that nothing names."""
+    """Return the files below a corpus that nothing refers to."""
     named = {path for files in Lake(str(corpus)).snapshot().files.values() for path in files}
     found = [str(path) for table in TABLES for path in (corpus / table).glob("*.*") if str(path) not in named]
     staging, index = corpus / "staging", corpus / "index"
@@ -74,7 +74,7 @@ def copied(workshop: Workshop, root: Path) -> Workshop:
 
 PARTS = 4
 EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "9"))
-"""calls from one that is refused to the next; 1 tries them all, and takes minutes"""
+"""step between the calls that fail; 1 tries all calls and takes minutes"""
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_disk_that_is_full_from_any_call_on_leaves_a_whole_corpus(prepared, tmp_
             else:
                 assert report.version == 2
                 assert held(workshop) == AFTER
-                # One whose name the disk does not confirm is told as not written, too.
+                # An index file that the disk does not confirm is reported as not written, too.
                 assert report.index_error is not None
                 assert index_version(corpus) == (2 if last == len(disk.calls) - 1 else 1)
             assert healthy(workshop)
@@ -121,7 +121,7 @@ def index_version(corpus: Path) -> int:
 
 
 def test_published_without_index_is_told_on_the_main_line_and_has_its_own_exit_code(workshop, capsys):
-    """It was a note on documents, with exit code 0."""
+    """This used to be a note on documents, with exit code 0."""
     workshop.write("oak.md", "The oak is dried.")
     blocked = workshop.root / "blocked"
     blocked.write_text("a file where a folder is needed")

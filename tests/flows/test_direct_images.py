@@ -1,4 +1,4 @@
-"""Images are described by a language model where the settings ask for it, and only once."""
+"""Images are described by a language model if the settings ask for it, and only once."""
 
 from __future__ import annotations
 

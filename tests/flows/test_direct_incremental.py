@@ -1,4 +1,4 @@
-"""What a refresh costs: a stat, a hash, a row, or only what changed."""
+"""Cost of a refresh: a stat, a hash, a row, or only the changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_touched_file_with_same_bytes_is_hashed_once_and_not_processed(published
     assert report.work.bytes_read == 0
     assert report.work.chunks_written == 0
     assert published.rows()["leave.md"].etag != ""
-    # Its new time is stored: the next refresh does not hash it again.
+    # The new time is stored: the next refresh does not hash the file again.
     assert published.refresh().version == report.version
 
 
@@ -160,7 +160,7 @@ def test_broken_new_content_keeps_the_last_good_revision(published):
     row = published.rows()["table.json"]
     assert (row.status, row.revision) == ("failed", good.revision)
     assert published.search("no smoking", mode="text").hits[0].row["filename"] == "table.json"
-    # It goes on being reported, and is not tried again while it stays as it is.
+    # The failure is still reported, and not retried until the document changes.
     again = published.refresh()
     assert (again.documents.failed, again.work.bytes_read) == (1, 0)
     assert [failure.known for failure in again.failures] == [True]

@@ -1,4 +1,4 @@
-"""A refresh and the search index: brought up to date after the publish, and never in its way."""
+"""A refresh updates the search index after the publish, and the index never blocks the publish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parquetry.tasks.engine.base import DirectEngine
 
 
 class NotingEngine(DirectEngine):
-    """Notes the steps that it could have been cancelled before."""
+    """Record the steps before which the run could be cancelled."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -45,7 +45,7 @@ def test_index_that_cannot_be_written_is_told_and_the_publish_stands(workshop):
 
 
 def test_run_that_cannot_be_recorded_has_published_and_says_so(workshop, monkeypatch):
-    """Its error would say that nothing was published."""
+    """An error would imply that nothing was published."""
 
     def refuse(*_):
         raise StorageError("the run could not be recorded: disk full")
@@ -60,7 +60,7 @@ def test_run_that_cannot_be_recorded_has_published_and_says_so(workshop, monkeyp
 
 
 def test_run_that_has_published_can_not_be_cancelled_any_more(workshop):
-    """Cancelling it says that nothing was published."""
+    """A cancelled run reports that nothing was published."""
     workshop.write("a.md", "The oak table has four legs.")
     engine = NotingEngine()
     run_refresh(Request(workshop.settings), engine, Silent())

@@ -1,4 +1,4 @@
-"""Namespaces with embedders of their own in one corpus: refreshed in one run, searched apart and together."""
+"""Namespaces with their own embedders in one corpus: refreshed in one run, searched separately and together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = {"leave.md": "Everybody has thirty days of leave.\n", "pets.md": "No dog
 
 
 class Annex(Workshop):
-    """Rules in the corpus's own namespace, animals in namespace `zoo`, which a model of its own embeds."""
+    """Rules in the corpus's default namespace, and animals in namespace `zoo` with its own embedding model."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -68,7 +68,7 @@ class Annex(Workshop):
         return id_of(self.settings.embedder_of("zoo"), self.settings.embedding)
 
     def chunks(self) -> list[tuple[Any, ...]]:
-        """Everything of every chunk but its revision."""
+        """Return all columns of all chunks except the revision."""
         found: list[tuple[Any, ...]] = (
             self.reader()
             .tables.execute(
@@ -80,7 +80,7 @@ class Annex(Workshop):
         return found
 
     def embedders(self) -> dict[str, set[str]]:
-        """Namespace -> models that its chunks are embedded by."""
+        """Return namespace -> models that embedded its chunks."""
         chunks = self.chunks()
         return {name: {each[8] for each in chunks if each[1] == name} for name in ("default", "zoo")}
 
@@ -136,7 +136,7 @@ def test_incremental_refresh_equals_a_rebuild(annex):
     (annex.folder / "animals" / "bird.md").unlink()
     (annex.folder / "animals" / "cat.md").rename(annex.folder / "animals" / "cats.md")
     report = annex.refresh()
-    # The text that comes from the other namespace has a vector there, and none of this model.
+    # The text that moved from the other namespace has a vector there, but none of this model.
     assert report.work.chunks_embedded == 3
     searches = [("red dog", ZOO), ("days of leave", OWN), ("dog", Filters())]
 
@@ -166,7 +166,7 @@ def test_changed_embedder_of_a_namespace_embeds_its_chunks_again_and_no_others(a
     assert report.work.bytes_read == 0
     assert annex.embedders() == {"default": {BUNDLED}, "zoo": {annex.zoo_id}}
     assert [row for row in annex.chunks() if row[1] == "default"] == rules
-    # Back again: the vectors of the first model are still there.
+    # After switching back, the vectors of the first model are still there.
     annex.zoo = first
     again = annex.refresh()
     assert (again.work.chunks_written, again.work.chunks_embedded) == (4, 0)
@@ -188,7 +188,7 @@ def test_reindexed_embeddings_are_of_the_namespaces_model(annex):
 
 
 def test_tokens_are_those_of_the_namespaces_model(unread):
-    """The tiny model takes a word for one token, the bundled one for several."""
+    """The tiny model counts a word as one token, the bundled model as several."""
     text = "extraordinarily " * 60
     unread.sections["chunking"] = {"size": 20, "overlap": 0, "unit": "tokens"}
     unread.write("rules/words.md", text)
@@ -198,7 +198,7 @@ def test_tokens_are_those_of_the_namespaces_model(unread):
     counts = {name: sum(each[1] == name for each in chunks) for name in ("default", "zoo")}
     assert counts["zoo"] == 3
     assert counts["default"] > 2 * counts["zoo"]
-    # Another model counts other tokens.
+    # Another model has another token count.
     unread.zoo = {}
     unread.refresh()
     assert sum(each[1:3] == ("zoo", "words.md") for each in unread.chunks()) == counts["default"]
@@ -237,7 +237,7 @@ def test_search_across_models_fuses_their_lists_by_rank(annex):
     assert {name for name, _ in both[:2]} == {zoo[0][0], own[0][0]}
     assert len(both) == 6
     for alone in (zoo, own):
-        # What one model ranks keeps its order among what the others rank.
+        # The ranking of one model keeps its order among the results of the others.
         names = [name for name, _ in alone]
         together = [name for name, _ in both if name in names]
         assert together == names
@@ -245,7 +245,7 @@ def test_search_across_models_fuses_their_lists_by_rank(annex):
 
 
 def test_caller_who_may_not_see_a_namespace_needs_no_model_of_it(unread):
-    """Nothing of it shows: neither its documents, nor that its model cannot be opened."""
+    """The caller learns nothing about the namespace: neither its documents, nor that its model cannot be opened."""
     unread.zoo_source = {"visibility": "individual", "user_id": "keeper"}
     unread.refresh()
     own = [unread.found("dog", OWN, mode=mode) for mode in ("vector", "text", "hybrid")]
@@ -274,7 +274,7 @@ def test_vectors_of_a_model_that_the_settings_do_not_name_are_refused_with_names
 
 
 def test_namespace_is_searched_by_its_old_model_until_it_is_refreshed_as_long_as_the_settings_name_it(annex):
-    """Operators change a namespace over without a time in which it cannot be searched."""
+    """Operators can switch the model of a namespace without a gap in search."""
     before = annex.found("days of leave", OWN)
     annex.sections["corpus"] = {"embedder": annex.zoo["embedder"]}
     annex.zoo = {"name": "zoo", "embedder": "wordllama"}
@@ -282,7 +282,7 @@ def test_namespace_is_searched_by_its_old_model_until_it_is_refreshed_as_long_as
 
 
 def test_services_are_asked_once_for_each_model(unread):
-    """Answers of one model are not taken for another's."""
+    """Vectors of one model are not used for another's."""
     with EmbeddingServer() as server:
         unread.sections |= {"embedding": {"base_url": server.url, "api_key": "x"}, "corpus": {"embedder": "openai:a"}}
         unread.zoo = {"name": "zoo", "embedder": "openai:b"}

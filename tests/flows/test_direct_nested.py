@@ -1,4 +1,4 @@
-"""A document has one source: the innermost of those that hold its place."""
+"""A document belongs to one source: the innermost source that contains its location."""
 
 import zipfile
 
@@ -55,11 +55,11 @@ class House:
 
     @property
     def places(self):
-        """Uris from `docs/` on, of everything that is published; a document that is there twice comes twice."""
+        """URIs from `docs/` on, of all published documents; a document published twice is listed twice."""
         return sorted(row.uri.partition("/docs/")[2] for row in self.rows)
 
     def of(self, source):
-        """Paths within a source, of what is published of it."""
+        """Return the paths of the published documents of a source."""
         named = source if "://" not in source else source.replace("HOUSE", self.root.as_uri())
         return sorted(row.path for row in self.rows if row.source == named)
 
@@ -95,7 +95,7 @@ def test_inner_source_has_its_documents_and_the_outer_says_so(house, tables):
 
 
 def test_documents_change_hands_when_an_inner_source_is_named(house):
-    """Five of six leave at once; no guard holds them back, and nothing is embedded again."""
+    """Five of six documents leave at once; no removal guard stops them, and nothing is embedded again."""
     house.say(DOCS)
     house.refresh()
     assert house.seen_by("eve") == sorted(FILES)

@@ -1,4 +1,4 @@
-"""What was worked around in a document can be seen after the run, for as long as it is true."""
+"""Notes on the extraction of a document stay visible after the run for as long as they are true."""
 
 import shutil
 
@@ -96,7 +96,7 @@ def test_corpus_of_before_there_were_notes_opens_and_refreshes(workshop):
 
 
 class Interrupting(Silent):
-    """Ends a run when its shards are written and nothing is published."""
+    """End a run after its shards are written and before anything is published."""
 
     def batch_done(self, report):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A service that fails everything fails the run, with what was good published: no outage is a success."""
+"""A service that fails every request fails the run, and good results are published: no outage is a success."""
 
 import json
 
@@ -26,7 +26,7 @@ NO_QUOTA = refusal(429, "You exceeded your current quota", "insufficient_quota")
 
 
 class Desk:
-    """A folder with settings, in which commands are run."""
+    """A folder with settings, in which to run commands."""
 
     def __init__(self, folder, capsys):
         self.folder = folder
@@ -45,18 +45,18 @@ class Desk:
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def __call__(self, *arguments):
-        """Exit code and what was printed."""
+        """Run a command; return the exit code and the output."""
         self._capsys.readouterr()
         code = run([*arguments])
         return code, self._capsys.readouterr()
 
     def refresh(self, *options):
-        """Exit code and report."""
+        """Run a refresh; return the exit code and the report."""
         code, printed = self("refresh", "--direct", "--json", *options)
         return code, json.loads(printed.out)
 
     def runs(self):
-        """Status and error of all runs, oldest first."""
+        """Return the status and error of all runs, oldest first."""
         _, printed = self("sql", "SELECT status, error FROM runs ORDER BY started_at", "--json")
         return [tuple(row) for row in json.loads(printed.out)["rows"]]
 
@@ -93,7 +93,7 @@ def test_embedding_service_that_fails_everything_fails_the_run_and_what_is_good_
         desk.write(f"docs/{number}.md", f"Rule {number}: count the boards.")
     desk.write("good/oak.md", "Oak costs 640 euros.")
     with EmbeddingServer(lambda _: reply) as server:
-        # wordllama gives as many numbers as the service would.
+        # wordllama returns vectors of the same dimension as the service.
         desk.settings(LOCAL, embedded_by(server, "dimension = 64"), DOCS, GOOD, embedder="openai:m")
         code, report = desk.refresh()
         assert len(server.requests) == requests
@@ -223,7 +223,7 @@ def shelf(desk, monkeypatch):
 
 
 def test_document_that_its_store_refuses_run_after_run_fails_no_run_of_its_own(desk, shelf):
-    """One object that nobody may read must not fail every run of a source that works."""
+    """One unreadable object must not fail every run of a working source."""
     shelf.fetch_failures["b.md"] = [PermissionError(13, "denied", "b.md") for _ in range(9)]
     codes = []
     for _ in range(2):

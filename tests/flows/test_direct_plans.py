@@ -1,4 +1,4 @@
-"""What a plan says that a refresh takes at most is not passed, whatever stands in the texts."""
+"""A refresh never exceeds the upper bound of its plan, for any text."""
 
 import tempfile
 from pathlib import Path

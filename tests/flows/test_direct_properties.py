@@ -56,7 +56,7 @@ def apply(workshop: Workshop, step: tuple[Any, ...]) -> None:
 
 
 def state(workshop: Workshop) -> dict[str, Any]:
-    """Everything a reader can see, without what differs by nature: revisions, runs and times."""
+    """Return everything visible to a reader except values that differ by nature: revisions, runs and times."""
     reader = workshop.reader()
     documents = {
         path: (
@@ -77,7 +77,7 @@ def state(workshop: Workshop) -> dict[str, Any]:
     ).fetchall()
     texts = reader.connection.execute("SELECT document_id, text, vector::VARCHAR FROM texts ORDER BY 1").fetchall()
     requests = [SearchRequest(query, mode, 10) for query in QUERIES for mode in ("vector", "text", "hybrid")]
-    # Where nothing was ever published a search is refused.
+    # A search of a corpus that was never published is refused.
     found = [reader.search(request).hits if reader.snapshot.version else () for request in requests]
     answers = [[(hit.row["chunk_id"], round(hit.score, 9)) for hit in hits] for hits in found]
     return {"documents": documents, "chunks": chunks, "texts": texts, "answers": answers}

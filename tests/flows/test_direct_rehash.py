@@ -1,4 +1,4 @@
-"""A refresh that looks at every byte, of every kind of place: it finds what no change token tells, and only that."""
+"""A rehash reads every byte of every kind of source: it finds changes hidden from change tokens, and only those."""
 
 import threading
 from collections import Counter
@@ -33,7 +33,7 @@ def shelf(request, workshop, monkeypatch):
 
 
 def become(workshop, name):
-    """Store of a document what tells it now, as a place would that tells nothing of its last change."""
+    """Store a document's current tokens, as if its source did not report the last change."""
     (source,) = workshop.plan().sources
     items = {change.item.path: change.item for change in source.changes if change.item}
     lake = workshop.lake
@@ -65,12 +65,12 @@ def test_what_no_token_tells_is_found_by_its_bytes(workshop, shelf):
     assert (done(again), again.version) == (({"scanned": 2, "unchanged": 2}, 0), version + 1)
 
 
-# --- places that are asked one by one
+# --- documents fetched one by one
 
 
 @pytest.fixture
 def lying(workshop, monkeypatch):
-    """A place whose change tokens never change."""
+    """A source with change tokens that never change."""
 
     class Lying(ShelfSource):
         def _item(self, path):
@@ -118,7 +118,7 @@ def test_document_that_cannot_be_read_keeps_its_last_good_revision_and_is_told(w
 
 
 def test_new_tokens_of_the_same_bytes_are_stored_and_nothing_is_made_anew(workshop, lying):
-    """A bucket that was copied to another one."""
+    """A bucket was copied to another one."""
     type(lying)._item = lambda self, path: replace(ShelfSource._item(self, path), etag="other")
     report = workshop.refresh(rehash=True)
     assert (done(report), report.work.chunks_written) == (({"scanned": 40, "unchanged": 40}, 0), 0)
@@ -156,7 +156,7 @@ def test_pages_whose_sitemap_keeps_silent_are_asked_for(workshop, site):
 
 
 def test_pages_that_a_feed_named_before_stay(workshop, site):
-    """What is published is known to the source, or they would be taken for gone."""
+    """The source knows the published documents; otherwise they would be removed."""
 
     def feed(*names):
         entries = "".join(f"<item><link>{site.url}/{name}</link></item>" for name in names)
@@ -175,7 +175,7 @@ def test_pages_that_a_feed_named_before_stay(workshop, site):
 
 
 def test_captions_are_asked_for_once(workshop, monkeypatch):
-    """They are read to be listed, and YouTube blocks who asks too often."""
+    """Captions are read during listing, and YouTube blocks clients that send too many requests."""
     monkeypatch.setattr(youtube, "_READ_AHEAD", 0)
     with YouTube() as server:
         monkeypatch.setattr(youtube, "new_session", server.session)
@@ -189,7 +189,7 @@ def test_captions_are_asked_for_once(workshop, monkeypatch):
         assert len(server.asked) == asked + 2 * once
 
 
-# --- what is not read
+# --- documents that are not read
 
 
 def test_what_was_too_large_to_be_read_is_not_read(workshop):

@@ -1,4 +1,4 @@
-"""Refreshes of services that fail, stall or come back short: nothing is lost, and the operator is told."""
+"""Refreshes of sources that fail, stall or are listed only partially: nothing is lost, and the operator is informed."""
 
 import threading
 
@@ -24,7 +24,7 @@ DOWN = TransientError("unreachable", "no answer")
 
 
 class Shelves:
-    """A corpus of the shelves `a` and `b`, which hold four documents each."""
+    """A corpus of the shelves `a` and `b`, with four documents each."""
 
     def __init__(self, root):
         self.root = root
@@ -103,7 +103,7 @@ def test_plan_tells_of_a_listing_that_broke_off(shelves):
 
 
 def test_source_that_lists_nothing_keeps_its_few_documents_until_somebody_agrees(shelves):
-    """What an empty mount looks like; ten documents and fewer are below the share's guard."""
+    """An empty mount looks like this; the share guard does not apply to ten documents or fewer."""
     shelves.refresh()
     shelves.a.contents.clear()
     report = shelves.refresh()
@@ -145,7 +145,7 @@ def test_document_that_goes_on_failing_keeps_its_last_good_revision(shelves):
 
 
 def test_slow_source_does_not_hold_up_the_others(shelves):
-    """All documents of one source are in before the first of the other, however they are divided into batches."""
+    """All documents of one source are processed before the first of the other, for any division into batches."""
     gate = threading.Event()
     shelves.sections["refresh"] |= {"batch_documents": 1, "workers": 1}
     shelves.a.before_fetch = lambda _: gate.wait(60)
@@ -179,7 +179,7 @@ def test_renamed_object_keeps_its_vectors(shelves):
 
 
 def test_cancelled_run_stops_while_a_source_is_slow(shelves):
-    """Whoever gives up in the middle of fetches that hang does not wait for all that are still to come."""
+    """A run cancelled during stalled fetches does not wait for the remaining ones."""
     stop = threading.Event()
 
     class Impatient(Silent):

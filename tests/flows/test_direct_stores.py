@@ -1,4 +1,4 @@
-"""A corpus fed from a container of Azure, and from a source of one's own."""
+"""A corpus built from an Azure container, and from a custom source."""
 
 from contextlib import ExitStack
 

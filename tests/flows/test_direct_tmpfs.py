@@ -20,11 +20,11 @@ BYTES = [
     *(0, 4 * KB, 8 * KB, 12 * KB, 16 * KB, 24 * KB, 32 * KB, 48 * KB, 64 * KB, 96 * KB, 128 * KB, 192 * KB),
     *(260 * KB, 512 * KB, 1024 * KB, 2048 * KB, 3072 * KB, 4096 * KB, 5120 * KB, 6144 * KB),
 ]
-"""that are left"""
+"""bytes left"""
 FILES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 32]
-"""that can still be made"""
+"""number of files that can still be created"""
 EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "10"))
-"""sizes from one that is tried to the next; 1 tries them all"""
+"""step between the sizes tried; 1 tries them all"""
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +41,19 @@ def disk(tmp_path):
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no tmpfs can be mounted here: it takes root, and a kernel that lets it")
     yield place
-    # Detached at once, and gone when the last reader has closed its files.
+    # Detached at once, and removed when the last reader has closed its files.
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def leave_bytes(disk: Path, left: int) -> None:
-    """Have something else take all but so much of a disk."""
+    """Fill a disk from outside the run until the given number of bytes is left."""
     state = os.statvfs(disk)
     with (disk / "other").open("wb") as stream:
         os.posix_fallocate(stream.fileno(), 0, max(1, state.f_bavail * state.f_frsize - left))
 
 
 def leave_files(disk: Path, left: int) -> None:
-    """Have something else make all but so many of the files that a disk can have."""
+    """Create files from outside the run until the disk has room for the given number of files."""
     (disk / "others").mkdir()
     for number in range(os.statvfs(disk).f_favail - left):
         (disk / "others" / str(number)).touch()
@@ -84,7 +84,7 @@ def test_run_on_a_disk_that_fills_up_is_whole_and_says_so(prepared, disk, monkey
     )
     command = ["refresh", "--direct", "--allow-removals", "--strict", "--config", str(settings)]
     if late:
-        # As if somebody else filled the disk while documents are read.
+        # As if another program filled the disk while documents are read.
         real = composition.check_space
 
         def check(spaces):

@@ -1,4 +1,4 @@
-"""Refreshes of the web: nothing is sent twice, nothing is lost when a server fails, and answers cite URLs."""
+"""Refreshes of web pages: nothing is sent twice, nothing is lost when a server fails, and search results cite URLs."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def page(name, text=None):
 
 
 class Site:
-    """A server with a list of pages, and the corpus that is made from it."""
+    """A server with a list of pages, and the corpus built from it."""
 
     def __init__(self, server, root):
         self.server, self.root, self.options = server, root, {}
@@ -51,7 +51,7 @@ class Site:
         return Reader(self.settings).search(SearchRequest(query)).hits[0].row
 
     def answered(self):
-        """Path -> status of the last refresh, of each request one."""
+        """Return (path, status) of each request of the last refresh."""
         return sorted((each.path, each.status) for each in self.server.asked if each.path != "/robots.txt")
 
 

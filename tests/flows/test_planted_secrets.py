@@ -1,4 +1,4 @@
-"""A service that repeats what it was let in with: the secret is in nothing that is printed, logged or written."""
+"""A service that repeats its credentials: the secret is in nothing that is printed, logged or written."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ SECRETS = {
 
 
 def repeated(request):
-    """What came in, in every form in which somebody might say it."""
+    """Return the received credentials in every form in which a service might repeat them."""
     code, other = (base64.b64encode(text.encode()).decode() for text in (KEY, f"me:{KEY}"))
     basic = SECRETS["user and password in base64"]
     return (
@@ -79,7 +79,7 @@ COMMANDS = (
 
 
 def answers(status):
-    """Of a service that fails over one of the two documents."""
+    """Make a service that fails on one of the two documents."""
 
     def answer(request):
         if not any("Rule 1" in text for text in request.inputs):
@@ -140,7 +140,7 @@ SESSION = {
 
 
 def knowing(body):
-    """A model that takes the key for knowledge."""
+    """A model that mistakes the key for knowledge."""
     statement = {"text": f"Glue opens with {KEY}.", "kind": "fact", "level": "public", "confidence": 0.9}
     return said(json.dumps({"entries": [{**statement, "evidence": ["m1", "1"]}]}))
 
@@ -177,7 +177,7 @@ OLD = "sk-old-before-masking-1"
 
 @pytest.fixture
 def old_corpus(desk, capfd):
-    """A corpus, its index and a kept answer, in which a service left a key that nothing told to be one."""
+    """A corpus, its index and a cached answer with a key that a service left and that was not known as a secret."""
     with EmbeddingServer(lambda _: refusal(500, f"no {OLD} here")) as server:
         settings(desk, server.url, DOCS)
         run(["refresh", "--direct"])
@@ -232,7 +232,7 @@ def test_doctor_names_what_holds_a_secret_from_before_and_takes_it_out(old_corpu
 
 
 def test_file_that_gave_way_and_was_not_deleted_is_found_and_deleted(old_corpus, capfd, monkeypatch):
-    """A repair may be killed between the commit and the deleting."""
+    """A repair may be killed between the commit and the deletion."""
     corpus = old_corpus / "corpus"
     kept = {file: file.read_bytes() for file in (corpus / "failures").glob("*.parquet")}
     monkeypatch.setenv("FORMER_API_KEY", OLD)
@@ -258,7 +258,7 @@ def test_forget_takes_secrets_out(old_corpus, capfd, monkeypatch):
 
 @pytest.mark.parametrize("answer", [embeddings, lambda _: Reply(200, {"object": "list"})], ids=["answers", "fails"])
 def test_password_in_the_address_of_a_service_is_in_nothing_printed_or_written(desk, capfd, answer):
-    """Such an address is sent as `Basic`, and named in messages."""
+    """Credentials in a URL are sent as `Basic` authentication, and messages name the URL."""
     with EmbeddingServer(answer) as server:
         url = server.url.replace("://", f"://planter:{SECRETS['password']}@")
         settings(desk, url, DOCS)

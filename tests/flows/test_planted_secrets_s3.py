@@ -1,4 +1,4 @@
-"""An object store that repeats what it was let in with: its keys are in nothing that is printed or written."""
+"""An object store that repeats its credentials: the keys are in nothing that is printed or written."""
 
 from http.server import BaseHTTPRequestHandler
 from xml.sax.saxutils import escape
@@ -16,7 +16,7 @@ KEY, TOKEN = "of/the+store/planted1", "FwoGZXIvYXdzEPlanted//8="
 
 
 class Repeating(Quiet, BaseHTTPRequestHandler):
-    """Refuses everything, and says all that it knows."""
+    """Refuse every request, and repeat all credentials received."""
 
     protocol_version = "HTTP/1.1"
     status = 403

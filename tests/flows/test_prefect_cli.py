@@ -1,4 +1,4 @@
-"""`parquetry refresh` as people and schedulers run it: its exit codes, its silence, and what it leaves running."""
+"""`parquetry refresh` as users and schedulers run it: exit codes, silence, and processes left running."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from parquetry.flows.local import _heeding_interrupts
 pytestmark = pytest.mark.slow
 
 PATIENCE = 120
-"""seconds that anything may take on a busy machine"""
+"""maximum seconds for any step on a busy machine"""
 
 
 @pytest.fixture
 def environment(tmp_path) -> dict[str, str]:
-    """Nothing of the machine's own Prefect, and a cache of one's own."""
+    """An environment without the machine's Prefect settings, and with a separate cache."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     return {**kept, "PREFECT_HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
@@ -62,7 +62,7 @@ def parquetry(library, environment, *arguments: str) -> subprocess.CompletedProc
 
 
 def start(library, environment) -> subprocess.Popen[str]:
-    """A refresh with a server of its own."""
+    """Start a refresh with its own server."""
     return subprocess.Popen(
         command(library),
         text=True,
@@ -164,7 +164,7 @@ def swallowing_library() -> None:
 
 
 def library_that_is_locked() -> None:
-    """Python cannot raise what it meets there, and would print it."""
+    """Python cannot raise an exception in a weakref callback, and would print it."""
 
     class Lock:
         pass
@@ -177,8 +177,8 @@ def library_that_is_locked() -> None:
 
 @pytest.mark.parametrize("library", [swallowing_library, library_that_is_locked])
 def test_interrupt_that_an_import_swallows_is_heeded(library, capfd):
-    """Libraries catch everything while they try what is installed."""
-    # Whoever runs the tests in the background ignores the signal.
+    """Libraries catch all exceptions while they probe for installed packages."""
+    # Tests that run in the background ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), _heeding_interrupts():

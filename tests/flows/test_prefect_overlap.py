@@ -1,4 +1,4 @@
-"""One run per namespace at a time, whoever starts it."""
+"""One run per namespace at a time, for all ways of starting it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from parquetry.storage.files.layout import layout_of
 
 
 class Diary(Silent):
-    """Writes down when a run plans and publishes; may hold it up in between."""
+    """Record when a run plans and publishes, and optionally hold it up in between."""
 
     def __init__(self, name: str, events: list[str], hold: threading.Event | None = None) -> None:
         self.name, self.events, self.hold = name, events, hold
@@ -45,7 +45,7 @@ def test_second_run_of_a_namespace_waits_until_the_first_has_published(library, 
         assert first.started.wait(60)
         two = threads.submit(run_request, Request(library.settings), Diary("second", events))
         assert one.result(60).documents.added == 1
-        # It planned after the first had published, and so had nothing to do.
+        # It planned after the first had published, so it had nothing to do.
         assert two.result(60).documents.unchanged == 1
     assert events == ["first planned", "first published", "second planned", "second published"]
     limit = records.client.read_global_concurrency_limit_by_name(

@@ -18,12 +18,12 @@ from tests.written_bytes import everything_written, holding
 pytestmark = pytest.mark.slow
 
 PATIENCE = 240
-"""seconds that anything may take on a busy machine"""
+"""maximum seconds for any step on a busy machine"""
 
 
 @pytest.fixture
 def environment(tmp_path) -> Iterator[dict[str, str]]:
-    """Nothing of the machine's own, everything below two folders; that of temporary files has a name for sockets."""
+    """An environment with all paths below two folders; the path for temporary files is short enough for sockets."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "XDG_"))}
     places = {name: str(tmp_path / name) for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")}
     for place in places.values():
@@ -57,7 +57,7 @@ def test_secret_that_a_service_repeats_is_not_in_what_prefect_keeps(tmp_path, en
     assert holding(tmp_path, SECRETS) == holding(Path(environment["TMPDIR"]), SECRETS) == []
     home = tmp_path / "XDG_CACHE_HOME" / "parquetry" / "prefect-1"
     kept = dict(everything_written(home))
-    # It was told, and kept: in states, logs and artifacts.
+    # The message was reported and stored: in states, logs and artifacts.
     assert kept["values of prefect.db"].count(b"no such key: ") >= 3
     assert home.stat().st_mode & 0o777 == 0o700
     open_to_others = [file.name for file in home.rglob("*") if file.is_file() and file.stat().st_mode & 0o077]

@@ -1,4 +1,4 @@
-"""A server of one's own: on its own port, or not at all."""
+"""A Prefect server started by Parquetry: on its own port, or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parquetry.flows.orchestration.server import Server, ServerFailed, is_free, 
 
 
 class Healthy(BaseHTTPRequestHandler):
-    """Some other Prefect server."""
+    """A Prefect server started by another program."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -25,7 +25,7 @@ class Healthy(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def stranger():
-    """A healthy server of somebody else's."""
+    """The port of a healthy server started by another program."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

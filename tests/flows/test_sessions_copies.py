@@ -1,4 +1,4 @@
-"""A conversation that stands in two files of a source, as in an export and in the archive of it, is learned once."""
+"""A conversation in two files of a source, such as an export and its archive, is learned once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST = 1_767_225_600
 
 
 def conversation(name: str, said: list[str]) -> dict[str, Any]:
-    """A conversation as ChatGPT exports it."""
+    """A conversation in the format of a ChatGPT export."""
     mapping: dict[str, Any] = {"root": {"id": "root", "message": None, "parent": None, "children": []}}
     last = "root"
     for number, text in enumerate(said):
@@ -41,7 +41,7 @@ def conversation(name: str, said: list[str]) -> dict[str, Any]:
 
 
 def write(folder: Path, names: tuple[str, str], said: list[str]) -> tuple[Path, Path]:
-    """The same export as an archive and as the file in it."""
+    """Write the same export as an archive and as a plain file."""
     content = json.dumps([conversation("c-1", said), conversation("c-2", ["Good morning."])])
     archive, plain = (folder / name for name in names)
     with zipfile.ZipFile(archive, "w") as opened:
@@ -71,7 +71,7 @@ def test_conversation_in_an_archive_and_beside_it_is_learned_once(tmp_path, serv
 
 @pytest.mark.parametrize("gone", [0, 1], ids=["archive", "file"])
 def test_removing_one_of_two_copies_loses_nothing(tmp_path, server, gone):
-    """The other one is known as far as it was read, and goes on from there."""
+    """The other copy is known up to the point that was read, and continues from there."""
     shelf = Shelf(tmp_path, server.url)
     files = write(shelf.folder, ("a.zip", "b.json"), [f"public/fact: {DRY}"])
     shelf.learn()

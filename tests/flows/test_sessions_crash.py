@@ -1,4 +1,4 @@
-"""Runs killed at changes of the corpus, and runs side by side: nothing is lost, doubled or paid for twice."""
+"""Runs killed at changes of the corpus, and concurrent runs: nothing is lost, doubled or paid for twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACTS = [f"Hall {number}: it has {number + 3} gates." for number in range(3)]
 
 
 class Children:
-    """Runs in processes of their own."""
+    """Runs in separate processes."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -53,7 +53,7 @@ def children() -> Iterator[Children]:
 
 
 def filled(root: Path, server: ChatServer) -> Shelf:
-    """Three facts, each in two sessions; two statements that become one; one for a single user."""
+    """Three facts, each in two sessions; two statements that are merged into one; one private to a user."""
     shelf = Shelf(root, server.url)
     shelf.write("a.json", [f"public/fact: {fact}" for fact in FACTS], first=1_767_225_600)
     shelf.write("b.json", [f"public/fact: {fact}" for fact in FACTS], first=1_767_325_600)
@@ -63,7 +63,7 @@ def filled(root: Path, server: ChatServer) -> Shelf:
 
 
 def questions(server: ChatServer) -> Counter[str]:
-    """How often each question was asked."""
+    """Count how often each question was asked."""
     return Counter(json.dumps(body["messages"]) for body in server.bodies)
 
 
@@ -71,14 +71,14 @@ LIVE = sorted([*FACTS, "Saw: it is loud. Saw: it is sharp.", "Tea: it is green."
 
 
 def moments(changes: int) -> list[int]:
-    """Changes at which a run is killed: some in every part; all, with PARQUETRY_EVERY_CRASH in the environment."""
+    """Return the changes at which to kill a run: some spread over it; all, with PARQUETRY_EVERY_CRASH set."""
     if os.environ.get("PARQUETRY_EVERY_CRASH"):
         return list(range(1, changes + 1))
     return sorted({1 + round(place * (changes - 1) / (MOMENTS - 1)) for place in range(MOMENTS)})
 
 
 def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, children):
-    """Only answers that were on their way to the disk are asked for again."""
+    """Only answers not yet on disk are requested again."""
     (undisturbed,) = children.learn(filled(tmp_path / "whole", server))
     assert undisturbed["report"]["entries"]["merged"] == 1
     asked = len(server.bodies)
@@ -88,7 +88,7 @@ def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, childr
         shelf = filled(tmp_path / f"{event}", server)
         server.bodies.clear()
         (crashed,) = children.learn(shelf, event=event)
-        # Which folders there are already when two threads make them is a matter of chance.
+        # Two threads create folders, so the number of those that already exist varies.
         assert crashed["killed"] or undisturbed["changes"] - 10 < crashed["changes"] < event
         killed += crashed["killed"]
         kept = len(list((shelf.root / "corpus" / "answers").rglob("*.json")))
@@ -103,7 +103,7 @@ def test_killed_at_a_change_of_the_corpus_and_run_again(tmp_path, server, childr
 
 
 def test_eight_runs_side_by_side_with_the_same_facts_leave_one_entry_for_each(tmp_path, server, children):
-    """Each run has sessions of its own in a source of its own; all say the same to the same people."""
+    """Each run has its own sessions in its own source; all contain the same statements with the same visibility."""
     shelves = []
     for number in range(8):
         shelf = Shelf(tmp_path / f"{number}", server.url)
@@ -132,5 +132,5 @@ def test_runs_side_by_side_over_the_same_sessions_record_them_once(tmp_path, ser
     assert shelf.live() == LIVE
     assert sum(each["report"]["sessions"]["new"] for each in ended) == 4
     assert shelf.rows("SELECT count(*) FROM decisions") == [(9,)]
-    # Answers are shared as soon as they are there; those that are on their way are asked for by several.
+    # Stored answers are shared; an answer still pending may be requested by several runs.
     assert max(questions(server).values()) <= 4

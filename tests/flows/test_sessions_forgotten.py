@@ -1,4 +1,4 @@
-"""A user whose chats were learned from is forgotten: what others may know stays, and nothing tells whose it was."""
+"""A user with learned chats is forgotten: shared knowledge stays, and nothing shows that it came from the user."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Chats in a bucket, and the corpus that learns from them in another: nothing of either is on this machine."""
+"""Chats in one bucket, and the corpus that learns from them in another: no data of either is on this machine."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def shelf(s3_server, server, monkeypatch, tmp_path):
 
 
 def put(server, shelf, name, said):
-    """Have a session in the bucket."""
+    """Put a session into the bucket."""
     server.put(shelf.source["uri"].removeprefix("s3://"), name, shelf.write(name, said).read_bytes())
 
 
 def kept(folder):
-    """Answers in a folder; the server goes on listing the folder itself when it is empty."""
+    """Return the answers in a folder; the server keeps listing the folder itself when it is empty."""
     return [entry.name for entry in files_at(folder).entries(folder) if entry.name.endswith(".json")]
 
 

@@ -1,4 +1,4 @@
-"""A language model that fails every session fails the run, with what was good published: no outage is a success."""
+"""An LLM that fails every session fails the run, and good results are published: no outage is a success."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOWN = error(503, "out of memory")
 
 
 class Failing:
-    """A model that fails over what is told in certain words, or makes no sense."""
+    """A model that fails on messages with certain words, or returns invalid replies."""
 
     def __init__(self) -> None:
         self.fails_over: set[str] = set()
@@ -72,7 +72,7 @@ visibility = "public"
 
 
 def refreshed(shelf: Shelf, capsys, *options: str) -> tuple[int, Any]:
-    """Exit code and report."""
+    """Run a refresh; return the exit code and the report."""
     capsys.readouterr()
     config = str(shelf.root / "parquetry.toml")
     code = run(["sessions", "refresh", "--direct", "--json", "--config", config, *options])

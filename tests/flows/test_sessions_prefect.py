@@ -1,4 +1,4 @@
-"""Learning from sessions as a flow run, against a real Prefect server: what it leaves to see, and a person's answer."""
+"""Learning from sessions as a flow run, against a real Prefect server: its traces in the UI, and a user's answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):
 
 
 class Person:
-    """Answers a flow run as soon as it waits."""
+    """Answer a flow run as soon as it waits."""
 
     def __init__(self, records: Any, shelf: Shelf, answer: Callable[[str], list[str]]) -> None:
         self._records, self._shelf, self._answer = records, shelf, answer
@@ -137,7 +137,7 @@ def test_run_of_a_deployment_asks_again_about_what_was_quarantined(shelf, server
 
 
 def test_run_of_a_deployment_is_suspended_and_begins_again_with_the_answer(shelf, server, config, records):
-    """Its process ends while it waits; nothing is asked of the model a second time."""
+    """The process ends while the run waits; the model is not asked a second time."""
     from prefect.flow_engine import run_flow
     from prefect.flow_runs import resume_flow_run
 

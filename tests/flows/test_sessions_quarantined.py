@@ -1,4 +1,4 @@
-"""What was quarantined is asked about again when somebody says so, and nothing else is."""
+"""Quarantined windows are retried on request, and nothing else is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = "We spoke of nothing in particular. " * 40
 
 
 class Moody:
-    """A model that makes no sense while it is told certain words."""
+    """A model that returns invalid replies to messages with certain words."""
 
     def __init__(self) -> None:
         self.dislikes: set[str] = set()
@@ -110,7 +110,7 @@ def test_what_is_of_no_use_again_stays_quarantined_and_is_asked_about_the_next_t
     shelf.learn()
     before = quarantined(shelf)
     report = shelf.learn(retry_quarantined=True)
-    # Once, and once more with what was wrong.
+    # One request, and one retry with the error.
     assert (report.calls, report.entries["quarantined"]) == (2, 1)
     assert quarantined(shelf) == before
     model.dislikes = set()

@@ -1,4 +1,4 @@
-"""Learning from chat sessions end to end, with a model that answers by rule over real HTTP."""
+"""Learning from chat sessions end to end, with a scripted model over real HTTP."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_session_whose_beginning_changed_is_read_again_as_a_whole(shelf):
     shelf.write("a.json", [f"public/fact: {SAW}", "Good morning."])
     report = shelf.learn()
     assert (report.sessions["new"], report.entries["new"]) == (1, 1)
-    # What the session said before was learned, and stays.
+    # The earlier content of the session was learned, and stays.
     assert shelf.live() == [DRY, SAW]
 
 
@@ -144,7 +144,7 @@ def test_merge_and_contradiction_are_kept_with_what_they_came_from(shelf):
 
 
 def test_one_order_of_comparing_whatever_the_batches(tmp_path, server):
-    """Sessions are compared by their time, not in the order in which their answers came."""
+    """Sessions are compared in order of their time, not of the arrival of their answers."""
     seen = []
     for workers, size in ((1, 100), (4, 1)):
         shelf = Shelf(tmp_path / f"{workers}", server.url)
@@ -178,7 +178,7 @@ def test_run_that_would_cost_more_than_the_budget_spends_nothing(shelf, server):
 
 
 def test_budget_that_is_spent_stops_the_run_and_keeps_what_was_answered(tmp_path):
-    """What was paid for is not estimated again, so that the next run goes on from there."""
+    """Work already paid for is not estimated again, so the next run continues from there."""
 
     def talkative(body):
         if not session_model.is_distilling(body):

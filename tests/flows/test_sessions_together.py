@@ -1,4 +1,4 @@
-"""The statements of a session are compared in one question, with what comparing one after another would come to."""
+"""The statements of a session are compared in one question, with the same result as comparing them one by one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HALL = "Hall 3: the gate is open."
 
 
 def comparing(server: ChatServer) -> list[list[dict[str, Any]]]:
-    """The statements of each question in which statements were compared."""
+    """Return the statements of each comparison question."""
     return [session_model.asked(body)["statements"] for body in server.bodies if not session_model.is_distilling(body)]
 
 
 class Judge:
-    """A model that learns as `session_model` does, and judges statements by a rule that a test gives."""
+    """A model that learns as `session_model` does, and judges statements by a rule of the test."""
 
     def __init__(self, rule: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         self._rule = rule
@@ -54,12 +54,12 @@ def test_all_statements_of_a_session_take_one_question(tmp_path, server):
     (statements,) = comparing(server)[before:]
     assert len(statements) == 8
     assert (report.calls, report.entries["merged"]) == (2, 5)
-    # Where the session may replace no more, both are kept.
+    # Beyond the limit of superseded entries per session, both entries are kept.
     assert len(shelf.live()) == 8 + 3
 
 
 def test_statements_of_one_session_that_say_the_same_are_one_entry(tmp_path):
-    """A statement is compared with those before it in the same question, as if they were entries."""
+    """A statement is compared with earlier statements in the same question as if they were entries."""
     other = "Hall 3: open is the gate."
 
     def rule(shown: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_statements_of_one_session_that_say_the_same_are_one_entry(tmp_path):
 
 
 def test_two_merges_into_one_entry_compose(tmp_path, server):
-    """The second is asked about again, with what the first one made of the entry."""
+    """The second merge is asked again, with the entry as changed by the first one."""
     shelf = Shelf(tmp_path, server.url)
     shelf.write("a.json", ["public/fact: Hall 3: the gate is open."], first=FIRST)
     shelf.learn()
@@ -94,7 +94,7 @@ def test_two_merges_into_one_entry_compose(tmp_path, server):
 
 
 def test_statement_of_an_entry_that_was_merged_meanwhile_is_known_in_the_merge(tmp_path):
-    """What took an entry in says all of it: that needs no further question."""
+    """The merged entry contains the whole statement, so no further question is needed."""
     longer, again = "Hall 3: the gate is open and wide.", "Hall 3: open is the gate."
 
     def rule(shown: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_one_bad_verdict_leaves_the_others_as_they_are(tmp_path):
 
 
 def test_no_question_shows_statements_of_two_scopes(tmp_path, server):
-    """A model that is told to could carry what is one user's alone into what everybody sees."""
+    """A model that obeys injections could otherwise carry one user's private data into public entries."""
     shelf = Shelf(tmp_path, server.url)
     levels = ("public", "organization", "individual")
     for path, first, said in (("a.json", FIRST, "gates"), ("b.json", SECOND, "many doors")):
@@ -177,7 +177,7 @@ def test_another_prompt_for_comparing_asks_nothing_again_about_settled_sessions(
 
 
 def test_repeated_run_finds_its_answers(tmp_path, server):
-    """Questions depend on what is known and said alone, so that nothing is paid for twice."""
+    """Questions depend only on known entries and messages, so nothing is paid for twice."""
     seen = []
     for name in ("one", "other"):
         shelf = Shelf(tmp_path / name, server.url)

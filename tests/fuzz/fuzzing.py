@@ -1,6 +1,6 @@
-"""Tries a check on inputs made at random for a while; `make fuzz` does it for longer.
+"""Run a check on random inputs for a while; `make fuzz` runs longer.
 
-Inputs are the same in every run unless `PARQUETRY_FUZZ_SEED` is another number, so that a test that fails, fails again.
+Inputs are the same in every run unless `PARQUETRY_FUZZ_SEED` is set to another number, so failures are reproducible.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from hypothesis import strategies as st
 
 Input = TypeVar("Input")
 SECONDS = float(os.environ.get("PARQUETRY_FUZZ_SECONDS", "600"))
-"""for all targets together"""
+"""seconds for all targets together"""
 MOST = int(os.environ.get("PARQUETRY_FUZZ_MOST", "30000"))
-"""inputs for all targets together: a fast machine tries no others than those that were tried before"""
+"""maximum number of inputs for all targets together, so that a fast machine tries no additional inputs"""
 SEED = int(os.environ.get("PARQUETRY_FUZZ_SEED", "0"))
 TIMEOUT = SECONDS + 600
-"""of a test: what was found is made small before it is shown"""
+"""seconds per test, including the time to shrink a failing input"""
 _KEPT = Path(__file__).parents[2] / ".fuzz"
 _AT_ONCE = 100
 _STEPS = 1_000_000
-"""from a seed to that of the next run by hand, so that no two runs try the same"""
+"""distance between the seeds of consecutive manual runs, so that no two runs try the same inputs"""
 
 
 def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *, share: float) -> Counter[Hashable]:
-    """Check one input after the other until the time is up, or the number is reached.
+    """Check one input after another until the time is up or the number is reached.
 
     Args:
-        inputs: what is tried.
-        check: raises for what must not be; what it returns is counted.
-        share: of the time and the number for all targets.
+        inputs: inputs to try.
+        check: raises on a fault; its return values are counted.
+        share: share of the time and the number for all targets.
 
     Returns:
-        How often each came out.
+        Number of inputs per outcome.
     """
     seen: Counter[Hashable] = Counter()
     profile = hypothesis.settings(
@@ -59,10 +59,10 @@ def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *
     end = time.monotonic() + share * SECONDS
     number = SEED * _STEPS
     with warnings.catch_warnings():
-        # Of the length of what it would print.
+        # Hypothesis warns about the length of its output.
         warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)
         while time.monotonic() < end and sum(seen.values()) < share * MOST:
-            # Each time anew, since a test of Hypothesis remembers what it has tried.
+            # Create a new test each time, since a Hypothesis test remembers the inputs it has tried.
             hypothesis.seed(number)(profile(hypothesis.given(inputs)(lambda value: once(value))))()
             number += 1
     print(f"{sum(seen.values())} inputs:", ", ".join(f"{what} {count}" for what, count in seen.most_common()))
@@ -70,7 +70,7 @@ def fuzz(inputs: st.SearchStrategy[Input], check: Callable[[Input], Hashable], *
 
 
 def keep(content: bytes, name: str) -> Path:
-    """Keep an input that is refused by a check in `.fuzz`, for whoever looks into it."""
+    """Save an input that fails a check to `.fuzz` for inspection."""
     _KEPT.mkdir(exist_ok=True)
     file = _KEPT / f"{hashlib.sha256(content).hexdigest()[:12]}-{name[-60:]}"
     file.write_bytes(content)

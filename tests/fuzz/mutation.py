@@ -1,4 +1,4 @@
-"""Files changed at random: a few bytes flipped, cut, doubled or put in, in the file or in a member of its archive."""
+"""Random changes of files: a few bytes flipped, cut, doubled or inserted, in the file or in a member of its archive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 Step = Callable[[bytes, bytes], bytes]
-"""from what a file holds, and what another one holds, to what it is changed to"""
+"""(content of the file, content of another file) -> changed content"""
 
 MAX_BYTES = 300_000
 TOKENS = (
@@ -32,7 +32,7 @@ _TIMES = st.sampled_from((1, 1, 3, 20, 400))
 
 
 class File(NamedTuple):
-    """A file that is read."""
+    """A file to be read."""
 
     content: bytes
     name: str
@@ -43,7 +43,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Flip:
-    """One bit is another."""
+    """Flip one bit."""
 
     place: float
     bit: int
@@ -55,7 +55,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class Insert:
-    """Something that means much to a reader is put in, often many times."""
+    """Insert a token with a special meaning for readers, often many times."""
 
     place: float
     token: bytes
@@ -68,7 +68,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class Delete:
-    """Some bytes are missing."""
+    """Delete some bytes."""
 
     place: float
     count: int
@@ -80,7 +80,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Some bytes stand there again."""
+    """Repeat some bytes."""
 
     place: float
     count: int
@@ -93,7 +93,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Cut:
-    """The end is missing."""
+    """Cut off the end."""
 
     place: float
 
@@ -103,7 +103,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Splice:
-    """A stretch of another file is put in."""
+    """Insert a part of another file."""
 
     place: float
     start: float
@@ -126,14 +126,14 @@ STEPS = st.one_of(
 
 @dataclass(frozen=True)
 class Mutation:
-    """How a file is changed."""
+    """A sequence of changes of a file."""
 
     steps: tuple[Step, ...]
     member: float | None
-    """of an archive, the one that is changed, by its place among all; None changes the bytes of the archive"""
+    """position of the archive member to change, as a share of all members; None changes the bytes of the archive"""
 
     def __call__(self, content: bytes, other: bytes) -> bytes:
-        """The changed file."""
+        """Return the changed file."""
         if self.member is not None and content.startswith(b"PK\x03\x04"):
             return self._in_archive(content, other)
         for step in self.steps:
@@ -153,11 +153,11 @@ class Mutation:
 
 
 def mutated(seeds: Sequence[File], extensions: Sequence[str] = ()) -> st.SearchStrategy[File]:
-    """Files that one of `seeds` is changed to; some are called what they are not.
+    """Return a strategy for changed copies of `seeds`, some with the wrong file name extension.
 
     Args:
-        seeds: what is changed.
-        extensions: other endings of names.
+        seeds: files to change.
+        extensions: other file name extensions.
     """
     seed = st.sampled_from(seeds)
     mutation = st.builds(Mutation, st.lists(STEPS, min_size=1, max_size=8).map(tuple), st.none() | _PLACE)

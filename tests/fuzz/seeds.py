@@ -1,4 +1,4 @@
-"""What is changed at random: the documents of the handbook, those of the hostile classes, and files of one's own."""
+"""Seed files for random changes: the documents of the handbook, those of the hostile classes, and custom files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.fuzz.mutation import File
 from tests.sessions.transcript_samples import SAMPLES, TURNS
 
 FILES = os.environ.get("PARQUETRY_FUZZ_FILES")
-"""a folder with more of them"""
+"""folder with custom seed files"""
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 _MOST_BYTES = 150_000
 _MOST_FILES = 400
@@ -19,7 +19,7 @@ _HOSTILE_BYTES = 1500
 
 
 def documents() -> list[File]:
-    """Documents of every format that is read."""
+    """Return documents of every supported format."""
     classes = (hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets)
     hostile = [File(*make(_HOSTILE_BYTES)) for each in classes for make in each.CLASSES.values()]
     plain = [file for file in _files(_EXAMPLES / "handbook") for _ in range(10)]
@@ -27,7 +27,7 @@ def documents() -> list[File]:
 
 
 def own() -> list[File]:
-    """Files of the folder that is named, at most four hundred of them, of each ending about as many."""
+    """Return at most 400 files of the folder in PARQUETRY_FUZZ_FILES, about equally many of each extension."""
     if not FILES:
         return []
     endings: dict[str, list[File]] = {}
@@ -39,12 +39,12 @@ def own() -> list[File]:
 
 
 def transcripts() -> list[File]:
-    """Chat sessions in every format that is read."""
+    """Return chat sessions in every supported format."""
     return [File(sample.write(TURNS), "chat.jsonl") for sample in SAMPLES]
 
 
 def settings() -> list[File]:
-    """Settings files."""
+    """Return settings files."""
     return [File(file.read_bytes(), file.name) for file in sorted(_EXAMPLES.glob("*.toml"))]
 
 

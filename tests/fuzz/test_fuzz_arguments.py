@@ -1,4 +1,4 @@
-"""Commands with arguments made at random end with a known exit code, and with clear lines when it is not 0."""
+"""Commands with random arguments end with a known exit code, and with clear lines when it is not 0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 CODES = range(6)
 LONGEST_LINE = 2000
 ENDLESS = {"watch"}
-"""commands that go on until somebody ends them"""
+"""commands that run until they are stopped"""
 VALUES = (
     *("", " ", "-", "--", "0", "1", "-1", "3", "9" * 400, "1e999", "nan", "0x10", "1.5", "true", "'", '"', "\\"),
     *("\0", "a\0b", "\udcff", "a\udc80b", "\x1b[2J\x07", "\x9b2J", "\u202e", "\n", "a\nb", "\u2028", "🎉", "é"),
@@ -74,7 +74,7 @@ def commands(group: TyperGroup, before: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 def lines() -> st.SearchStrategy[list[str]]:
-    """Command lines: a command with options of its own and values, some of which are meant for another option."""
+    """Return command lines: a command with its options and values, some of which belong to another option."""
     root = typer.main.get_command(application())
     assert isinstance(root, TyperGroup)
     value = st.sampled_from(VALUES) | st.text(max_size=20)
@@ -84,7 +84,7 @@ def lines() -> st.SearchStrategy[list[str]]:
         named = [(name, flag) for name, flag in options if name.startswith("--")]
         option = st.sampled_from([*named, ("--no-such-option", False)])
         given = st.tuples(option, value).map(lambda each: [each[0][0]] if each[0][1] else [each[0][0], each[1]])
-        # Without a Prefect server, which takes seconds for each.
+        # Without a Prefect server, which takes seconds to start.
         direct = [["--direct"]] if ("--direct", True) in named else []
         parts = st.lists(given | value.map(lambda each: [each]), max_size=3)
         each.append(parts.map(lambda parts, words=words, direct=direct: [*words, *chain(*direct, *parts)]))
@@ -126,7 +126,7 @@ def test_any_command_line_ends_with_an_exit_code_and_clear_lines(made, tmp_path,
         assert "Traceback" not in said.err
         assert max(map(len, said.err.splitlines()), default=0) < LONGEST_LINE, said.err
         if code:
-            # What failed in a run that reports is in the report.
+            # A run that writes a report lists its failures there.
             assert (said.err + said.out).strip(), code
         return f"{arguments[0]} {code}"
 
@@ -135,6 +135,6 @@ def test_any_command_line_ends_with_an_exit_code_and_clear_lines(made, tmp_path,
 
 
 def _looks(folder: Path) -> list[tuple[str, int, float]]:
-    """Names, sizes and dates of all files, which tell whether a command changed any."""
+    """Return names, sizes and modification times of all files, to detect changes by a command."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
     return [(str(file.relative_to(folder)), file.stat().st_size, file.stat().st_mtime) for file in files]

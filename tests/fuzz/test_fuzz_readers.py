@@ -1,4 +1,4 @@
-"""Documents changed at random are read or refused for a reason, within the limits."""
+"""Randomly changed documents are read or refused for a reason, within the limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDINGS = (".txt", ".md", ".html", ".csv", ".json", ".jsonl", ".eml", ".xml", ".
 
 @pytest.fixture
 def pool():
-    # Small files have a part of it; on a busy machine they need more than what is usual.
+    # Small files get a share of the limits; on a busy machine they need more than the default.
     settings = ExtractionSettings(workers=1, memory_mb=1536, timeout_seconds=600, ocr=False)
     made = WorkerPool(settings, ChunkingSettings(), None)
     yield made
@@ -52,7 +52,7 @@ def test_changed_documents_are_read_or_refused_within_the_limits(pool):
 
 
 def test_changed_documents_are_told_apart_in_the_process_of_the_run():
-    """In the process of the run, which nothing limits."""
+    """Detection runs in the main process, which has no limits."""
 
     def check(file: File) -> str:
         content, name = file

@@ -1,4 +1,4 @@
-"""Settings and side files changed at random are taken, or refused in clear lines."""
+"""Randomly changed settings and side files are accepted, or refused in clear lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.fuzz.mutation import File, mutated
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 
 LONGEST_LINE = 1000
-"""characters of an error line: names of files are long, values are cut"""
+"""maximum characters of an error line: file names are long, values are truncated"""
 WRONG: list[Any] = [
     *(None, True, -1, 0, 1, 2**31, 2**63, 10**400, -0.0, 1e308, float("inf"), float("nan"), "", " ", "\0", "\x1b[2J"),
     *("a" * 5000, "\u202e", "../..", "/", "~nobody/x", "s3://", "http://[", "https://a@b:99999/", "é", "*/5 * * * *"),
@@ -39,11 +39,11 @@ WRONG: list[Any] = [
     {"a": {"b": [1, {"c": 2}]}},
     *("individual", "sessions", "documents", "fnv", "file:///dev/zero", "2026-02-30", "18446744073709551616"),
 ]  # fmt: skip
-"""values that somebody might write, or an attacker"""
+"""values that a user or an attacker might write"""
 
 
 def told(error: ParquetryError) -> str:
-    """The class of an error whose lines a person can read."""
+    """Check that an error's lines are readable, and return its class."""
     for line in error.lines:
         assert line.strip(), repr(error)
         assert len(line) < LONGEST_LINE, line
@@ -75,7 +75,7 @@ def test_changed_settings_files_are_read_or_refused_in_clear_lines(tmp_path, mon
 
 
 def places(values: Any, before: tuple[Hashable, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where values stand in a tree of them, sections included."""
+    """Return the paths of all values in a tree, sections included."""
     pairs = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
     return [each for key, value in pairs for each in ((*before, key), *places(value, (*before, key)))]
 
@@ -89,7 +89,7 @@ def replaced(values: Any, place: tuple[Any, ...], value: object) -> Any:
 
 
 def test_settings_with_any_values_are_taken_or_refused_in_clear_lines():
-    """Every key that the example files know, and every key of the schema, with values of every kind."""
+    """Try every key of the example files and of the schema with values of every kind."""
     whole = parse_settings({"source": [{"name": "a", "uri": "b"}]}, "x").model_dump(mode="python")
     trees = [whole, *(tomllib.loads(file.content.decode()) for file in seeds.settings())]
     wanted = st.sampled_from([(number, place) for number, tree in enumerate(trees) for place in places(tree)])
@@ -187,7 +187,7 @@ def test_changed_side_files_are_read_or_refused_in_clear_lines(tmp_path, monkeyp
 
 
 def plan(capsys: pytest.CaptureFixture[str]) -> None:
-    """What the command says of a folder with such a file."""
+    """Run the command on a folder with such a file, and check its output."""
     code = run(["plan", "docs"])
     said = capsys.readouterr()
     assert code == 0, (code, said.err)

@@ -1,4 +1,4 @@
-"""What makes inputs at random finds what is wrong, and keeps it."""
+"""The fuzzer finds faults and saves the inputs."""
 
 import io
 import zipfile

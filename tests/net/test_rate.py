@@ -1,4 +1,4 @@
-"""Turns at a service: one after another, whoever takes them."""
+"""Rate limits of a service: one request after another, shared by all callers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which addresses may be asked: the table, and what an operator opens."""
+"""Allowed addresses: the table, and the addresses that an operator allows."""
 
 from ipaddress import ip_address
 

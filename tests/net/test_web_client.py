@@ -1,4 +1,4 @@
-"""Servers that are slow, that lie, or that send more than one can hold."""
+"""Servers that are slow, lie, or send more than fits in memory."""
 
 import gzip
 import threading
@@ -43,7 +43,7 @@ def endless(head, piece):
 
 
 def drip(head, piece, gone):
-    """One small piece after another, for as long as the client listens."""
+    """Send one small piece after another for as long as the client listens."""
 
     def play(connection):
         connection.sendall(head)

@@ -1,4 +1,4 @@
-"""How fast a host is asked."""
+"""Request rate per host."""
 
 import pytest
 

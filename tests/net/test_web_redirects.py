@@ -1,4 +1,4 @@
-"""A redirect takes no credentials along, and to a URL that holds some nobody goes."""
+"""A redirect carries no credentials along, and a redirect to a URL with credentials is not followed."""
 
 import pytest
 

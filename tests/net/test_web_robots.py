@@ -1,4 +1,4 @@
-"""What robots.txt allows."""
+"""Pages allowed by robots.txt."""
 
 import httpx
 import pytest
@@ -19,7 +19,7 @@ Allow: /private/open
 
 
 class Files:
-    """Texts by address, as a reader; counts what was asked."""
+    """A reader of texts by address that counts the requests."""
 
     def __init__(self, **texts):
         self.texts, self.asked = texts, []

@@ -1,4 +1,4 @@
-"""No request reaches a forbidden address, however its URL is written: watched by a canary on loopback."""
+"""No request reaches a forbidden address, for any spelling of its URL; a canary on loopback watches."""
 
 import json
 import re
@@ -45,7 +45,7 @@ NAMES = {
 
 
 class Watched:
-    """A client whose every connection, to whatever address, ends at the canary, and is noted."""
+    """A client that sends every connection, to any address, to the canary and records it."""
 
     def __init__(self, canary, resolve=None, allow=(), **options):
         self.dialled, self.resolved, self._canary = [], [], canary
@@ -80,7 +80,7 @@ def canary():
         yield server
 
 
-# Every spelling of 127.0.0.1 and of others that resolvers accept, or that some program somewhere takes for one.
+# Every spelling of 127.0.0.1 and other internal addresses that resolvers accept, or that some program reads as one.
 LOOPBACK_SPELLINGS = [
     "127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "127.00.00.01", "0127.0.0.1", "0177.0.0.1", "0177.0.0.01",
     "0177.1", "00000177.1", "0x7f.0.0.1", "0x7f.1", "0x7f000001", "0X7F000001", "0x7F.0x0.0x0.0x1", "2130706433",
@@ -145,7 +145,7 @@ def test_url_of_a_forbidden_place_is_refused_without_a_connection(url, canary):
     error = watched.refused(url)
     assert isinstance(error, BrokenDocument | TransientError)
     if isinstance(error, TransientError):
-        # Not a name that the system knows an address for; in a URL, this is no spelling of one.
+        # The system knows no address for this name; in a URL, it is not a spelling of an address.
         assert error.reason == "unreachable"
     else:
         assert error.reason in ("forbidden-address", "bad-url")
@@ -166,7 +166,7 @@ def test_url_that_programs_read_in_different_ways_is_refused_as_such(url, canary
     assert (watched.refused(url).reason, watched.resolved) == ("bad-url", [])
 
 
-# A server cannot send these in a header.
+# Only URLs that a server can send in a header.
 LOCATIONS = [url for url in URLS if url and not re.search("[\r\n\x00\x01]", url)]
 
 
@@ -177,7 +177,7 @@ def redirecting():
 
 
 def watched_beyond(server, canary, **options):
-    """A client that reaches one server as it is, and for which all else ends at the canary."""
+    """A client that reaches one server directly and sends everything else to the canary."""
     watched = Watched(canary, allow=[server.place], **options)
     to_canary = watched.client._dial
 
@@ -196,7 +196,7 @@ def test_redirect_to_a_forbidden_place_is_refused_without_a_connection(url, redi
     watched = watched_beyond(redirecting, canary)
     try:
         with watched.client.get(f"{redirecting.url}/go") as answer:
-            # What reads as a path of the redirecting server is asked there.
+            # A location that reads as a path is requested from the redirecting server.
             assert (answer.status, answer.url.netloc.decode()) == (404, redirecting.place)
     except ParquetryError as error:
         assert isinstance(error, BrokenDocument | TransientError)  # noqa: PT017 - one of two outcomes
@@ -227,7 +227,7 @@ def test_redirect_is_refused_where_the_settings_say_so(redirecting, canary):
 
 
 def flipping(*answers):
-    """A resolver that says something else each time: what an attacker's name server does."""
+    """A resolver that returns a different address each time, as an attacker's name server does."""
     turns = iter(answers)
     return lambda host, port: [ip_address(address) for address in next(turns)]
 
@@ -277,7 +277,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch, canary):
 
 
 def worst_case(host, port):
-    """Every name leads to loopback; spellings of addresses are what they are."""
+    """Resolve every name to loopback; spellings of addresses resolve to those addresses."""
     try:
         import socket
 
@@ -288,7 +288,7 @@ def worst_case(host, port):
 
 
 def assert_none_connects(urls, canary):
-    """Only to ordinary addresses of the Internet is a connection tried; those are let go by the dialler."""
+    """Assert that connections are only tried to public Internet addresses; the dialler refuses those."""
 
     def dial(address, port, seconds):
         assert described(address) is None, (url, address)

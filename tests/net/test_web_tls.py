@@ -1,4 +1,4 @@
-"""HTTPS to a pinned address: the certificate is that of the name, not of the address."""
+"""HTTPS to a pinned address: the certificate is checked against the name, not the address."""
 
 import datetime
 import ssl
@@ -18,7 +18,7 @@ from tests.servers.web_server import Page, WebServer
 
 @pytest.fixture
 def certificate(tmp_path):
-    """Of wiki.example, signed by itself; with its key in one file."""
+    """A self-signed certificate of wiki.example and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "wiki.example")])
     now = datetime.datetime.now(datetime.UTC)
@@ -38,7 +38,7 @@ def certificate(tmp_path):
 
 @pytest.fixture
 def secured(certificate):
-    """A server, and the names that its clients asked for in their handshakes."""
+    """A server, and the names that clients requested in their handshakes."""
     names = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -51,7 +51,7 @@ def secured(certificate):
 
 @pytest.fixture
 def trust(monkeypatch):
-    """Sets which authorities the environment trusts."""
+    """Set the certificate authorities that the environment trusts."""
 
     def set_file(file):
         monkeypatch.setenv("SSL_CERT_FILE", str(file))

@@ -1,4 +1,4 @@
-"""Plans of one source, as tests ask for them."""
+"""Plans of one source, for tests."""
 
 from parquetry.model import Listing
 from parquetry.planning.diff import plan_source
@@ -7,7 +7,7 @@ from tests.records import content_hash, fingerprints
 
 
 class Disk:
-    """The hashing that the planner is handed: content by path, and a record of what was read."""
+    """A content hash function for the planner: content by path, and a record of the paths read."""
 
     def __init__(self, **contents):
         self.contents = contents

@@ -12,7 +12,7 @@ def change(name, size, effort="extract", namespace="default"):
 
 
 def grouped(changes, batch_bytes, batch_documents):
-    """Of one embedder."""
+    """Group the changes with a single embedder."""
     return into_batches(changes, lambda namespace: "model@4", batch_bytes, batch_documents)
 
 
@@ -69,7 +69,7 @@ def test_batch_holds_documents_of_one_embedder_whatever_their_namespaces():
 
 
 def test_batch_holds_documents_of_one_service():
-    """Those of a slow one wait for each other and for nobody else."""
+    """Documents of a slow service wait only for each other."""
     changes = [change(f"{host}{size}", size) for size in (1, 2) for host in "ab"]
     batches = into_batches(changes, lambda _: "model@4", 10, 10, lambda each: each.document_id[0])
     assert [(batch.host, [each.document_id for each in batch.changes]) for batch in batches] == [

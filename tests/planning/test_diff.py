@@ -1,4 +1,4 @@
-"""Every decision of the planner: what a listing and the published rows say has to be done."""
+"""Every decision of the planner: the work that follows from a listing and the published rows."""
 
 import pytest
 

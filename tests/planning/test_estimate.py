@@ -1,4 +1,4 @@
-"""What a refresh will likely take, from sizes and earlier documents of the same kind; and what it takes at most."""
+"""The likely cost of a refresh, from sizes and earlier documents of the same kind, and its upper bound."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A fingerprint survives its row, and whatever is not one asks for everything to be redone."""
+"""A fingerprint survives storage in a row; an invalid one causes all work to be redone."""
 
 import pytest
 

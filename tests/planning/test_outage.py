@@ -1,4 +1,4 @@
-"""What counts as an outage: a service that failed everything, and nothing that a document brought on itself."""
+"""An outage is a service that failed every request; failures caused by a document do not count."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run still publishes after another run has published first."""
+"""Changes that a run still publishes after another run has published first."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a plan removes, what it asks about, and what it keeps because not all of a source could be seen."""
+"""Removals in a plan: documents removed, removals to confirm, and documents kept after a partial listing."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from parquetry.sources.paths import within
 from tests.planning.planned import Disk, disk, forbidden, plan, verdict
 from tests.records import fingerprints, item, row
 
-# --- what may be removed
+# --- allowed removals
 
 
 def many(count):
@@ -43,7 +43,7 @@ def test_guard_asks_when_both_limits_are_passed(total, gone, refused):
 
 
 def test_source_that_lists_nothing_asks_however_few_documents_it_had():
-    """An empty mount looks like it."""
+    """An empty mount looks the same."""
     planned = plan([], [row("a.md")])
     assert "source docs would lose 1 of 1 documents, because it lists nothing" in planned.refused
     assert "--allow-removals" in planned.refused
@@ -126,7 +126,7 @@ def test_path_is_within_a_prefix_by_whole_parts(path, prefix, inside):
     assert within(path, prefix) == inside
 
 
-# --- what could not be seen
+# --- partial listings
 
 
 def kept(rows, unlisted=(), broken=None, missing=()):

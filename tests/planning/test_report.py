@@ -1,4 +1,4 @@
-"""Counts add up, whatever became of a plan."""
+"""Counts add up for every outcome of a plan."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is published of a document after whatever happened to it."""
+"""The published row of a document for every outcome."""
 
 from dataclasses import replace
 
@@ -111,7 +111,7 @@ def test_failed_document_keeps_its_last_good_revision():
 
 
 def test_failed_document_is_known_to_hold_the_chunks_of_its_last_good_revision():
-    """Else a changed embedder passes it by, and its old vectors bar every search."""
+    """Otherwise a changed embedder skips the document, and its old vectors block every search."""
     known = row(fingerprint="ex0-ch0-em0")
     assert refuse(change(known=known), DAMAGED).fingerprint == "ex1-ch0-em0"
     assert refuse(change(known=known), EMPTY).fingerprint == "ex1-ch1-em1"
@@ -162,7 +162,7 @@ def test_attempts_count_failures_of_the_same_content_with_the_same_settings(know
 
 
 def test_document_that_became_another_format_and_failed_is_planned_as_that_format():
-    """Else its settings seem to have changed in every run, and it is extracted for ever."""
+    """Otherwise its settings seem to change in every run, and it is extracted again every time."""
     prints = Fingerprints(lambda media_type: f"of {media_type}", "ch1", "em1")
     verdict = DAMAGED
     after = refused_row(

@@ -1,4 +1,4 @@
-"""What is settled needs no row and no item in memory, and nothing else is taken for it."""
+"""Unchanged documents need no row and no item in memory, and no other document is taken for unchanged."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_document_that_is_listed_as_it_is_published_needs_nothing():
         {"access": Access("organization", "u")},
         {"access": Access(tags=("u",))},
         {"access": Access(tags=("u", "v"))},
-        # What moved from the end of one part to the beginning of the next is not the same.
+        # A character moved from the end of one part to the beginning of the next is a change.
         {"uri": "file:///docs/a.mde", "etag": "tag-text of a"},
     ],
     ids=lambda changed: ",".join(f"{name}={value}" for name, value in changed.items()),
@@ -102,7 +102,7 @@ def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was
 
 
 def test_document_that_a_damaged_corpus_has_twice_is_looked_at_and_not_taken_for_gone():
-    """Otherwise the row that was not met would be."""
+    """Otherwise the row that was not matched would be removed."""
     seen = sighting(row("a.md"), row("a.md", sequence=2), row("b.md", "b"))
     assert not seen.meets(item("a.md"))
     assert seen.meets(item("b.md", "b"))

@@ -1,4 +1,4 @@
-"""TOML that nests deeply is refused before it costs."""
+"""Deeply nested TOML is refused before parsing gets expensive."""
 
 import pytest
 

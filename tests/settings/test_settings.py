@@ -1,4 +1,4 @@
-"""A wrong settings file is answered with one line per mistake: file, key, value, and what would be right."""
+"""An invalid settings file is answered with one line per mistake: file, key, value, and a valid alternative."""
 
 import pytest
 
@@ -229,7 +229,7 @@ def test_embedder_that_several_namespaces_share_is_one():
 
 
 def numbers():
-    """Every number of the settings, with the options of pages, and what is set around it."""
+    """Yield every numeric setting: section, name and field."""
     for section, field in Settings.model_fields.items():
         model = getattr(field.annotation, "__args__", [field.annotation])[0]
         for name, key in model.model_fields.items():

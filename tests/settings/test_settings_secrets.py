@@ -1,4 +1,4 @@
-"""What is wrong in the settings is told without what may be a secret, and without long values."""
+"""Messages about invalid settings contain no values that may be secret, and no long values."""
 
 import traceback
 
@@ -30,7 +30,7 @@ def test_value_that_may_be_a_secret_or_is_long_is_not_repeated(values, told):
     with pytest.raises(SettingsError) as refusal:
         parse_settings(values, "f.toml")
     assert told in str(refusal.value)
-    # What Prefect logs of it.
+    # The traceback that Prefect logs.
     logged = "".join(traceback.format_exception(refusal.value))
     assert not [secret for secret in (KEY, LONG, "opens it", "12345") if secret in str(refusal.value) + logged]
 

@@ -1,4 +1,4 @@
-"""Files that people write: whatever is in them or at their place, reading ends."""
+"""Files written by users: reading ends for any content and any kind of file."""
 
 import os
 

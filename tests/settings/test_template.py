@@ -1,4 +1,4 @@
-"""The file that `parquetry init` writes is valid as written and with any of its lines uncommented."""
+"""The file written by `parquetry init` is valid as written and with any of its lines uncommented."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from parquetry.settings.sections import Settings, load_settings
 from parquetry.settings.template import outline, template
 
 COMMENTED = re.compile(r"^#(?=[a-z_]+ = |\[\[)", re.MULTILINE)
-"""the mark before a key, or before the head of a table that is only shown"""
+"""comment mark before a key, or before the head of a table that is only shown"""
 
 SHOWN_ONLY = {"namespace"}
 
@@ -21,7 +21,7 @@ def _load(text, folder):
 
 
 def _lines():
-    """(section, key, line number) of every commented key."""
+    """Yield (section, key, line number) of every commented key."""
     section = ""
     for number, line in enumerate(template().splitlines()):
         if line.lstrip("#").startswith("["):

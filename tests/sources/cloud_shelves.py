@@ -1,4 +1,4 @@
-"""Places in object stores, with documents in them."""
+"""Object stores with documents for the tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.sources.shelf import Shelf, opened
 
 
 class AzureShelf(Shelf):
-    """Below a prefix of a container of Azurite; Azure takes a backslash for a slash."""
+    """A prefix in a container of Azurite; Azure treats a backslash as a slash."""
 
     refused = frozenset({"a/../up.md", "a/./here.md", "back\\slash.md", "escape\\x41.md"})
 
@@ -49,7 +49,7 @@ class AzureShelf(Shelf):
 
 
 class GoogleShelf(Shelf):
-    """Below a prefix of a bucket of fake-gcs-server, which lets everybody in and keeps names as paths."""
+    """A prefix in a bucket of fake-gcs-server, which needs no credentials and stores names as paths."""
 
     refused = frozenset({"a/../up.md", "a/./here.md"})
     options = MappingProxyType({"token": "anon"})
@@ -78,7 +78,7 @@ class GoogleShelf(Shelf):
 
 
 class VercelShelf(Shelf):
-    """Below a prefix of a store of Vercel Blob."""
+    """A prefix in a Vercel Blob store."""
 
     refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "new\nline.md", "tab\t.md"})
 
@@ -110,7 +110,7 @@ class VercelShelf(Shelf):
 
 
 class S3Shelf(Shelf):
-    """Below a prefix of a bucket of SeaweedFS, which keeps keys as paths."""
+    """A prefix in a bucket of SeaweedFS, which stores keys as paths."""
 
     refused = frozenset(
         {"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md", "back\\slash.md", "escape\\x41.md"}

@@ -1,4 +1,4 @@
-"""Places that the tests of several files list."""
+"""Sources shared by several test files."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def server():
 
 @pytest.fixture(params=["local", "remote"])
 def holding(request, tmp_path):
-    """Makes a source that holds some files."""
+    """Make a source that holds the given files."""
 
     def make(files):
         if request.param == "remote":

@@ -1,4 +1,4 @@
-"""Archives of every kind, made by the tests, as sources."""
+"""Archives of every format, built by the tests, as sources."""
 
 import bz2
 import gzip
@@ -55,7 +55,7 @@ KINDS = {
 
 
 class Remote:
-    """A source without files: what it lists comes over a wire."""
+    """A source without local files, as if listed over the network."""
 
     def __init__(self, contents):
         self.contents = contents
@@ -79,7 +79,7 @@ def remote(contents):
 
 
 def read(source, prefix=""):
-    """Path -> content, or the reason why there is none."""
+    """Return path -> content, or the reason for a failure."""
     found = {}
     for item in source.scan(prefix):
         assert isinstance(item, Item), item

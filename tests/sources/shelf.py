@@ -1,4 +1,4 @@
-"""A place with documents in it that a test changes behind the back of the source, whatever its kind."""
+"""A place with documents that a test changes without the source's knowledge, for any kind of place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.servers.cutting_proxy import CuttingProxy
 
 ACCESS = Access("individual", user_id="ada", tags=("x",))
 _ENOUGH = 150
-"""bytes of an answer: its head, and the beginning of a listing"""
+"""bytes of a response: its head, and the beginning of a listing"""
 
 
 def opened(uri: str, **options: object) -> Source:
@@ -23,19 +23,19 @@ def opened(uri: str, **options: object) -> Source:
 
 
 class Shelf:
-    """A fresh and empty place.
+    """A new, empty place.
 
     Args:
         environment: for variables that last as long as the test.
-        stack: for what has to be stopped after the test.
+        stack: closes what has to be stopped after the test.
     """
 
     root = ""
     """URL"""
     refused: frozenset[str] = frozenset()
-    """hostile names that cannot be given to a document there"""
+    """hostile names that no document can have in this kind of place"""
     options: Mapping[str, object] = MappingProxyType({})
-    """of the source"""
+    """options of the source"""
 
     def __init__(self, environment: pytest.MonkeyPatch, stack: ExitStack) -> None:
         self._environment, self._stack = environment, stack
@@ -50,15 +50,15 @@ class Shelf:
         return opened(self.root, **self.options)
 
     def missing(self) -> Source:
-        """A place that does not exist."""
+        """Return a source for a place that does not exist."""
         raise NotImplementedError
 
     def denied(self) -> Source:
-        """The place, for somebody who may not list it."""
+        """Return a source for the place, without permission to list it."""
         raise NotImplementedError
 
     def halting(self) -> Source:
-        """The place with documents in it, of which some cannot be listed."""
+        """Return a source with documents of which some cannot be listed."""
         raise NotImplementedError
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
@@ -66,7 +66,7 @@ class Shelf:
             self._environment.setenv(name, value)
 
     def cut(self, port: int) -> int:
-        """The port of a relay to a server on this machine, that cuts its answers short."""
+        """Return the port of a relay that truncates the responses of a local server."""
         proxy = self._stack.enter_context(CuttingProxy(port))
         proxy.allowed = _ENOUGH
         return proxy.port

@@ -1,4 +1,4 @@
-"""Places of every kind, with documents in them that a test changes behind the back of the source."""
+"""Places of every kind, with documents that a test changes without the source's knowledge."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LocalShelf(Shelf):
         before = file.stat().st_mtime_ns if file.exists() else 0
         file.write_bytes(content)
         if file.stat().st_mtime_ns == before:
-            # The clock of files stands still between two quick writes.
+            # File timestamps may not advance between two quick writes.
             os.utime(file, ns=(before, before + 1))
 
     def delete(self, path: str) -> None:
@@ -52,7 +52,7 @@ class LocalShelf(Shelf):
         return opened(f"{self.root}-missing")
 
     def halting(self) -> Source:
-        """Folders so deep that their path is longer than the system takes: even root cannot list the last of them."""
+        """Folders nested beyond the system's maximum path length: even root cannot list the last one."""
         self.put("a.md", b"a")
         above = os.open(self._folder, os.O_RDONLY)
         for _ in range(20):
@@ -65,7 +65,7 @@ class LocalShelf(Shelf):
 
 
 class MemoryShelf(Shelf):
-    """A folder of fsspec's memory file system."""
+    """A folder of fsspec's memory filesystem."""
 
     refused = frozenset({"a/../up.md", "a/./here.md", "double//slash.md", "/lead.md"})
 
@@ -96,11 +96,11 @@ class MemoryShelf(Shelf):
 
 
 class RefusingFileSystem(MemoryFileSystem):
-    """The same memory, of which a folder cannot be listed.
+    """The same memory filesystem, with a folder that cannot be listed.
 
     Args:
-        refusal: name of the built-in error that this raises.
-        folder: what the folder's path ends in.
+        refusal: name of the built-in exception to raise.
+        folder: end of the folder's path.
     """
 
     protocol = "refusing"
@@ -125,7 +125,7 @@ fsspec.register_implementation("refusing", f"{__name__}.RefusingFileSystem", clo
 
 
 class Below:
-    """What a source holds below a path, as a place of its own: an archive in a folder, the pages of a host."""
+    """Part of a source below a path, as a source: an archive in a folder, the pages of a host."""
 
     def __init__(self, source: Source, above: str) -> None:
         self._source, self._above = source, above
@@ -172,7 +172,7 @@ class ArchiveShelf(Shelf):
 
 
 class WebShelf(Shelf):
-    """Pages of a web server that a list names."""
+    """Pages of a web server, named by a list of URLs."""
 
     refused = frozenset({"a/../up.md", "a/./here.md"})
 
@@ -191,7 +191,7 @@ class WebShelf(Shelf):
     def put(self, path: str, content: bytes) -> None:
         self._names[path] = "/" + quote(path)
         token = f'"{hashlib.blake2b(content).hexdigest()}"'
-        # A text that says so, so that its bytes are left as they are.
+        # Declared as binary, so that its bytes stay unchanged.
         headers = {"Content-Type": "application/octet-stream"}
         page = Page(content, etag=token, modified="Wed, 05 Mar 2031 10:00:00 GMT", headers=headers)
         self._server.pages["/" + quote(path)] = page
@@ -213,14 +213,14 @@ class WebShelf(Shelf):
 def shelf_of(
     kind: str, environment: pytest.MonkeyPatch, stack: ExitStack, folder: Path, server: Callable[[str], Any]
 ) -> Shelf:
-    """An empty place of one of `KINDS`.
+    """Make an empty place of one of `KINDS`.
 
     Args:
-        kind: of place.
-        environment: for the variables that it needs.
-        stack: closes it.
-        folder: for what stands on disk.
-        server: gives the fixture of that name.
+        kind: kind of place.
+        environment: for the variables that the place needs.
+        stack: closes the place.
+        folder: for files on disk.
+        server: returns the fixture of a given name.
     """
     match kind:
         case "local":

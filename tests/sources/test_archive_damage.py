@@ -1,4 +1,4 @@
-"""Archives that are damaged, change or vanish: told, and never taken for smaller ones."""
+"""Archives that are damaged, changed or removed are reported, and never taken for smaller ones."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from tests.sources.packed import KINDS, TEXTS, local, read, tarred, unlisted, zi
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0, 0.3, 0.6, 0.95])
 def test_archive_that_is_cut_short_is_never_taken_for_a_smaller_one(tmp_path, kind, share):
-    """A copy in progress would remove what has not arrived yet."""
+    """A copy in progress would otherwise remove the documents that have not arrived yet."""
     content = KINDS[kind]({f"{number}.txt": os.urandom(3000) for number in range(20)})
     content = content.rstrip(b"\0") if kind == "a.tar" else content
     (tmp_path / kind).write_bytes(content[: int(len(content) * share)])
@@ -22,7 +22,7 @@ def test_archive_that_is_cut_short_is_never_taken_for_a_smaller_one(tmp_path, ki
 
 @pytest.mark.parametrize("kind", ["a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.tar.zst"])
 def test_compressed_tar_without_its_last_bytes_is_damaged(tmp_path, kind):
-    """Its checksum stands there: without it nobody knows whether the rest is right."""
+    """The checksum is at the end: without it, the rest cannot be verified."""
     (tmp_path / kind).write_bytes(KINDS[kind](TEXTS)[:-4])
     assert unlisted(local(tmp_path)) == [kind]
 
@@ -69,7 +69,7 @@ def test_listing_again_sees_an_archive_as_it_is_by_then(tmp_path):
 
 
 def test_damaged_member_is_another_one_once_its_archive_was_repaired(tmp_path):
-    """Its checksum in the table of contents was right all the time."""
+    """The checksum in the table of contents was right all the time."""
     whole = zipped({"a.md": b"x" * 1000})
     damaged = bytearray(whole)
     damaged[40] ^= 0xFF

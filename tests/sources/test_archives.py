@@ -1,4 +1,4 @@
-"""Archives are listed as folders, whatever is in them; what is wrong with a member is its own failure."""
+"""Archives are listed like folders; a fault in a member is a failure of that member alone."""
 
 import bz2
 import gzip
@@ -62,7 +62,7 @@ def test_archives_can_stay_closed(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_member_that_stays_the_same_is_known_again_when_its_archive_changes(tmp_path, kind):
-    """By its checksum, or by its hash: it is not extracted again."""
+    """Its checksum or its hash matches, so it is not extracted again."""
     (tmp_path / kind).write_bytes(KINDS[kind](TEXTS))
     before = {item.path: item for item in local(tmp_path).scan("")}
     (tmp_path / kind).write_bytes(KINDS[kind]({**TEXTS, "new.md": b"new", "read.md": b"# Read it"}))
@@ -118,7 +118,7 @@ def test_damaged_archive_in_an_archive_leaves_the_others_readable(holding):
     assert unlisted(source) == ["outer.zip!/inner.zip"]
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(

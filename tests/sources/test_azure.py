@@ -1,4 +1,4 @@
-"""What is special about containers of Azure."""
+"""Behaviour specific to Azure containers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every source promises, whatever kind of place it reads: one body for all of them.
+"""The contract of all sources, for every kind of place.
 
-Videos are left to tests of their own: what is read of one is made from its captions, under a name that the site gives.
+Videos have their own tests: their text is made from captions, under a name that the site assigns.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tests.sources.shelf import ACCESS, Shelf
 from tests.sources.shelves import KINDS, shelf_of
 
 DENYING = tuple(kind for kind in KINDS if kind not in ("local", "google", "archive", "web"))
-"""Permissions of a folder do not bind root, whom tests often run as; a test of its own makes a process that they bind.
-Google's emulator lets everybody in; a test of its own answers as Google does. A page that is denied is that page's own
-failure, and an archive has no permissions but its folder's."""
+"""Folder permissions do not apply to root, which often runs the tests; a separate test uses a process without root.
+Google's emulator needs no credentials; a separate test responds as Google does. A denied page is a failure of that page
+alone, and an archive has no permissions but those of its folder."""
 APART = tuple(kind for kind in KINDS if kind != "archive")
-"""The change token of a member is that of its archive, too: whether it changed is found out by its hash."""
+"""The change token of a member includes that of its archive; the hash shows if the member changed."""
 ASKED_ANEW = tuple(kind for kind in KINDS if kind not in ("archive", "web"))
-"""An archive is read as it was opened, and a page as it came while listing."""
+"""An archive is read as it was when opened, and a page as it was when listed."""
 NAMED = tuple(kind for kind in KINDS if kind != "web")
-"""A page is called after its address, in which some letters stay escaped; they have tests of their own."""
+"""A page is named by its address, in which some characters stay escaped; pages have separate tests."""
 SETTLED = tuple(kind for kind in KINDS if kind != "web")
-"""A list of pages that is gone may come back: its listing is not whole, and nothing is removed."""
+"""A missing list of pages may come back: its listing is incomplete, and nothing is removed."""
 HOSTILE = (
     "plain space .md",
     "ümläut-ß.md",
@@ -65,7 +65,7 @@ def shelf(request, tmp_path, monkeypatch) -> Iterator[Shelf]:
 
 
 def items(source: Source, prefix: str = "") -> dict[str, Item]:
-    """What is listed, by path; each once, and all of it to be seen."""
+    """Return the listed items by path; fail on duplicates and on anything unlisted."""
     found = list(source.scan(prefix))
     assert [each for each in found if isinstance(each, Unlisted)] == []
     listed = {each.path: each for each in found if isinstance(each, Item)}
@@ -74,7 +74,7 @@ def items(source: Source, prefix: str = "") -> dict[str, Item]:
 
 
 def faults(source: Source) -> list[str]:
-    """What says that a listing is not whole; empty if it looks whole."""
+    """Return the signs of an incomplete listing; empty if it looks complete."""
     try:
         return [each.detail for each in source.scan("") if isinstance(each, Unlisted)]
     except (SettingsError, TransientError, OSError) as error:

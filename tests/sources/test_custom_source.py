@@ -1,4 +1,4 @@
-"""The example of a source of one's own, taken from its page, installed and used."""
+"""The example of a custom source, taken from its documentation page, installed and used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTES = [("a.md", "# Ä", 1, 0), ("sub/b.md", "two", 1, 0), ("sub/unfinished.md"
 
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
-    """The example as a package that is installed, and the file that it reads."""
+    """The example as an installed package, and the file that it reads."""
     (module,) = [block.code for block in blocks_of(PAGE) if block.language == "python"]
     (registration,) = [block.code for block in blocks_of(PAGE) if "entry-points" in block.code]
     installed = tmp_path / "site"

@@ -1,4 +1,4 @@
-"""File systems of fsspec, which tell more or less of their documents and fail in ways of their own."""
+"""fsspec filesystems, which report different details about files and fail in different ways."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WRITTEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class TellingFileSystem(MemoryFileSystem):
-    """The same memory, of which a document has what the test says of it.
+    """The same memory filesystem, with document details set by the test.
 
     Args:
-        told: of every document in a listing.
-        told_of_one: of a document by itself; the same if it is not given.
+        told: details of every document in a listing.
+        told_of_one: details of a single document; the same as `told` if not given.
     """
 
     protocol = "telling"

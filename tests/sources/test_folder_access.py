@@ -1,4 +1,4 @@
-"""Who may see the documents of a folder; a mistake in it never shows them to more people."""
+"""Access to the documents of a folder; a mistake in it never widens the access."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def say(root, folder, text):
 
 
 def seen(source, prefix=""):
-    """Path -> access, or what is said of a place that could not be seen."""
+    """Return path -> access, or the message about an unlisted path."""
     return {found.path: found.access if isinstance(found, Item) else found.detail for found in source.scan(prefix)}
 
 
@@ -124,7 +124,7 @@ def test_sidecar_that_is_no_file_of_this_folder_hides_it(root):
 
 
 def test_link_is_seen_by_those_who_see_the_file(root):
-    """Who may write to a shared folder could else show what only the program may read."""
+    """Otherwise a user who may write to a shared folder could publish files that only the program may read."""
     say(root, "hr/ada", 'visibility = "individual"\nuser_id = "ada"')
     (root / "it" / "borrowed.md").symlink_to(root / "hr" / "ada" / "deep" / "d.md")
     assert seen(LocalSource(root))["it/borrowed.md"] == ADA
@@ -144,7 +144,7 @@ def test_very_deep_folder_is_no_trouble(tmp_path):
     assert seen(LocalSource(tmp_path), f"{deep}/x.md") == {f"{deep}/x.md": ADA}
 
 
-# --- the layout of agents
+# --- agent layout
 
 
 def test_every_folder_is_its_agents_and_shared_is_as_the_source_says(tmp_path):

@@ -1,4 +1,4 @@
-"""What Google answers and its emulator does not: refusals, failures and listings that do not end."""
+"""Responses of Google Cloud Storage that its emulator never gives: refusals, failures and endless listings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.sources.shelf import opened
 
 
 class Answering(ThreadingHTTPServer):
-    """Gives one answer to whatever is asked, and counts."""
+    """Give one response to every request, and count the requests."""
 
     daemon_threads = True
     status = 200

@@ -1,4 +1,4 @@
-"""A folder is listed as gitignore rules say, whatever its names, links and permissions; nothing is passed over."""
+"""A folder is listed by gitignore rules, for any names, links and permissions; nothing is passed over in silence."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def listed(source, prefix=""):
     return sorted(paths)
 
 
-# --- which files
+# --- selection of files
 
 
 def test_folder_is_listed_with_sizes_places_and_access(tmp_path):
@@ -121,7 +121,7 @@ def test_part_of_a_source_is_what_the_whole_lists_there(tmp_path, prefix):
 
 @pytest.mark.parametrize("prefix", [".hidden.md", ".git", ".git/x.md", "drafts/a.md", "b.bin"])
 def test_part_that_the_globs_leave_out_is_refused_by_name(tmp_path, prefix):
-    """Else it would come with this refresh and leave with the next one of the whole source."""
+    """Otherwise it would come with this refresh and leave with the next one of the whole source."""
     write(tmp_path, ".hidden.md", ".git/x.md", "drafts/a.md", "b.bin")
     source = LocalSource(tmp_path, include=["*.md"], exclude=["drafts"])
     with pytest.raises(SettingsError, match=r"is left out of source .*include or exclude"):
@@ -259,7 +259,7 @@ def with_inode(status, inode):
 
 @pytest.mark.parametrize("inodes", [True, False])
 def test_file_of_another_inode_is_another_file_unless_the_settings_say_otherwise(tmp_path, monkeypatch, inodes):
-    """Two folders that were unpacked in one tick of the clock have files of the same times."""
+    """Two folders unpacked in one clock tick have files with the same times."""
     write(tmp_path, "a.md")
     source = LocalSource(tmp_path, inodes=inodes)
     (before,) = source.scan("")

@@ -1,4 +1,4 @@
-"""Places are compared as places, however they are written."""
+"""Places are compared as places, for every way of writing them."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_link_to_a_folder_is_the_folder(tmp_path):
 def test_document_belongs_to_the_source_at_or_above_its_path(path, owner):
     inner = [Inner("hr/pay", "pay", "x"), Inner("hr", "staff", "x"), Inner("box.zip", "box", "x")]
     found = Owners(inner).of(path)
-    # A source within one that is within this one is no matter of this one: either way it is left out.
+    # Here a nested source's own nested source does not matter: both are left out.
     assert (found.source if found else None) == (owner if owner != "pay" else "staff")
 
 

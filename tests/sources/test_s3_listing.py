@@ -1,4 +1,4 @@
-"""Listings of a bucket: whole, or an error. The server is one that says what the test wants."""
+"""Listings of a bucket are complete or an error. The server responds as each test defines."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def source(server: ListingServer, folder: str) -> S3Source:
 
 
 def paths(server: ListingServer, answer: Answer, prefix: str = "", folder: str = "") -> list[str]:
-    """What a source of the bucket, or of a folder in it, lists."""
+    """Return the paths that a source of the bucket, or of a folder in it, lists."""
     server.answer = answer
     return [found.path for found in source(server, folder).scan(prefix) if isinstance(found, Item)]
 
 
 def in_turn(*replies: Reply) -> Answer:
-    """One reply after another; the last one again and again."""
+    """Give one reply after another; repeat the last one."""
     waiting = list(replies)
     return lambda query: waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
@@ -62,7 +62,7 @@ NAMES = st.text(st.sampled_from("ab/-. é\U0001f600\x01%+&<"), min_size=1, max_s
 def test_every_key_is_listed_once_however_small_the_pages_are(
     running: ListingServer, keys: set[str], size: int, few: int
 ) -> None:
-    """Whichever way folders are listed apart or together, nothing is missing and nothing comes twice."""
+    """For every mix of shared and separate listing of folders, nothing is missing and nothing comes twice."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(s3_listing, "PAGE", size)
         patch.setattr(s3_listing, "_FEW_FOLDERS", few)
@@ -107,7 +107,7 @@ def test_large_folders_are_listed_apart(server: ListingServer) -> None:
 def test_many_small_folders_are_not_asked_for_one_by_one(
     server: ListingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request for each of a million folders would take longer, and cost more, than all their objects."""
+    """One request for each of a million folders would take longer, and cost more, than listing all their objects."""
     monkeypatch.setattr(s3_listing, "_FEW_FOLDERS", 4)
     keys = {f"{number:03}/page" for number in range(200)}
     assert sorted(paths(server, listing_of(keys))) == sorted(keys)
@@ -145,8 +145,8 @@ LIES = {
 def test_a_listing_that_may_not_be_whole_is_an_error(
     server: ListingServer, lie: Reply, told: str, good_pages: int
 ) -> None:
-    """Whatever is missing from a listing without an error is removed from the corpus."""
-    # After a first page that is not all comes the question for folders, of which this server knows none.
+    """A refresh removes documents that are missing from a listing without an error."""
+    # After a first page that is not the last, the source asks for folders, and this server has none.
     good = [page(["docs/good"], token="next"), page(["docs/good"])] * good_pages
     with pytest.raises(TransientError) as caught:
         paths(server, in_turn(*good, lie), folder="docs/")
@@ -183,7 +183,7 @@ def test_what_only_an_operator_can_change_stops_the_scan(
 
 
 def test_what_the_server_asks_to_wait_is_told_and_nothing_is_repeated(server: ListingServer) -> None:
-    """The one who retries is another, for all kinds of sources."""
+    """Retries happen in one place, for all kinds of sources."""
     with pytest.raises(TransientError) as caught:
         paths(server, in_turn(replace(refusal(503, "SlowDown"), headers={"Retry-After": "7"})))
     assert (caught.value.reason, caught.value.retry_after) == ("rate-limited", 7.0)

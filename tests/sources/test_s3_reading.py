@@ -1,4 +1,4 @@
-"""What becomes of answers to the request for an object. The server is one that says what the test wants."""
+"""Handling of responses to an object request. The server responds as each test defines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_object_that_is_shorter_than_listed_and_has_not_changed_is_not_believ
 def test_ranges_of_two_objects_are_not_put_together(
     running: ListingServer, source: S3Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that does not know If-Match sends what it has now."""
+    """A store without support for If-Match sends the current content."""
     monkeypatch.setattr(s3_reading, "PART", 5)
     first = replace(OBJECT, body="text ", status=206, headers={**OBJECT.headers, "Content-Range": "bytes 0-4/10"})
     second = replace(first, body="other", headers={**first.headers, "ETag": '"two"', "Content-Range": "bytes 5-9/10"})

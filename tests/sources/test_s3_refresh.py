@@ -1,4 +1,4 @@
-"""A corpus fed from a bucket, on a real server."""
+"""A corpus built from a bucket, on a real server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = "The {} stands in the harbour and is oiled on the first Monday of every m
 
 
 class Bucket:
-    """A bucket whose documents a corpus is made from."""
+    """A bucket as the source of a corpus."""
 
     def __init__(self, server: S3Server, root: Path, options: dict[str, Any]) -> None:
         self.server, self.name = server, server.bucket()
@@ -30,14 +30,14 @@ class Bucket:
         self.server.client().delete_object(Bucket=self.name, Key=f"docs/{key}")
 
     def refresh(self) -> tuple[dict[str, int], int, int]:
-        """What became of the documents, how many chunks were embedded, and how many objects were asked for."""
+        """Return the outcome per document, the number of embedded chunks, and the number of requested objects."""
         before = self.server.requests()["GET"]
         report = self.workshop.refresh()
         counts = {name: count for name, count in report.documents.as_dict().items() if count}
         return counts, report.work.chunks_embedded, self.server.requests()["GET"] - before
 
     def found_by(self, user: str) -> set[str]:
-        """Names of the documents that a user finds."""
+        """Return the names of the documents that a user finds."""
         hits = self.workshop.search("harbour", filters=Filters(caller=Caller(user))).hits
         return {hit.row["filename"] for hit in hits}
 

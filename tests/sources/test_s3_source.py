@@ -158,7 +158,7 @@ def test_a_large_object_read_by_ranges_is_whole(s3_server: S3Server, length: int
 
 
 class Overtaken(ObjectReader):
-    """A reader whose object is replaced by `content` when it has read the first range."""
+    """A reader for which `content` replaces the object after the first range was read."""
 
     def __init__(self, server: S3Server, bucket: str, content: bytes) -> None:
         super().__init__(bucket, {})
@@ -323,7 +323,7 @@ def test_changed_tags_change_nothing_but_who_may_see_it(s3_server: S3Server) -> 
 
 @pytest.mark.parametrize("wrong", ["visibility=internal", "visibility=individual", "visibility=organization"])
 def test_tags_that_make_no_sense_show_the_object_to_nobody(s3_server: S3Server, wrong: str) -> None:
-    """What cannot be understood must neither be published nor make what is published disappear."""
+    """Invalid tags must neither publish a document nor remove a published one."""
     bucket = s3_server.bucket()
     s3_server.put(bucket, "page.txt", "text", Tagging=wrong)
     s3_server.put(bucket, "other.txt", "text")

@@ -1,4 +1,4 @@
-"""What a target on the command line means."""
+"""Interpretation of a target on the command line."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A store of Vercel Blob through Vercel's own client: what its caches, its pages and its token can do wrong."""
+"""A Vercel Blob store through Vercel's own client: faults of its caches, pages and token."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def only(source) -> Item:
 
 @pytest.mark.parametrize("fault", ["error", "cut", "empty", "repeat"])
 def test_listing_whose_second_page_is_wrong_breaks_off(shelf, fault):
-    """The client itself takes an empty page for the end, and asks for a repeated one for ever."""
+    """The client itself takes an empty page for the end, and requests a repeated one for ever."""
     for number in range(7):
         shelf.put(f"{number}.md", b"x")
     shelf.server.page_fault = fault
@@ -105,7 +105,7 @@ def test_option_that_vercel_blob_does_not_have_is_refused(shelf):
 
 
 def test_server_of_these_tests_does_what_the_client_expects(shelf):
-    """Uploading, listing, reading and deleting through the client's own functions."""
+    """Upload, list, read and delete through the client's own functions."""
     from vercel.api import session
     from vercel.blob import BlobNotFoundError, sync
 

@@ -1,4 +1,4 @@
-"""Documents that list others: told by their content, read in bounded memory, refused when they are traps."""
+"""Documents that list others: detected by content, read in bounded memory, refused when they are traps."""
 
 import gzip
 import tracemalloc
@@ -131,7 +131,7 @@ def test_listing_takes_little_memory_whatever_is_in_it(monkeypatch, trap):
         with pytest.raises(BrokenDocument, match=refusal):
             for _ in entries_of(content, "sitemap", "it"):
                 pass
-        # Of what it has found so far, and the library that was imported.
+        # Memory of the entries found so far, and of the imported library.
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()

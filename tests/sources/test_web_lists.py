@@ -1,4 +1,4 @@
-"""Lists of URLs, sitemaps and feeds: what they name is listed, and what they hide is never taken for gone."""
+"""URL lists, sitemaps and feeds: the pages they name are listed, and pages they hide are never removed."""
 
 import gzip
 from dataclasses import replace

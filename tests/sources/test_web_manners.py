@@ -1,4 +1,4 @@
-"""Rules and turns of web servers are kept, and what leads inside is never asked."""
+"""The source obeys the rules and rates of web servers, and never requests internal addresses."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -73,7 +73,7 @@ def test_requests_keep_the_distance_that_the_host_or_the_settings_ask_for(server
 
 
 def test_listing_that_nobody_wants_any_more_does_not_sit_out_its_turns(server):
-    """Without that, an interrupted run would end after a hundred seconds and more."""
+    """Otherwise an interrupted run would take more than a hundred seconds to end."""
     server.pages["/s"] = Page(sitemap(server, ("/dated", "2026-01-01"), *((f"/{n}", None) for n in range(20))))
     listing = web(server, "/s", requests_per_second=0.01).scan("")
     assert next(listing).path.endswith("/dated")

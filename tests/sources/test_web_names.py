@@ -1,4 +1,4 @@
-"""What pages are called."""
+"""Names of pages."""
 
 import pytest
 

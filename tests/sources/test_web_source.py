@@ -1,4 +1,4 @@
-"""Pages of the web as documents: what is listed, what is asked for, and what is never taken for gone."""
+"""Web pages as documents: listed pages, requests, and pages that are never removed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a server says of a text, in whatever way it says it."""
+"""Character encodings that a server declares for a text, in any form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Captions of videos and playlists, through the official client, from a server that answers like YouTube."""
+"""Captions of videos and playlists, through the official client, from a server that responds like YouTube."""
 
 import pytest
 
@@ -32,13 +32,13 @@ def watch(video=KILN):
 
 
 def only(uri, **options):
-    """The one document of a source."""
+    """Return the one document of a source."""
     source = source_of(uri, **options)
     (item,) = source.scan("")
     return source.fetch(item)
 
 
-# --- which videos
+# --- selection of videos
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_unknown_option_is_refused():
         source_of(watch(), language="de")
 
 
-# --- what is stored
+# --- stored documents
 
 
 def test_captions_become_sections_under_their_timecodes(site):
@@ -145,7 +145,7 @@ def test_listed_video_is_asked_for_once(site):
     assert site.asked == ["/watch", "/youtubei/v1/player", "/oembed", "/api/timedtext"]
 
 
-# --- what fails
+# --- failures
 
 UNSEEN = "This video is unavailable"
 NO_ROBOT = "Sign in to confirm you’re not a bot"
@@ -219,7 +219,7 @@ def answers(path, status, body=""):
     ],
 )
 def test_block_ends_the_listing(site, happens, reason):
-    """Every further request would only prolong it."""
+    """Every further request would only prolong the block."""
     site.playlists["PLcourse00001"] = [KILN, "other_video"]
     happens(site)
     with pytest.raises(TransientError) as raised:
@@ -277,7 +277,7 @@ def test_playlist_is_listed_to_its_end(site, count, older):
     site.older_pages = older
     names = [f"video-{number:05}" for number in range(count)]
     site.playlists["PLcourse00001"] = [*names, names[0]]
-    # Without captions: what is listed is the subject.
+    # Without captions: this test is about the listing.
     site.videos.update({name: Video() for name in names})
     found = list(source_of("https://www.youtube.com/playlist?list=PLcourse00001").scan(""))
     assert [item.path for item in found] == [f"{name}.md" for name in names]

@@ -1,4 +1,4 @@
-"""A web server of the tests as a source, and what is listed of it."""
+"""A test web server as a source, and its listing."""
 
 from parquetry.model import Access, Item, Unlisted
 from parquetry.sources.base import Place
@@ -22,7 +22,7 @@ def scanned(source):
 
 
 def rows_of(items):
-    """What is published after a refresh that took these items."""
+    """Return the published rows after a refresh that took these items."""
     return {
         item.path: row(item.path, uri=item.uri, size=item.size, etag=item.etag, modified_at=item.modified_at)
         for item in items.values()
@@ -30,7 +30,7 @@ def rows_of(items):
 
 
 def refreshed(source, server, items):
-    """The same source, which now knows what it listed."""
+    """Return the same source, which now remembers the listed items."""
     source.remember(rows_of(items))
     server.asked.clear()
     return source
