@@ -1,4 +1,4 @@
-"""A refresh as a flow run, against a real Prefect server: what it does, and what it leaves for people to see."""
+"""A refresh as a flow run, against a real Prefect server: its work, and its traces in the UI."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.terminal_signs import obeyed
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    """Tries again at once; asks for cancellation after every batch."""
+    """Retry at once, and check for cancellation after every batch."""
     monkeypatch.setattr(prefect_engine, "FIRST_DELAY_SECONDS", 0.01)
     monkeypatch.setattr(prefect_engine, "POLL_SECONDS", 0.05)
 
@@ -209,7 +209,7 @@ def test_outage_in_a_deployment_is_raised(library, tmp_path, records):
 
 
 class CancelsAfterOneBatch(Silent):
-    """Somebody who cancels the flow run in the UI when the first batch is done."""
+    """Cancel the flow run, as a user in the UI does, when the first batch is done."""
 
     def __init__(self, records, corpus: str) -> None:
         self.records, self.corpus = records, corpus
@@ -266,7 +266,7 @@ def test_refused_source_fails_the_flow_run_with_what_to_do(library, records):
     report = run(library)
     assert len(report.refused) == 1
     latest = records.flow_runs(root(library))[0]
-    # A failed run under a name of its own, which automations tell apart.
+    # A failed run with its own state name, which automations can match.
     assert (latest.state.type.value, latest.state.name) == ("FAILED", "Refused")
     assert "allow" in latest.state.message
     assert "**Refused:**" in records.artifacts(latest)["refresh-report-default"]
@@ -332,7 +332,7 @@ def test_budget_ends_the_flow_run_as_refused(library, records):
 
 
 def test_reindex_of_a_deployment_has_to_say_what(library, tmp_path, records):
-    """Without a word it would rebuild everything, as one click in the UI."""
+    """Otherwise one click in the UI would rebuild everything."""
     file = write_settings(library, tmp_path)
     refresh(config=file)
     with pytest.raises(SettingsError, match=r'"documents" or "all": true, and neither is given; nothing was done'):
@@ -362,7 +362,7 @@ def test_reindex_in_this_process_redoes_the_documents_it_names(library, records)
 
 
 def test_names_that_a_terminal_obeys_are_visible_in_all_that_prefect_keeps(library, records, lines):
-    """An escape, an override of direction and the end of a line, in names of a document and of a folder."""
+    """Names of a document and a folder with an escape sequence, a text direction override and a line break."""
     library.write("x\x1b[2J\u202ey\nz.docx", "no document")
     library.write("kept\x1b[2J\u202e\nout/.parquetry.toml", "tags = [")
     library.write("kept\x1b[2J\u202e\nout/a.md", "Count the boards.")
@@ -399,7 +399,7 @@ def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
 
 
 def test_names_are_no_markup_in_the_report(library):
-    """Whoever looks at the report would fetch the picture, and follow a link that says something else."""
+    """Otherwise viewing the report would load the image, and its links could have misleading texts."""
     name = "![a](http://192.0.2.1/p.png) [b](http://192.0.2.1) <img src=x> *c* _d_ `e` | f ~~g~~ # h & &lt; \\i"
     told = replace(run(library), refused=(name,), outages=(name,), warnings=(name,), left_out=(name,))
     page = MarkdownIt("gfm-like", {"linkify": False}).render(report_markdown(told))
@@ -418,7 +418,7 @@ def test_error_before_anything_is_read_ends_the_flow_run_with_its_line(library, 
 
 
 PATIENCE = 120
-"""seconds that anything may take on a busy machine"""
+"""maximum seconds for any step on a busy machine"""
 DEAF_RUN = """
 import os, signal, threading, weakref
 import parquetry.flows.orchestration.flow_run
@@ -436,7 +436,7 @@ with capture_sigterm():
 
 
 def test_run_of_a_service_ends_where_python_ignores_the_signal():
-    """Raised while an object is deleted, the signal would be printed with a traceback, and the run would go on."""
+    """Raised while an object is deleted, the signal would be printed with a traceback, and the run would continue."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     ended = subprocess.run(
         [sys.executable, "-c", DEAF_RUN],
