@@ -1,6 +1,6 @@
-"""Runs `parquetry` commands one after the other in one process, which saves starting Python for each.
+"""Runs `parquetry` commands one after the other in one process, which saves the time to start Python for each.
 
-A list of arguments as JSON on each line of stdin; exit code, stdout and stderr as JSON on each line of stdout.
+Reads one JSON list of arguments per line of stdin; writes exit code, stdout and stderr as JSON per line of stdout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from parquetry.serving.cli.main import main
 
 
 def run(arguments: list[str]) -> dict[str, int | str]:
-    """One command, as `main` runs it."""
+    """Run one command as `main` runs it."""
     out, err = io.StringIO(), io.StringIO()
     sys.argv = ["parquetry", *arguments]
     with redirect_stdout(out), redirect_stderr(err):

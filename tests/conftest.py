@@ -1,4 +1,4 @@
-"""Fixtures for all rooms."""
+"""Fixtures for all packages."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
 from tests.workshop import Workshop
 
-# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+# A shell makes its background programs ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
 def nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the secrets that other tests made known to this process."""
+    """Forget the secrets that other tests registered in this process."""
     monkeypatch.setattr(known_secrets, "_announced", frozenset())
 
 
 SERVERS = ("prefect_api", "s3_server", "azurite", "google_storage")
 """fixtures that start a server"""
 SERVERS_OF_SHELVES = {"s3": "s3_server", "azure": "azurite", "google": "google_storage"}
-"""servers that a fixture `shelf` starts for the store it is made in"""
+"""server fixtures that a fixture `shelf` starts for its store"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all tests of a server in one test process, so that it starts once, and none of them in the fast tier."""
+    """Run all tests of a server in one test process, so that it starts once, and keep them out of the fast tier."""
     for item in items:
         server = _server_of(item)
         if server is not None:
@@ -55,13 +55,13 @@ def _server_of(item: pytest.Item) -> str | None:
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
-    """An empty source folder with settings for a corpus beside it."""
+    """Create an empty source folder with settings for a corpus beside it."""
     return Workshop(tmp_path)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_known_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process remembers each service by its address; a test's server may get the port of one that was otherwise."""
+    """A process remembers each service by its address; a test's server may get the port of a different earlier one."""
     for ways in (reply_forms.FORMS, reply_forms.CAPS, reply_forms.OFFICIAL_CAPS):
         monkeypatch.setattr(ways, "_known", {})
     quota_of.cache_clear()
@@ -69,36 +69,36 @@ def _nothing_known_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    """A real S3 server; every test takes a bucket of its own."""
+    """A real S3 server; every test creates its own bucket."""
     with seaweed() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
-    """A running emulator of Azure Blob Storage, shared by all tests; each takes a container of its own."""
+    """A running emulator of Azure Blob Storage, shared by all tests; each creates its own container."""
     with Azurite() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def google_storage() -> Iterator[GoogleStorage]:
-    """A running emulator of Google Cloud Storage, shared by all tests; each takes a bucket of its own."""
+    """A running emulator of Google Cloud Storage, shared by all tests; each creates its own bucket."""
     with GoogleStorage() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def prefect_api() -> Iterator[str]:
-    """A Prefect server with an empty database; flows that run in this process work with it."""
-    # A server that people use is no place for tests, and its settings none of theirs.
+    """Run a Prefect server with an empty database; flows that run in this process use it."""
+    # Tests must not use a real Prefect server or its settings.
     for name in [name for name in os.environ if name.startswith("PREFECT_")]:
         del os.environ[name]
     os.environ |= {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
     from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 
-    # Prefect's threads keep objects of DuckDB alive to the very end, which its binding then reports, a hundred lines.
+    # Prefect's threads keep DuckDB objects alive to the very end, which its binding then reports in a hundred lines.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     with prefect_test_harness(server_startup_timeout=120):
         url = PREFECT_API_URL.value()

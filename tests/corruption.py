@@ -1,4 +1,4 @@
-"""A corpus with rows in every table, ways to damage its files, and what it holds, to be compared afterwards."""
+"""A corpus with rows in every table, ways to damage its files, and snapshots of its content for comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.storage.notebook import ASH, ELM, OAK, Notebook
 from tests.workshop import Workshop
 
 FLIPS = 3
-"""places of each file"""
+"""damaged places in each file"""
 _STATE = {
     "documents": "SELECT path, content_hash, status, title, visibility, chunks FROM documents",
     "chunks": """SELECT filename, chunk_index, start, "end", text, tokens, vector::FLOAT[] FROM chunks""",
@@ -31,7 +31,7 @@ _STATE = {
 
 
 def make_corpus(root: Path) -> Workshop:
-    """Documents, entries, notes, failures and searches of four publishes; one document is gone again."""
+    """Publish documents, entries, notes, failures and searches four times; remove one document again."""
     workshop = Workshop(root)
     workshop.write("oak.md", "# Oak\n\nThe oak is dried in a kiln. " * 40)
     workshop.write("elm.md", "The elm is sawn wet. " * 40)
@@ -57,7 +57,7 @@ def make_corpus(root: Path) -> Workshop:
 
 
 def state(root: str | Path) -> dict[str, set[tuple[Any, ...]]]:
-    """What a corpus holds, by table."""
+    """Return the content of a corpus, by table."""
     with connect_snapshot(Lake(str(root)).snapshot()) as connection:
         return {name: set(map(_frozen, connection.execute(sql).fetchall())) for name, sql in _STATE.items()}
 
@@ -67,7 +67,7 @@ def _frozen(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def answers(settings: Any) -> list[tuple[str, float]]:
-    """What a few searches find."""
+    """Return the results of a few searches."""
     with closing(Reader(settings)) as reader:
         found = []
         for query in ("kiln", "steamed and bent", "light wood"):
@@ -76,12 +76,12 @@ def answers(settings: Any) -> list[tuple[str, float]]:
 
 
 def files_of(corpus: Path) -> list[Path]:
-    """All files of a corpus but locks and leases, which hold nothing."""
+    """Return all files of a corpus except locks and leases, which are empty."""
     return sorted(file for file in corpus.rglob("*") if file.is_file() and file.suffix not in (".lock", ".lease"))
 
 
 def damages(file: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Ways to damage a file, with what does it."""
+    """Return ways to damage a file, each with the function that does it."""
     content = file.read_bytes()
     yield "deleted", file.unlink
     yield "emptied", lambda: file.write_bytes(b"")
@@ -98,7 +98,7 @@ def damages(file: Path) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def kind_of(file: Path, corpus: Path) -> str:
-    """What a file of a corpus is, for people."""
+    """Return a readable name for the kind of a corpus file."""
     table, *inner = file.relative_to(corpus).parts
     if table == "index":
         return "search index"

@@ -1,4 +1,4 @@
-"""What a bad disk does to files."""
+"""Effects of a bad disk on files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def flip_vector(shard: Path) -> None:
 
 
 def replace_in_column(shard: Path, column: str, old: str, new: str) -> None:
-    """Write a shard anew with other text in a column: readable, and not what was written."""
+    """Rewrite a shard with other text in a column: readable, but not what was written."""
     table = pq.read_table(shard)
     found: pa.ChunkedArray = pc.replace_substring(table[column], old, new)
     assert found != table[column]

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what is written in them."""
+"""The pages of the documentation and their content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OWN_RULES = {"docs/deployments.md"}
-"""pages whose commands need a Prefect server; they are under test in another place"""
+"""pages whose commands need a Prefect server; other tests cover them"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (
@@ -32,7 +32,7 @@ class Block:
     language: str
     code: str
     exempt: bool
-    """whether the paragraph before it says why it is not under test"""
+    """True if the paragraph before it explains why it is not tested"""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ def text_of(page: str) -> str:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     text = text_of(page)
     return [
         Block(
@@ -59,18 +59,18 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def prose_of(page: str) -> str:
-    """A page without its fenced blocks."""
+    """Return a page without its fenced blocks."""
     return _BLOCK.sub("", text_of(page))
 
 
 def links_of(page: str) -> Iterator[str]:
-    """Targets of the links of a page that stay within the repository."""
+    """Return the targets of a page's links that stay within the repository."""
     for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
         if "://" not in target:
             yield target
 
 
 def anchors_of(page: str) -> set[str]:
-    """What a link can name after `#`: headings as GitHub writes them."""
+    """Return the possible link targets after `#`: headings in GitHub's spelling."""
     headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.casefold()).strip().replace(" ", "-") for heading in headings}

@@ -1,4 +1,4 @@
-"""Refreshes of an S3 source into an S3 corpus while the proxy between them and the server fails by a schedule."""
+"""Refreshes of an S3 source into an S3 corpus while the proxy in front of the server injects faults by a schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.fault_proxy import FaultProxy, Schedule
 
 SCHEDULES_PER_CORPUS = 6
-"""after which a new one is begun, so that its making meets faults as well"""
+"""schedules after which a new corpus is begun, so that its creation meets faults as well"""
 
 
 def _rules(name: str, count: int) -> str:
@@ -29,36 +29,36 @@ CONTENTS = (
     {f"{number}.md": _rules(str(number), 3) for number in range(5)},
     {
         **{f"{number}.md": _rules(str(number), 3) for number in range(2)},
-        # Changed; renamed, to a name that has to be quoted; 4.md is gone.
+        # Changed; renamed to a name that needs quoting; 4.md is gone.
         "2.md": _rules("two", 4),
         "moved/3 ä+%20.md": _rules("3", 3),
         "new.md": _rules("new", 3),
     },
 )
-"""what the source holds in turn"""
+"""successive contents of the source"""
 
 
 @dataclass
 class Outcome:
-    """What became of many schedules."""
+    """Outcome of many schedules."""
 
     schedules: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     runs: Counter[str] = field(default_factory=Counter)
-    """under faults, by how they ended"""
+    """runs under faults, by outcome"""
     retries: int = 0
     wrong: list[str] = field(default_factory=list)
-    """what must not be: document lost, half a publish, ..."""
+    """violations: a lost document, half a publish, ..."""
 
 
 class Trial:
-    """One source and one corpus after another on a server, both reached through the proxy.
+    """One source, and one corpus after another, on a server; both are reached through the proxy.
 
     Args:
-        client: of boto3, that reaches the server without the proxy.
-        bucket: for both.
-        proxy: that the environment's `AWS_ENDPOINT_URL` names.
-        folder: for search indexes.
+        client: boto3 client that bypasses the proxy.
+        bucket: bucket of both.
+        proxy: proxy that `AWS_ENDPOINT_URL` in the environment points to.
+        folder: folder of the search indexes.
     """
 
     def __init__(self, client: Any, bucket: str, proxy: FaultProxy, folder: Path) -> None:
@@ -67,11 +67,11 @@ class Trial:
         self._number = 0
         self._written: dict[str, str] = {}
         self._before: Any = None
-        """what readers of the present corpus saw last"""
+        """latest state that readers of the present corpus saw"""
         self.outcome = Outcome()
 
     def run(self, seed: int) -> None:
-        """One schedule: the source changes and a refresh meets faults; unless it did all, one without follows."""
+        """Run one schedule: change the source and refresh under faults; if that was partial, refresh without faults."""
         number, turn = divmod(self._number, SCHEDULES_PER_CORPUS)
         self._number += 1
         which = turn % 2
@@ -106,7 +106,7 @@ class Trial:
         return told
 
     def _check_between(self, where: str, before: Any, after: Any, which: int, told: str) -> None:
-        """What readers see between the two refreshes: the old state, the new one, or less of the new one."""
+        """Check the state that readers see between the refreshes: the old one, the new one, or part of the new one."""
         if after is None:
             self._expect(before is None and "published" not in told, f"{where}: the corpus is gone")
             return
@@ -123,7 +123,7 @@ class Trial:
             self.outcome.wrong.append(otherwise)
 
     def _rebuilt(self, which: int) -> Any:
-        """The state of a corpus that was built at once from what the source holds now."""
+        """Return the state of a corpus built in one go from the present content of the source."""
         if which not in self._expected:
             settings = self._settings(f"rebuilt-{which}")
             run_refresh(Request(settings), DirectEngine(), Silent())
@@ -131,7 +131,7 @@ class Trial:
         return self._expected[which]
 
     def _publishes(self, settings: Settings) -> list[str]:
-        """Run ids of the commits to `documents`."""
+        """Return the run ids of the commits to `documents`."""
         prefix = settings.corpus.root.removeprefix(f"s3://{self._bucket}/") + "/documents/_delta_log/"
         found = []
         for each in self._client.list_objects_v2(Bucket=self._bucket, Prefix=prefix)["Contents"]:
@@ -164,7 +164,7 @@ class Trial:
 
 
 def _state(settings: Settings) -> dict[str, Any]:
-    """What readers see, without what differs by nature: revisions, runs, times and change tokens."""
+    """Return the state that readers see, without revisions, runs, times and change tokens, which differ by nature."""
     with connect_snapshot(Lake(settings.corpus.root).snapshot()) as connection:
         documents = connection.execute(
             "SELECT path, document_id, status, content_hash, chunks, revision FROM documents ORDER BY path"

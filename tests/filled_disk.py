@@ -1,4 +1,4 @@
-"""A disk that is full from some moment on, as Python sees it: every call that writes below a folder is refused."""
+"""A disk that is full from some moment on, as Python sees it: every call that writes below a folder fails."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 TWO_PLACES = ("link", "replace", "rename", "copyfile")
-"""calls whose second argument is written"""
+"""calls whose second argument is the path written to"""
 CALLS = ((os, "fsync"), (os, "link"), (os, "replace"), (os, "rename"), (os, "mkdir"), (shutil, "copyfile"))
 
 
 class Filled:
-    """Counts the calls that write, and refuses all from one on.
+    """Count the calls that write, and fail all of them after a given one.
 
     Args:
-        root: of the disk.
-        last: the last call that succeeds, 1-based; None for all.
+        root: root folder of the disk.
+        last: number of the last call that succeeds, 1-based; None if all succeed.
     """
 
     def __init__(self, root: Path, last: int | None) -> None:
@@ -57,7 +57,7 @@ class Filled:
 
 @contextmanager
 def filled(root: Path, last: int | None = None) -> Iterator[Filled]:
-    """Have the disk of a folder be full after so many calls that write."""
+    """Make the disk of a folder full after the given number of calls that write."""
     disk = Filled(root, last)
     with pytest.MonkeyPatch.context() as patched:
         for module, name in CALLS:

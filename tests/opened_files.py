@@ -1,4 +1,4 @@
-"""Which documents this process opens, as Python itself tells."""
+"""Documents that this process opens, as reported by Python's audit events."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ sys.addaudithook(_hear)
 
 @contextmanager
 def opened_in(folder: Path) -> Iterator[list[str]]:
-    """The files in a folder that are opened meanwhile, as paths within it, as often as they are; those that say who
-    may see a folder are left out."""
+    """Record the files opened in a folder inside the block: relative paths, one per opening; files that set permissions
+    are left out."""
     watched: tuple[Path, list[str]] = (folder.resolve(), [])
     _watched.append(watched)
     try:

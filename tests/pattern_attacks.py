@@ -1,4 +1,4 @@
-"""Every regular expression of the product, how it is used, and texts on which such a one may take very long."""
+"""Every regular expression of the product, its uses, and texts on which such an expression may take very long."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _USES = {
 _PROBES = "aA1 -_.<>\"'\n\t;:=#&|*"
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 _MANY = 50
-"""a repeat that may match more often than this is taken for one without an end"""
+"""number of matches above which a repeat counts as unbounded"""
 
 Text = Callable[[int], str]
-"""makes a text of a size"""
+"""function that makes a text of a given size"""
 
 
 def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
-    """All patterns, and the methods by which each is used; all of them if that does not show.
+    """Return all patterns, and the methods by which each is used, or all methods if the uses cannot be determined.
 
     Returns:
-        `module.NAME` of those that a module holds, `module 'pattern'` of those that are written where they are used.
+        `module.NAME` for constants of a module, `module 'pattern'` for patterns written where they are used.
     """
     uses = _uses()
     found = dict(_written_in_place())
@@ -47,7 +47,7 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
 
 
 def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str, ...]]]]:
-    """Calls like `re.search("...", text)` within functions; what is put into a pattern there is taken for a digit."""
+    """Find calls like `re.search("...", text)` within functions; a value inserted into a pattern counts as a digit."""
     uses = _uses()
     for name, file in product_modules():
         tree = ast.parse(file.read_text("utf-8"))
@@ -66,7 +66,7 @@ def _written_in_place() -> Iterator[tuple[str, tuple[re.Pattern[Any], tuple[str,
 
 
 def _of_re(call: ast.Call) -> str | bytes | None:
-    """The pattern that is given to a function of `re`, if it stands there."""
+    """Return the pattern passed to a function of `re`, if it is a literal."""
     function = call.func
     if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"):
         return None
@@ -103,7 +103,7 @@ def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, re.Patter
 
 
 def _uses() -> dict[tuple[str, str], set[str]]:
-    """(module, name) -> methods that are called on it there."""
+    """Return (module, name) -> methods that are called on it there."""
     found = defaultdict(set)
     for name, file in product_modules():
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -118,7 +118,7 @@ def _uses() -> dict[tuple[str, str], set[str]]:
 
 
 def attacks(pattern: re.Pattern[Any]) -> dict[str, Text]:
-    """Texts that repeat what each repeat of a pattern may match, after what comes before it, and then do not match."""
+    """Return texts that repeat a match of each repeat of a pattern, after a match of its prefix, and do not match."""
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     tree = parser.parse(source, pattern.flags & (re.I | re.S | re.M | re.X))
     made: dict[str, Text] = {}
@@ -221,7 +221,7 @@ def _holds(code: Any, value: Any, letter: str) -> bool:
 
 
 def seconds(pattern: re.Pattern[Any], text: str, methods: tuple[str, ...], most: float) -> float:
-    """Seconds of the processor that a use of a pattern takes; infinite if more than `most`."""
+    """Return the seconds of processor time that a use of a pattern takes; infinite if more than `most`."""
     given = text if isinstance(pattern.pattern, str) else text.encode("latin-1", "replace")
 
     def use() -> None:

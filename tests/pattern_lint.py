@@ -1,4 +1,4 @@
-"""What the form of a regular expression shows of the time that it may take, before any text is tried."""
+"""Static checks of the form of a regular expression for slow matching, before any text is tried."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 _ONE = (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN)
 _LOOKS = (codes.ASSERT, codes.ASSERT_NOT)
 _MANY = 50
-"""a repeat that may match more often than this is taken for one without an end"""
+"""number of matches above which a repeat counts as unbounded"""
 _LETTERS = "".join(map(chr, range(0x180))) + "\u0600\u0964\u2019\u2028\u3000\u3002\u3042\u4e00\uac00\uff01\U0001f600"
-"""in which sets of characters are looked for that two parts of a pattern share; those of the pattern join them"""
+"""letters tried, with the pattern's own, to find those that two parts of a pattern share"""
 
 
 def faults(pattern: re.Pattern[Any]) -> list[str]:
-    """What is refused in a pattern.
+    """Return the faults of a pattern.
 
     Returns:
-        For each a line that begins with
-        `nested`: a repeat in a repeat, both of which can take the next character, so that a text which does not match
-        in the end is divided between them in every way there is;
-        `everything`: any character at all without end, line breaks too, so that each beginning reads to the end of the
-        text.
+        One line for each fault, which begins with
+        `nested`: a repeat in a repeat, both of which can match the next character, so that a text without a match
+        is divided between them in every possible way;
+        `everything`: an unbounded repeat of any character, line breaks included, so that each start reads to the end of
+        the text.
     """
     return list(_Lint(pattern).faults())
 
 
 class _Lint:
-    """Walks through the parsed form of one pattern."""
+    """Walks the parsed form of one pattern."""
 
     def __init__(self, pattern: re.Pattern[Any]) -> None:
         source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
@@ -45,13 +45,13 @@ class _Lint:
         return self._within(self._tree, self._flags, None)
 
     def _within(self, sequence: Any, flags: int, around: frozenset[str] | None) -> Iterator[str]:
-        """The faults of a sequence.
+        """Return the faults of a sequence.
 
         Args:
-            sequence: parsed.
-            flags: in force.
-            around: what may come after it while the repeat around it goes on; None where no repeat is, or one that
-                takes back nothing.
+            sequence: parsed sequence.
+            flags: flags in force.
+            around: characters that may follow it while the enclosing repeat continues; None without such a repeat, or
+                if the repeat does not backtrack.
         """
         nodes = list(sequence)
         for place, (code, value) in enumerate(nodes):
@@ -76,12 +76,12 @@ class _Lint:
         gives_back = code is not codes.POSSESSIVE_REPEAT
         if inside and gives_back and most > max(least, 1) and (shared := first & after):
             yield f"nested: {min(shared)!r} belongs to a repeat and to what comes after it in the repeat around it"
-        # What comes next within a repeat is the rest of its body, then its beginning again.
+        # Within a repeat, the rest of its body comes next, then its beginning again.
         around = (first | after if inside else first) if gives_back and most > 1 else None
         yield from self._within(body, flags, around)
 
     def _first(self, sequence: Iterable[Any], flags: int) -> tuple[frozenset[str], bool]:
-        """The characters with which a sequence may begin, and whether it may be empty."""
+        """Return the characters with which a sequence may begin, and True if it may be empty."""
         found: frozenset[str] = frozenset()
         for code, value in sequence:
             letters, passable = self._first_of(code, value, flags)
@@ -106,12 +106,12 @@ class _Lint:
             return frozenset().union(*(letters for letters, _ in each)), any(passable for _, passable in each)
         if code is codes.AT or code in _LOOKS:
             return frozenset(), True
-        # What was found before, which may be anything.
+        # A back-reference, which may match anything.
         return self._all, True
 
 
 def _is_one(sequence: Any) -> bool:
-    """Whether a sequence is one character, or a choice of such."""
+    """Return True if a sequence is a single character or a choice of single characters."""
     if len(sequence) != 1:
         return False
     code, value = sequence[0]

@@ -1,4 +1,4 @@
-"""Makes a child process obey the permissions of files, which those of root do not."""
+"""Makes a child process obey file permissions, which root's processes do not."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ _OVERRIDES = (1, 2)
 
 
 def obey_permissions():
-    """For `preexec_fn`: what the child runs has no power over permissions that its owner bits do not give it."""
+    """Give up root's power over permissions in a child process; for `preexec_fn`."""
     if os.geteuid() == 0:
         for capability in _OVERRIDES:
             if ctypes.CDLL(None, use_errno=True).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):

@@ -1,9 +1,9 @@
-"""A disk that loses power: records what a program does to a folder, and gives the states a power cut may leave.
+"""A disk that loses power: records a program's changes to a folder and gives the states that a power cut may leave.
 
-What is on disk for certain is what was synced: the content of a file as it was at the last sync of the file, and the
-names in a folder as they were at the last sync of the folder. Of everything since, each may have reached the disk or
-not, and content may have reached it in part. Folders and files are recorded at each call by which Python changes a
-name or syncs, so that what libraries write in between counts as written and not as synced.
+Only synced data is certainly on disk: the content of a file as of the last sync of the file, and the names in a folder
+as of the last sync of the folder. Each later change may have reached the disk or not, and content may have reached it
+in part. Folders and files are recorded at each call by which Python changes a name or syncs, so that writes by
+libraries in between count as written and not as synced.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 from unittest import mock
 
 IGNORED = frozenset({"staging"})
-"""folders that nobody reads"""
+"""folders that no reader opens"""
 SPARE = ".copy"
-"""end of names of files that nobody syncs, because any state of them is as good as none: they share one fate, which
-differs from state to state of the rest"""
+"""suffix of files that are never synced, because any state of them is equally good: they share one fate, which differs
+from state to state of the rest"""
 MOST_FREE = 5
-"""unsynced things of which all combinations are tried; beyond, each alone is kept and each alone is lost"""
+"""unsynced changes of which all combinations are tried; beyond that, each is kept alone and lost alone"""
 
 State = Mapping[str, bytes | None]
 """path -> content of a file, None for a folder"""
@@ -37,23 +37,23 @@ class _Node:
 
     inode: int
     content: bytes | None
-    """as it is now; None for a folder"""
+    """present content; None for a folder"""
 
 
 @dataclass
 class Moment:
-    """Between two calls."""
+    """The interval between two calls."""
 
     states: list[State]
-    """that were not possible at an earlier moment with as much told of"""
+    """states that were not possible at an earlier moment with as many reported publishes"""
     told: int
-    """publishes that the program had told of by then"""
+    """number of publishes that the program had reported by then"""
     call: str
 
 
 @dataclass
 class Disk:
-    """What is certain, and what has happened."""
+    """The durable content of a disk, and the changes recorded so far."""
 
     root: Path
     moments: list[Moment] = field(default_factory=list)
@@ -67,12 +67,12 @@ class Disk:
     _states: set[tuple[str, int]] = field(default_factory=set)
 
     def begin(self) -> None:
-        """Take what is there now for synced."""
+        """Treat the present content as synced."""
         for path in [self.root, *self.root.rglob("*")]:
             self._synced(path)
 
     def tell(self) -> None:
-        """The program tells of what it did; from now on it has to be there."""
+        """Record that the program reported a publish; from now on it has to survive."""
         self.told += 1
         self.note("told", None)
 
@@ -89,11 +89,11 @@ class Disk:
             self._folders.add(inode)
             self._names[inode] = {each.name: each.stat().st_ino for each in path.iterdir()}
         else:
-            # Two writes within a tick of the clock leave the same time.
+            # Two writes within one clock tick leave the same modification time.
             self._contents[inode] = path.read_bytes()
 
     def note(self, call: str, synced: Path | None) -> None:
-        """Record that something happened below the root."""
+        """Record a change below the root."""
         if synced is not None and synced.exists():
             self._synced(synced)
         states = []
@@ -105,7 +105,7 @@ class Disk:
         self.moments.append(Moment(states, self.told, call))
 
     def _possible(self) -> Iterator[State]:
-        """The states that a power cut may leave now."""
+        """Return the states that a power cut may leave now."""
         free = list(dict.fromkeys(self._choices(self.root, "")))
         every = [(key, choice) for key, choices in free for choice in choices]
         if len(free) <= MOST_FREE:
@@ -121,7 +121,7 @@ class Disk:
             yield dict(self._left(self.root, self.root.stat().st_ino, "", pick))
 
     def _spare(self, state: State, rest: str) -> Iterator[tuple[str, bytes]]:
-        """What is left of the files that nobody syncs, in the folders that are left."""
+        """Yield the surviving files among those that are never synced, in the surviving folders."""
         fate = int(rest, 16) % 4
         for path in self.root.rglob(f"*{SPARE}") if fate else ():
             where = path.relative_to(self.root)
@@ -130,7 +130,7 @@ class Disk:
                 yield str(where), (b"", content[: len(content) // 2], content)[fate - 1]
 
     def _choices(self, folder: Path, at: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Path -> what may have become of it; the first is that nothing since the last sync has reached the disk."""
+        """Yield path -> its possible contents; the first assumes that nothing since the last sync reached the disk."""
         inode = folder.stat().st_ino
         known = self._names.get(inode, {})
         present = {each.name: each for each in folder.iterdir()}
@@ -178,7 +178,7 @@ def _kept(names: set[str]) -> list[str]:
 
 @contextmanager
 def recorded(root: Path) -> Iterator[Disk]:
-    """Record what this process does to a folder."""
+    """Record this process's changes to a folder."""
     disk = Disk(root.resolve())
     disk.begin()
 
@@ -210,7 +210,7 @@ def recorded(root: Path) -> Iterator[Disk]:
 
 
 def lay(state: State, root: Path) -> None:
-    """Make a folder hold what a power cut has left."""
+    """Make a folder hold the state that a power cut left."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     for path, content in sorted(state.items()):
@@ -222,6 +222,6 @@ def lay(state: State, root: Path) -> None:
 
 
 def digest(state: State) -> str:
-    """What tells a state from others."""
+    """Return a digest that identifies a state."""
     parts = [(path, content and hashlib.sha256(content).digest()) for path, content in sorted(state.items())]
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How long the processor works on something, which other work of the machine does not change much."""
+"""Processor time of some work, which other load on the machine affects little."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import FrameType
 
 
 def seconds_of(work: Callable[[], object], most: float) -> float:
-    """Seconds of the processor that some work takes; infinite, and the work is given up, if more than `most`."""
+    """Return the processor time of some work in seconds; abort the work and return infinity if more than `most`."""
 
     def over(_: int, __: FrameType | None) -> None:
         raise TimeoutError

@@ -1,4 +1,4 @@
-"""The modules of the product: where they lie, and under which name they are imported."""
+"""The modules of the product: their files and their import names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOMS = ("parquetry", "storage", "tasks", "flows", "serving", "deployments")
 
 
 def product_modules() -> Iterator[tuple[str, Path]]:
-    """Dotted name and file of every module."""
+    """Return the dotted name and file of every module."""
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
             parts = file.relative_to(ROOT).with_suffix("").parts

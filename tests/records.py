@@ -1,4 +1,4 @@
-"""Records for tests: everything has a default, and a test names what it is about."""
+"""Records for tests: every field has a default, and a test sets the ones that it is about."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ def content_hash(content):
 
 
 def item(path="a.md", content="text of a", **fields):
-    """A listed file; its change token follows its content."""
+    """Return a listed file; its change token follows its content."""
     base = Item(
         path=path,
         uri=f"file:///docs/{path}",
@@ -34,7 +34,7 @@ def item(path="a.md", content="text of a", **fields):
 
 
 def row(path="a.md", content="text of a", *, source="docs", namespace="default", **fields):
-    """The current row of a document that was indexed from such a file."""
+    """Return the current row of a document indexed from such a file."""
     listed = item(path, content)
     identity = ids.document_id(namespace, source, path)
     base = DocumentRow(
@@ -75,7 +75,7 @@ def row(path="a.md", content="text of a", *, source="docs", namespace="default",
 
 
 def failed(path="a.md", content="text of a", **fields):
-    """The current row of a document that failed the first time it was seen."""
+    """Return the current row of a document that failed the first time it was seen."""
     defaults = {
         "status": "failed",
         "error": "extract/damaged: is cut short",
@@ -91,5 +91,5 @@ def failed(path="a.md", content="text of a", **fields):
 
 
 def skipped(path="a.md", content="text of a", **fields):
-    """The current row of a document that holds nothing to index."""
+    """Return the current row of a document without indexable content."""
     return failed(path, content, **{"status": "skipped", "error": "extract/no-text: has no text", **fields})

@@ -1,4 +1,4 @@
-"""A folder of chat sessions with a corpus beside it, learned from by the real pipeline without Prefect."""
+"""A folder of chat sessions with a corpus beside it, processed by the real pipeline without Prefect."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Shelf:
         return parse_settings(sections, "test")
 
     def write(self, path: str, said: Sequence[str], *, first: int = 1_767_225_600) -> Path:
-        """Write a session of a user who says these things, each answered, an hour apart."""
+        """Write a session in which a user says these things, each answered, an hour apart."""
         messages: list[dict[str, Any]] = []
         for number, text in enumerate(said):
             at = first + 3600 * number
@@ -71,16 +71,16 @@ class Shelf:
         return Lake(self.settings.corpus.root)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """Rows of a query over the views of the corpus."""
+        """Return rows of a query over the views of the corpus."""
         with connect_snapshot(self.lake.snapshot()) as connection:
             return connection.execute(statement).fetchall()
 
     def live(self) -> list[str]:
-        """Texts of the live entries, sorted."""
+        """Return texts of the live entries, sorted."""
         return [text for (text,) in self.rows("SELECT text FROM entries ORDER BY text")]
 
     def decisions(self) -> list[tuple[Any, ...]]:
-        """Kind and text of every decision that counts, sorted."""
+        """Return kind and text of every decision in force, sorted."""
         return self.rows("SELECT kind, text FROM decisions ORDER BY kind, text")
 
     def reader(self) -> Reader:

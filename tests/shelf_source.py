@@ -1,4 +1,4 @@
-"""A source in memory that does what a test says: fails, breaks off, waits; and records what was asked of it."""
+"""A scripted source in memory: fails, breaks off or waits on request, and records every call."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from parquetry.sources.base import Place
 
 _THEN = datetime(2031, 3, 1, 9, 30, tzinfo=UTC)
 SHELVES: dict[str, ShelfSource] = {}
-"""by the host of their URLs: `shelf://<host>`"""
+"""shelves by the host of their URLs: `shelf://<host>`"""
 
 
 class ShelfSource:
-    """Documents by path."""
+    """A source of documents by path."""
 
     def __init__(self, **contents: str) -> None:
         self.contents = {path.replace("__", "."): content for path, content in contents.items()}
         self.scan_failures: list[tuple[int, Exception]] = []
-        """for each scan: after how many items it breaks off, and how"""
+        """for each scan: number of items before it breaks off, and the error"""
         self.fetch_failures: dict[str, list[Exception]] = defaultdict(list)
-        """by path, raised one after another"""
+        """errors by path, raised one after another"""
         self.unlisted: list[Unlisted] = []
         self.before_scan: Callable[[], None] = lambda: None
         self.before_fetch: Callable[[str], None] = lambda _: None
@@ -68,5 +68,5 @@ class ShelfSource:
 
 
 def open_shelf(place: Place) -> ShelfSource:
-    """The shelf of a URL."""
+    """Return the shelf of a URL."""
     return SHELVES[urlsplit(place.uri).netloc]

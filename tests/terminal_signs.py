@@ -1,4 +1,4 @@
-"""What a terminal obeys instead of showing it."""
+"""Characters that a terminal obeys instead of showing."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ DIRECTION = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 def obeyed(text, *, allowed=""):
-    """What a terminal, or whatever shows lines, would take for more than a sign."""
+    """Return the characters that a terminal, or a program that shows lines, would interpret instead of showing."""
     return {
         letter
         for letter in text

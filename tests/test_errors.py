@@ -1,4 +1,4 @@
-"""What an error means is decided once; errors cross process borders whole."""
+"""Each error is classified in one place; errors cross process boundaries intact."""
 
 import errno
 import pickle

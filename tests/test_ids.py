@@ -1,4 +1,4 @@
-"""Ids are the same on every machine and in every version: a changed one loses documents or pays for vectors again."""
+"""Ids are the same on every machine and in every version: a change would lose documents or pay for vectors again."""
 
 import io
 import uuid

@@ -1,4 +1,4 @@
-"""Secrets that the process holds are known in every form in which somebody may repeat them; words are none."""
+"""Secrets of the process are recognised in every form in which a message may repeat them; ordinary words are not."""
 
 import base64
 import html

@@ -1,4 +1,4 @@
-"""Logs, warnings and tracebacks hold no secret, whoever writes them and wherever they go."""
+"""Logs, warnings and tracebacks hold no secret, regardless of their origin and destination."""
 
 import logging
 import subprocess

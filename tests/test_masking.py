@@ -1,4 +1,4 @@
-"""Credentials in a text are found and masked; what only looks like some stays readable."""
+"""Credentials in a text are detected and masked; text that only resembles them stays readable."""
 
 import base64
 import pickle

@@ -1,4 +1,4 @@
-"""No regular expression has a form that takes an endless time over texts nobody has thought of."""
+"""No regular expression has a form whose running time can explode on an unforeseen text."""
 
 import re
 
@@ -11,7 +11,7 @@ EXCEPTIONS = {
     "parquetry.credentials._ISSUED": "a private key without an end reaches to the end of the text, "
     "where the search ends, too",
 }
-"""patterns with a fault that does no harm -> why"""
+"""patterns with a harmless fault -> reason"""
 REFUSED = {
     "nested": [
         r"(a+)+$",
@@ -70,6 +70,6 @@ def test_a_form_in_which_every_character_has_one_place_is_taken(source):
 
 
 def test_no_pattern_of_the_product_has_such_a_form():
-    """Those that are named as exceptions have one: an exception is taken out with the last reason for it."""
+    """Every listed exception still has its fault; otherwise the exception is removed."""
     found = {name: told for name, (pattern, _) in patterns().items() if (told := faults(pattern))}
     assert found.keys() == EXCEPTIONS.keys(), found

@@ -1,4 +1,4 @@
-"""Counts agree with their nouns, in every message that people read."""
+"""Counts agree with their nouns in every user-facing message."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_noun_agrees_with_its_number(number, words, expected):
     ids=lambda file: file.name,
 )
 def test_no_message_puts_a_number_of_any_size_before_a_plural(file):
-    """`1 results` was in the first lines that anyone saw."""
+    """`1 results` used to be in the first lines of output that a new user saw."""
     found = []
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if not isinstance(node, ast.JoinedStr):

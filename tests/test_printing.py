@@ -1,4 +1,4 @@
-"""What reaches a terminal: nothing that it obeys, nothing that it hides, and everything by one way."""
+"""Terminal output holds no control sequences, hides nothing, and goes through one module."""
 
 import ast
 import json
@@ -115,18 +115,18 @@ WAYS = {
     **dict.fromkeys(("print", "input", "typer.echo", "typer.secho", "typer.prompt", "click.echo", "click.secho"), ()),
     **dict.fromkeys(("logging.basicConfig", "logging.StreamHandler", "traceback.print_exc", "os.write"), ()),
     "typer.confirm": ("serving/cli/output.py",),
-    # A table and a progress bar, of texts that are made visible before.
+    # A table and a progress bar of texts in which control characters were replaced beforehand.
     "Console": ("serving/cli/output.py", "serving/cli/progress.py"),
     "sys.stdout": ("parquetry/printing.py",),
     "sys.stderr": ("parquetry/printing.py",),
 }
-"""how something can be written on a terminal, and the modules that may"""
+"""ways to write to a terminal -> modules that may use them"""
 HARMLESS = ("flush", "isatty", "fileno")
-"""what may be asked of a stream everywhere"""
+"""stream methods that any module may call"""
 
 
 def ways_in(source):
-    """The ways to a terminal that a module uses, with the line of each."""
+    """Return the ways of writing to a terminal that a module uses, with their line numbers."""
     tree = ast.parse(source)
     asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in HARMLESS}
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""`import parquetry`: what it offers, and that it loads nothing until it is used."""
+"""`import parquetry`: its public names, loaded only when they are used."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_text_is_split_into_pieces_that_stand_where_they_say():
     assert "".join("".join(piece.text for piece in pieces).split()) == "".join(text.split())
     assert not any("# B" in piece.text[3:] for piece in pieces)
     assert split(" \n") == ()
-    # Neighbours share some text.
+    # Adjacent chunks share some text.
     first, second = split("One sentence. " * 10, size=100, overlap=40)[:2]
     assert second.start < first.end
 

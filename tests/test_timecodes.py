@@ -1,4 +1,4 @@
-"""Moments as people write them."""
+"""Timecodes as people write them."""
 
 import pytest
 

@@ -36,7 +36,7 @@ class Workshop:
         return parse_settings({"corpus": corpus, "source": [source], **others}, "test")
 
     def write(self, path: str, text: str | bytes) -> Path:
-        """Write a file, later than every one before."""
+        """Write a file with a modification time later than that of every earlier one."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -58,7 +58,7 @@ class Workshop:
         return Lake(self.settings.corpus.root)
 
     def rows(self, version: int | None = None) -> dict[str, DocumentRow]:
-        """Current rows by path."""
+        """Return the current rows by path."""
         return {row.path: row for row in current_rows(self.lake.snapshot(version))}
 
     def reader(self, version: int | None = None) -> Reader:

@@ -1,4 +1,4 @@
-"""Everything that a program wrote: every byte of every file, and every value in those that are packed."""
+"""All output of a program: every byte of every file, and every value in compressed ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 
 def everything_written(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file below a folder; of Parquet files and databases all values as well."""
+    """Return name and content of every file below a folder; for Parquet files and databases also all values."""
     for file in sorted(root.rglob("*")):
         name = str(file.relative_to(root))
         yield f"name of {name}", name.encode()
@@ -29,7 +29,7 @@ def everything_written(root: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def holding(root: Path, secrets: dict[str, str]) -> list[str]:
-    """Which files hold which of the named secrets; a name and a file each."""
+    """Return the files that contain one of the named secrets, each with the secret's name."""
     return [
         f"{name}: {place}"
         for place, content in everything_written(root)

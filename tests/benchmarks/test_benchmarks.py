@@ -1,4 +1,4 @@
-"""The benchmarks run and count right, on files that are written here; what they measure is nobody's promise."""
+"""The benchmarks run and count correctly, on files written here; their measurements are not asserted."""
 
 from __future__ import annotations
 

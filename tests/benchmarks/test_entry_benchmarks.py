@@ -1,4 +1,4 @@
-"""The benchmarks of comparing entries count right, on small sets in the form of the real ones."""
+"""The benchmarks of comparing entries count correctly, on small sets in the form of the real ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MED = [
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    """Claims 1 to 5 are for development, the others for the test; the last claim shares statements with both."""
+    """Write claims 1 to 5 for development, the others for the test; the last claim shares statements with both."""
     folder = tmp_path / "perspectrum"
     folder.mkdir()
     pool: list[dict[str, object]] = []

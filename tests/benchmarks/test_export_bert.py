@@ -1,4 +1,4 @@
-"""A model of the BERT family is written so that it gives what its weights mean."""
+"""An exported model of the BERT family computes the same as its weights in NumPy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _run(folder: Path, ids: list[list[int]], mask: list[list[int]]) -> np.ndarra
 
 
 def _expected(ids: list[int]) -> np.ndarray:
-    """The same in NumPy, for one text without padding."""
+    """Compute the same in NumPy, for one text without padding."""
     w = _weights()
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:

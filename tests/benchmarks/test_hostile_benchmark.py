@@ -1,4 +1,4 @@
-"""The benchmark of hostile files measures every class, and tells what grows too fast, what hangs and what fails."""
+"""The benchmark of hostile files measures every class, and reports super-linear growth, hangs and failures."""
 
 from __future__ import annotations
 

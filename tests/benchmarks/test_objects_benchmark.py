@@ -1,4 +1,4 @@
-"""The benchmark of many objects runs and counts right."""
+"""The benchmark of many objects runs and counts correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of plans measures plans that find what there is."""
+"""The benchmark of plans measures plans that are complete."""
 
 from __future__ import annotations
 

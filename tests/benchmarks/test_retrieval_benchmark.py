@@ -1,4 +1,4 @@
-"""The sweep ranks as the search does where nothing is changed, and otherwise as what is changed asks for."""
+"""The sweep ranks as the search does without changes, and otherwise as the changed settings require."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _scores(collection: Collection, **changed: object) -> list[list[float]]:
 
 
 def test_a_word_that_a_query_repeats_counts_once_if_k3_is_zero(harbour):
-    """`crane` stands twice in the first query only."""
+    """`crane` occurs twice in the first query only."""
     _, _, collection = harbour
     once, again = _scores(collection, k3=0.0), _scores(collection)
     assert once[0][0] < again[0][0]
@@ -84,7 +84,7 @@ def test_without_wholes_an_identifier_is_its_parts(harbour):
 
 
 def test_stop_words_find_chunks_when_they_are_searched_for(harbour):
-    """Every chunk but none other than the answer holds `the` or a word of the third query."""
+    """Every chunk except the answer contains `the` or a word of the third query."""
     _, _, collection = harbour
     assert len(_scores(collection)[2]) == 1
     assert len(_scores(collection, stop_words=True)[2]) == 4

@@ -1,4 +1,4 @@
-"""The benchmark of chat sessions takes what it was asked to, and measures a run that learns."""
+"""The benchmark of chat sessions takes the requested sessions, and measures a run that learns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MONDAY = "We reset the staging database every Monday."
 
 
 def corpora(folder: Path) -> Path:
-    """Two files in the forms of the real ones: five conversations and one user's two days."""
+    """Write two files in the forms of the real ones: five conversations, and two days of one user."""
     chats, memories = (folder / name for name in FILES)
     for file in (chats, memories):
         file.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The benchmark with a small model keeps its answers and what a person found, and tells what was refused and why."""
+"""The small-model benchmark keeps its answers and a person's findings, and reports refusals with their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Prefect server as operators of a work pool have, and what is served from it."""
+"""A Prefect server as operators of a work pool run it, and the deployments served from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def library(workshop) -> Workshop:
 
 @pytest.fixture
 def server(tmp_path, monkeypatch) -> Iterator[Api]:
-    """A server with all its services, which this test's programs work with."""
+    """Run a server with all its services, for the programs of this test."""
     for name in [name for name in os.environ if name.startswith("PREFECT_")]:
         monkeypatch.delenv(name)
     for name, value in environment(tmp_path).items():

@@ -20,18 +20,18 @@ import psutil
 from tests.product_modules import ROOMS
 
 PATIENCE = 400
-"""seconds that anything may take on a busy machine"""
+"""maximum seconds for any step on a busy machine"""
 
 
 FINAL = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 
 class Api:
-    """A Prefect API, asked without Prefect's client.
+    """A Prefect API, used without Prefect's client.
 
     Args:
-        url: of the server, without a path.
-        check: raises if there is no use in waiting any longer.
+        url: URL of the server, without a path.
+        check: function that raises if further waiting is useless.
     """
 
     def __init__(self, url: str, check: Callable[[], None] = lambda: None) -> None:
@@ -46,26 +46,26 @@ class Api:
                 with urlopen(request, timeout=PATIENCE) as reply:
                     return json.load(reply)
             except HTTPError as error:
-                # What a server says while its database is busy, and what Prefect's own client tries again.
+                # The server's reply while its database is busy, which Prefect's own client retries.
                 if error.code != 503 or time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
 
     def run(self, deployment: str, **parameters: Any) -> str:
-        """Ask for a flow run; returns its id."""
+        """Request a flow run; return its id."""
         found = self.api(f"/deployments/name/{deployment}")["id"]
         return self.api(f"/deployments/{found}/create_flow_run", {"parameters": parameters})["id"]
 
     def end_of(self, run: str) -> dict[str, Any]:
-        """A flow run when it has ended."""
+        """Wait for the end of a flow run; return the run."""
         return self.until(lambda: self._ended(self.api(f"/flow_runs/{run}")))
 
     def scheduled_run(self, deployment: str) -> dict[str, Any]:
-        """The first run that the deployment's schedule gave and that has ended, cancelled ones aside."""
+        """Return the first scheduled run of the deployment that has ended, except cancelled ones."""
         return self.until(lambda: next(iter(self.scheduled_runs(deployment)), None))
 
     def scheduled_runs(self, deployment: str) -> list[dict[str, Any]]:
-        """Runs that the deployment's schedule gave and that have ended, cancelled ones aside, in order."""
+        """Return the scheduled runs of the deployment that have ended, except cancelled ones, in order."""
         found = self.api(f"/deployments/name/{deployment}")["id"]
         state = {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED"]}}
         body = {"deployments": {"id": {"any_": [found]}}, "flow_runs": {"state": state}}
@@ -73,7 +73,7 @@ class Api:
         return sorted(runs, key=lambda run: run["end_time"])
 
     def publishing_run(self, deployment: str) -> dict[str, Any]:
-        """The first run that the deployment's schedule gave and whose log says that it published."""
+        """Return the first scheduled run of the deployment that published according to its log."""
 
         def first() -> dict[str, Any] | None:
             runs = self.scheduled_runs(deployment)
@@ -84,12 +84,12 @@ class Api:
         return self.until(first)
 
     def log(self, run: str) -> list[str]:
-        """Lines of a flow run's log; the last ones arrive a moment after the flow run ended."""
+        """Return the lines of a flow run's log; the last ones arrive a moment after the run's end."""
         body = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC"}
         return [each["message"] for each in self.api("/logs/filter", body)]
 
     def until(self, found: Callable[[], Any]) -> Any:
-        """What a function finds, once it finds something."""
+        """Wait until a function returns a true value; return that value."""
         deadline = time.monotonic() + PATIENCE
         while not (result := found()):
             self._check()
@@ -118,7 +118,7 @@ class Service(Api):
         (self.url,) = [line.partition(": ")[2] for line in lines if line.startswith("Prefect UI: ")]
 
     def stop(self, how: int) -> bool:
-        """Stop it; tells whether every process of it is gone."""
+        """Stop it; return True if all its processes are gone."""
         family = psutil.Process(self.process.pid).children(recursive=True)
         assert any("parquetry.flows.orchestration.guarded" in each.cmdline() for each in family)
         self.process.send_signal(how)
@@ -134,7 +134,7 @@ def free_port() -> str:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Of a program that works with Prefect, with nothing of the person's own, whose services work without delay."""
+    """Return the environment of a program that works with Prefect, without the user's settings or service delays."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     return {
         **kept,
@@ -151,11 +151,11 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 @contextmanager
 def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
-    """Serve a settings file, in a folder whose `flows/`, `tasks/` and `storage/` are somebody else's.
+    """Serve a settings file, in a folder with foreign packages `flows/`, `tasks/` and `storage/`.
 
     Args:
-        settings: the file's content.
-        folder: for the file, the server's home and what it prints.
+        settings: content of the file.
+        folder: folder for the file, the server's home and its output.
         more: environment variables.
     """
     file, output = folder / "parquetry.toml", folder / "output.txt"
@@ -168,7 +168,7 @@ def serving(settings: str, folder: Path, **more: str) -> Iterator[Service]:
 
 
 def other_repository(folder: Path) -> Path:
-    """A repository of an operator with packages of common names, none of which Parquetry may import for its own."""
+    """Create an operator's repository with packages of common names, none of which Parquetry may import."""
     repository = folder / "repository"
     for room in ROOMS[1:]:
         (repository / room).mkdir(parents=True)
@@ -180,7 +180,7 @@ def other_repository(folder: Path) -> Path:
 def running(
     command: list[str], environment: dict[str, str], output: Path, folder: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A program that writes to a file, and is killed with all its children at the end if it still runs."""
+    """Run a program that writes to a file; at the end, kill it with all its children if it still runs."""
     with output.open("w") as stream:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT

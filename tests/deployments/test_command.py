@@ -1,4 +1,4 @@
-"""Wrong arguments of the commands of deployments: one line, and exit code 2."""
+"""Wrong arguments of the deployment commands: one line, and exit code 2."""
 
 import subprocess
 import sys

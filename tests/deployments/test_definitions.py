@@ -1,4 +1,4 @@
-"""Which deployments a settings file gives, and how they keep runs from overlapping."""
+"""The deployments defined by a settings file, and their protection against overlapping runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe for notifications, as operators apply it: a real server calls a real webhook."""
+"""The documented recipe for notifications: a real server calls a real webhook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.servers.loopback import LoopbackServer, Quiet
 
 
 class Webhook(LoopbackServer):
-    """Keeps the JSON objects that it gets."""
+    """Record the JSON objects received."""
 
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
@@ -79,7 +79,7 @@ def test_webhook_is_called_for_runs_that_fail_crash_or_are_refused_and_for_no_ot
         ended = {"type": state.upper(), "name": state, "message": 'The "power" failed.'}
         server.api(f"/flow_runs/{run}/set_state", {"state": ended, "force": True})
 
-    # The server looks at events in their order: when it has told of the last, it has told of all.
+    # The server handles events in order: a notification of the last one means that all are handled.
     server.until(lambda: len(webhook.got) >= 3)
     assert sorted(each["state"] for each in webhook.got) == ["Crashed", "Failed", "Refused"]
     by_state = {each["state"]: each for each in webhook.got}

@@ -1,4 +1,4 @@
-"""The files for work pools and containers say what a Prefect server, Docker and this project understand."""
+"""The files for work pools and containers are valid for a Prefect server, Docker and this project."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_server_takes_all_deployments_of_the_pool(prefect_api):
             assert found.entrypoint == f"parquetry.flows.{'sessions' if flow == 'sessions' else 'refresh'}.{flow}"
             assert found.parameters == {"config": "kb.toml"}
             assert found.global_concurrency_limit.limit == 1
-            # No folder of the machine that deploys: the worker may run anywhere.
+            # Paths of the deploying machine do not occur: the worker may run anywhere.
             assert found.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": "."}}]
             assert found.concurrency_options.collision_strategy == ("CANCEL_NEW" if name in nights else "ENQUEUE")
             assert [schedule.schedule.cron for schedule in found.schedules] == nights.get(name, [])
@@ -115,5 +115,5 @@ def test_services_of_compose_fit_together():
         named = [volume.partition(":")[0] for volume in service["volumes"] if not volume.startswith(("$", ".", "/"))]
         assert set(named) <= set(compose["volumes"])
     assert services["worker"]["environment"].keys() >= {"PREFECT_API_URL", "PARQUETRY_POOL", "PARQUETRY_CONFIG"}
-    # Whoever reaches the API may run things: it is not offered to the network.
+    # Access to the API means permission to run code: it is not offered to the network.
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])

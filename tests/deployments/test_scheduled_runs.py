@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def shelf(tmp_path) -> Iterator[Shelf]:
-    """Sessions beside the documents, for the same corpus."""
+    """Add sessions beside the documents, for the same corpus."""
     with ChatServer(session_model.answer) as server:
         shelf = Shelf(tmp_path, server.url)
         shelf.write("a.json", [f"individual/preference: {TEA}"])
@@ -55,7 +55,7 @@ user_id = "ada"
 
 
 def assert_published(api: Api, names: tuple[str, str], library: Workshop, shelf: Shelf) -> None:
-    """Documents and what sessions taught are in the corpus, by runs that schedules gave and that say so."""
+    """Check that scheduled runs published documents and entries from sessions, and logged it."""
     for name in names:
         run = api.publishing_run(name)
         assert run["created_by"]["type"] == "SCHEDULE"
@@ -77,9 +77,9 @@ def prefect(*arguments: str) -> None:
 
 
 def test_schedules_of_a_work_pool_fire_and_a_worker_publishes(library, shelf, tmp_path, server, monkeypatch):
-    """The file's nights are too far away: its deployments get one more schedule."""
+    """The file's schedule is nightly, too far away: its deployments get one more schedule."""
     file = tmp_path / "parquetry.toml"
-    # Without a source of sessions the night for them comes all the same.
+    # The nightly deployment for sessions exists even without a source of sessions.
     whole = settings(library, shelf)
     file.write_text(whole.rpartition("[[source]]")[0])
     monkeypatch.setenv("PARQUETRY_POOL", "documents")

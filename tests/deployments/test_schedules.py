@@ -1,4 +1,4 @@
-"""Schedules are checked, and their next run computed, without Prefect: as Prefect does."""
+"""Schedules are checked, and their next run computed, without Prefect and with the same result."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_expression_that_prefect_refuses_or_that_never_fires_is_refused(cron):
 
 @given(st.lists(FIELD, min_size=4, max_size=7).map(" ".join))
 def test_expression_of_any_fields_is_judged_as_prefect_does(cron):
-    # Prefect refuses `R`, and lets `R(0-5)` through by oversight: no schedule is drawn by lot here.
+    # Prefect refuses `R`, but accepts `R(0-5)` by oversight: no schedule is chosen at random here.
     assert is_taken(cron) == (prefect_takes(cron) and "R(" not in cron)
 
 

@@ -1,4 +1,4 @@
-"""`python -m parquetry.deployments`: runs that people ask for, and an orderly end."""
+"""`python -m parquetry.deployments`: runs on request, and an orderly end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def service(library, tmp_path) -> Iterator[Service]:
 
 
 def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clean(service, library):
-    # Of two runs of a scheduled deployment at once one does the work; the other has nothing to do and is cancelled.
+    # Of two simultaneous runs of a scheduled deployment one does the work; the other is redundant and is cancelled.
     asked = [service.run("refresh/docs"), service.run("refresh/docs")]
     ended = [service.end_of(run) for run in asked]
     assert sorted(run["state_type"] for run in ended) == ["CANCELLED", "COMPLETED"]
@@ -32,7 +32,7 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
     assert library.lake.snapshot().version == 1
     assert len(library.rows()) == 3
 
-    # Parameters of one's own replace those of the deployment; its settings file stays.
+    # Parameters of a run replace those of the deployment; its settings file stays.
     run = service.end_of(service.run("reindex/on-demand", parameters={"documents": ["0.md", "1.md"]}))
     assert run["state_type"] == "COMPLETED", run["state"]
     assert set(run["tags"]) == {"parquetry", "namespace:default", "source:docs"}
@@ -43,17 +43,17 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
     with urlopen(service.url, timeout=30) as page:
         assert b"<html" in page.read()
     assert "Traceback" not in service.output.read_text()
-    # Without a word about which documents nothing is rebuilt; Prefect logs the failure with its traceback.
+    # Without a choice of documents nothing is rebuilt; Prefect logs the failure with its traceback.
     refused = service.end_of(service.run("reindex/on-demand", parameters={}))
     assert refused["state_type"] == "FAILED"
     assert 'reindex takes "documents" or "all": true, and neither is given' in refused["state"]["message"]
     assert library.lake.snapshot().version == 2
     service.until(lambda: "\nparquetry.errors.SettingsError: reindex takes" in service.output.read_text())
     logged = len(service.output.read_text())
-    # While a run is at work: it ends as cancelled, and nothing is left.
+    # During a run: it ends as cancelled, and nothing is left.
     busy = service.run("reindex/on-demand", parameters={"all": True})
     deadline = time.monotonic() + PATIENCE
-    # Before that the run's process is only being started: Prefect logs what a signal interrupts there.
+    # Earlier, the run's process is only being started: Prefect logs an interrupted start.
     while service.api(f"/flow_runs/{busy}")["state_type"] in ("SCHEDULED", "PENDING"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -66,7 +66,7 @@ def test_runs_that_are_asked_for_publish_one_after_the_other_and_the_end_is_clea
 
 
 def test_server_that_plans_no_runs_is_told_of_once(library, tmp_path):
-    """Its scheduler is off; and a service of it that fails says so in a log that is not read by anybody."""
+    """The server's scheduler is off; a failing service reports that only in a log that no one reads."""
     source = f'[[source]]\nname = "docs"\nuri = "{library.folder}"\nschedule = "0 3 * * *"\n'
     settings = f'[corpus]\nroot = "{library.settings.corpus.root}"\n{source}'
     with serving(settings, tmp_path, PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED="false") as service:
@@ -78,7 +78,7 @@ def test_server_that_plans_no_runs_is_told_of_once(library, tmp_path):
             stream.write("sqlalchemy.exc.InvalidRequestError: Can't evaluate bulk DML statement\n")
         failing = "parquetry: the Prefect server's service schedule_deployments fails: sqlalchemy.exc.InvalidRequest"
         service.until(lambda: failing in service.output.read_text())
-        # Somebody pauses the deployment: there is nothing to plan any more.
+        # With the deployment paused there is nothing to plan any more.
         deployment = service.api("/deployments/name/refresh/docs")["id"]
         assert service.api(f"/deployments/{deployment}/pause_deployment", {}) is None
         over = "parquetry: refresh/docs has runs planned again, or its schedule was paused"

@@ -1,4 +1,4 @@
-"""What is said about a server whose services fail and about schedules that produce no run: once, and once when over."""
+"""Messages about failing services of a server and about schedules without runs: one at the start, one at the end."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_service_that_fails_in_the_log_is_named_with_its_error_until_it_is_quiet
             "prefect.server.services.foreman",
         ),
         ("03:00:44.080 | CRITICAL | prefect.server.events.triggers - stopped", "prefect.server.events.triggers"),
-        # One request is no service, and its client is told.
+        # A single request is not a service, and its client gets the error.
         ("03:00:44.080 | ERROR   | prefect.server - Encountered exception in request:", None),
         ("03:00:44.080 | WARNING | prefect.server.services.foreman - late", None),
     ],

@@ -20,7 +20,7 @@ from tests.documentation import ROOT
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a piece of code."""
+    """Result of a piece of code."""
 
     code: int
     stdout: str
@@ -28,11 +28,11 @@ class Done:
 
 
 class Desk:
-    """A folder like a fresh checkout in which `make demo` has run.
+    """A folder like a fresh checkout after `make demo`.
 
     Args:
         folder: the checkout.
-        refreshed: what the refresh printed.
+        refreshed: output of the refresh.
     """
 
     def __init__(self, folder: Path, refreshed: str) -> None:
@@ -84,7 +84,7 @@ class Desk:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory) -> Iterator[Desk]:
-    """Refreshed once, whichever of the test processes comes first: reading its pictures takes seconds."""
+    """Refresh the handbook once, in the first test process that needs it: reading its images takes seconds."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -104,7 +104,7 @@ def original(tmp_path_factory) -> Iterator[Desk]:
 
 @pytest.fixture
 def copy(original, tmp_path) -> Iterator[Desk]:
-    """A checkout that may be changed."""
+    """Return a checkout that the test may change."""
     shutil.copytree(original.folder, tmp_path / "checkout")
     desk = Desk(tmp_path / "checkout", original.refreshed)
     yield desk

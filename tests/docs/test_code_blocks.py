@@ -12,14 +12,14 @@ pytestmark = pytest.mark.slow
 
 RUN = [page for page in PAGES if page not in OWN_RULES and page != "docs/settings.md"]
 MAY_BE_EMPTY = "No rows if"
-"""said in the paragraph before a query that finds faults or coincidences"""
+"""phrase in the paragraph before a query that finds faults or coincidences"""
 
 
 @pytest.mark.parametrize(
     "page", [page for page in RUN if any(block.language in ("sh", "python") for block in blocks_of(page))]
 )
 def test_shell_and_python_of_a_page_run_in_order(page, copy):
-    """They build on each other, as they do for a person who follows the page."""
+    """They build on each other, as for a reader who follows the page."""
     for block in blocks_of(page):
         if block.language not in ("sh", "python") or block.exempt:
             continue
@@ -30,7 +30,7 @@ def test_shell_and_python_of_a_page_run_in_order(page, copy):
 
 @pytest.mark.parametrize(
     "block",
-    # Those of the SQL recipes need a corpus of their own and run in three ways.
+    # The SQL recipes need a separate corpus and run in three ways.
     [block for page in RUN if page != "docs/sql.md" for block in blocks_of(page) if block.language == "sql"],
     ids=lambda block: block.name,
 )
@@ -42,30 +42,30 @@ def test_query_gives_rows(block, original):
 
 
 def test_every_citation_of_the_handbook_is_exact(original):
-    """The guide's query for it says so, and it is so."""
+    """The guide makes this claim next to its query."""
     (code,) = [block.code for block in blocks_of("docs/analysts.md") if "AS exact" in block.code]
     ((chunks, exact),) = connect(str(original.folder / ".demo" / "corpus")).execute(code).fetchall()
     assert chunks == exact > 0
 
 
-# --- the output that the README shows
+# --- the output in the README
 
 
 def _shown():
-    """Command -> its output, for every command of the README's console blocks, in order."""
+    """Return command -> its output, for every command of the README's console blocks, in order."""
     code = "\n".join(block.code for block in blocks_of("README.md") if block.language == "console")
     parts = re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]
     return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
 
 
 def _lines(output):
-    """Without what differs from run to run."""
+    """Remove the differences between runs."""
     output = re.sub(r"\d+\.\d+ s\b", "0.0 s", output)
     return re.sub(r"file://\S*?/examples/", "file:///examples/", output).strip().splitlines()
 
 
 def _assert_shows(shown, real):
-    """`[...]` in the first stands for any lines of the second."""
+    """Compare two outputs; `[...]` in the first stands for any lines of the second."""
     place = 0
     for number, part in enumerate(re.split(r"^ *\[\.\.\.\]$", "\n".join(shown), flags=re.MULTILINE)):
         lines = part.strip("\n").splitlines()
@@ -85,7 +85,7 @@ def test_readme_shows_what_the_demo_does():
 
 
 def test_readme_shows_real_output(original):
-    """A refresh is shown as a flow run; directly it prints the same. The first one is the one of the fixture."""
+    """The README shows a refresh as a flow run; a direct one prints the same. The first refresh is the fixture's."""
     shown = [(command, output) for command, output in _shown() if command.startswith("parquetry")]
     assert len(shown) == 5
     for number, (command, output) in enumerate(shown):

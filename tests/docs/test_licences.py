@@ -1,4 +1,4 @@
-"""The licences that the page names are those of what is installed, and an audit says what it did not check."""
+"""The licences on the page are those of the installed packages, and an audit reports what it did not check."""
 
 import json
 import re
@@ -15,7 +15,7 @@ AUDIT = runpy.run_path(str(ROOT / "docs" / "audit.py"))
 
 
 def test_page_names_every_package_with_copyleft_or_a_choice():
-    """A package that is pinned anew may have another licence, or bring one along."""
+    """A newly pinned version may have another licence, or add a package with one."""
     stated = [LICENCES["licence_of"](package) for package in LICENCES["needed"]()]
     named = {each.package: (each.licence, ", ".join(each.carried)) for each in stated if each.is_named}
     rows = re.findall(r"^\| `([\w-]+)` \| (.+?) \| ?(.*?) ?\|$", text_of("docs/licences.md"), re.MULTILINE)
@@ -25,7 +25,7 @@ def test_page_names_every_package_with_copyleft_or_a_choice():
 
 def test_every_requirement_is_looked_at():
     needed = {re.sub(r"[-_.]+", "-", each.metadata["Name"]).lower() for each in LICENCES["needed"]()}
-    # Direct, of an extra, and of what is needed.
+    # Direct requirements, one of an extra, and indirect ones.
     assert {"duckdb", "prefect", "rapidocr", "adlfs", "gcsfs", "shapely", "urllib3", "cffi"} <= needed
     assert not {"pytest", "ruff", "hypothesis", "parquetry"} & needed
 
@@ -73,7 +73,7 @@ def test_licence_of_a_library_inside_a_package_is_named(tmp_path):
 
 @pytest.fixture
 def pip_audit(tmp_path):
-    """Makes a program that prints what pip-audit would."""
+    """Create a program that prints pip-audit's output."""
 
     def make(stdout, stderr="", code=0):
         program = tmp_path / "pip-audit"
@@ -109,7 +109,7 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found"}
     ],
 )
 def test_audit_fails_for_what_is_known_and_says_what_was_not_checked(pip_audit, printed, lines, code):
-    """pip-audit says that nothing is known of packages that its service never heard of."""
+    """pip-audit reports nothing for packages that its service has never heard of."""
     assert AUDIT["audited"](pip_audit(printed, "No known vulnerabilities found")) == (lines, code)
 
 

@@ -1,4 +1,4 @@
-"""`make` installs when it has to and only then."""
+"""`make` installs only when necessary."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.documentation import ROOT, text_of
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout with an environment that is as `make` left it."""
+    """Create a checkout with an environment in the state that `make` leaves."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy2(ROOT / name, tmp_path)
     bin_folder = tmp_path / ".venv" / "bin"
@@ -25,7 +25,7 @@ def checkout(tmp_path):
 
 
 def _installed(checkout, origin):
-    """Parquetry in the environment, as pip notes where it came from."""
+    """Install Parquetry in the environment, with pip's record of its origin."""
     notes = checkout / ".venv" / "lib" / "python3.11" / "site-packages" / "parquetry-0.1.0.dist-info"
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "direct_url.json").write_text(origin, "utf-8")
@@ -53,7 +53,7 @@ def test_environment_of_another_python_is_made_anew(checkout):
 
 
 def test_environment_that_was_moved_is_made_anew(checkout):
-    """The scripts in it name the Python of the old place."""
+    """The scripts in it refer to Python at the old path."""
     moved = checkout.rename(checkout.with_name("moved"))
     assert _would_install(moved)
 
@@ -74,7 +74,7 @@ def test_changed_requirements_are_installed(checkout):
     ids=["pip", "pip-explicitly", "uv"],
 )
 def test_copy_of_the_code_in_the_environment_gives_way_to_the_checkout(checkout, origin):
-    """`pip install .` leaves a copy in the same environment, which tests ran instead of the code at hand."""
+    """`pip install .` leaves a copy in the same environment, which the tests would run instead of the checkout."""
     _installed(checkout, origin)
     assert _would_install(checkout)
 
@@ -93,11 +93,11 @@ def test_pages_install_the_checkout_and_no_copy_of_it(page):
 
 
 def test_new_pins_are_installed_and_their_schedules_seen_to_fire(checkout):
-    """A release that broke Prefect's scheduler was pinned, and no test knew."""
+    """A release with a broken scheduler in Prefect was once pinned, and no test noticed."""
     done = subprocess.run(
         ["make", "--dry-run", "constraints"], cwd=checkout, capture_output=True, text=True, check=True
     )
-    # Under `make test` make says between which folders it goes.
+    # Under `make test`, make prints the folders that it enters and leaves.
     *_, last = [line for line in done.stdout.splitlines() if not line.startswith("make[")]
     assert "--output-file constraints.txt" in done.stdout
     assert last.startswith(".venv/bin/pytest")

@@ -1,4 +1,4 @@
-"""What the pages name exists: commands, settings, links, columns."""
+"""Everything that the pages name exists: commands, settings, links, columns."""
 
 import re
 
@@ -42,7 +42,7 @@ def test_options_that_a_page_shows_exist(page):
             for line in block.code.splitlines():
                 if found := re.match(r"(?:\$ )?parquetry ([a-z]+) (.*)", line):
                     command = COMMANDS[found[1]]
-                    # Of a group, the command in it that comes next.
+                    # For a group, use the command in it that comes next.
                     command = getattr(command, "commands", {}).get(found[2].split()[0], command)
                     known = {option for parameter in command.params for option in parameter.opts}
                     assert set(re.findall(r"(?<= )--[a-z-]+", " " + found[2])) <= known, line
@@ -86,7 +86,7 @@ def test_every_page_is_reached_from_the_readme():
 
 @pytest.mark.parametrize("page", OWN_PAGES)
 def test_blocks_of_a_page_say_what_they_are(page):
-    """A block without a language would be a block that no test runs."""
+    """A block without a language would escape all tests."""
     assert {block.language for block in blocks_of(page)} <= LANGUAGES
 
 
@@ -98,7 +98,7 @@ def test_targets_that_the_readme_names_exist():
 
 
 def test_views_have_the_columns_that_the_guide_describes(original):
-    """Their order may differ; several columns may share a row."""
+    """Their order may differ; several columns may share a row of the table."""
     from parquetry.storage.connect import connect
 
     corpus = connect(str(original.folder / ".demo" / "corpus"))

@@ -1,4 +1,4 @@
-"""What the page on ranking says is so, and its figures are those that were measured."""
+"""The claims of the page on ranking are true, and its figures are the measured ones."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def test_figures_of_the_page_are_those_measured():
 
 
 def test_figures_of_the_larger_embedder_are_those_measured():
-    """In the text, as vector and hybrid, in the order of the collections."""
+    """The figures appear in the text for vector and hybrid, in the order of the collections."""
     file = ROOT / "benchmarks" / "results" / "retrieval-minilm.json"
     measured = json.loads(file.read_text("utf-8"))["modes"]["onnx:all-MiniLM-L6-v2"]
     (line,) = re.findall(r"with all-MiniLM-L6-v2 .*? on tau2\.", PROSE)
@@ -73,7 +73,7 @@ def test_other_measurements_would_change_the_page():
 
 
 def test_a_hybrid_is_nowhere_worse_than_the_better_side():
-    """What the defaults were chosen for: at most 0.01 below it on any collection, and never below keywords alone."""
+    """Purpose of the defaults: at most 0.01 below it on any collection, and never below keywords alone."""
     for measured in MEASURED["modes"]["wordllama"].values():
         vector, text, hybrid = (measured[mode]["ndcg"] for mode in ("vector", "text", "hybrid"))
         assert hybrid >= max(vector - 0.01, text)

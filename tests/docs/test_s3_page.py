@@ -1,4 +1,4 @@
-"""The page on S3 as a source says what there is."""
+"""The page on S3 sources agrees with the code."""
 
 import re
 import tomllib

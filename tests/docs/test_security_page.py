@@ -1,4 +1,4 @@
-"""What the security page claims is under test, and what agents are shown is closed."""
+"""The claims of the security page are under test, and the examples for agents are locked."""
 
 import re
 
@@ -28,7 +28,7 @@ def test_every_claim_names_a_test():
 
 
 def test_no_test_that_is_named_is_left_out():
-    """A test that is skipped, or expected to fail, defends nothing."""
+    """A skipped test, or one expected to fail, is no defence."""
     for file in {file for file, _ in NAMED}:
         assert not re.search(r"pytest\.mark\.(skip|xfail)\b", (ROOT / file).read_text("utf-8")), file
 

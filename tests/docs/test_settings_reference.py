@@ -1,4 +1,4 @@
-"""The settings reference says what the models say."""
+"""The settings reference agrees with the models."""
 
 import runpy
 import tomllib
@@ -17,12 +17,12 @@ def generator():
 
 
 def test_reference_is_up_to_date(generator):
-    """A changed model changes the page in the same commit: run `python docs/generate_settings.py`."""
+    """Commit a changed model together with the page: run `python docs/generate_settings.py`."""
     assert (DOCS / "settings.md").read_text("utf-8") == generator["render"]()
 
 
 def test_every_key_has_a_row_with_its_meaning(generator):
-    """Counted against the models and not against the outline that the page is made of."""
+    """Keys are counted in the models and not in the outline from which the page is generated."""
     annotations = [field.annotation for field in Settings.model_fields.values()]
     models = [getattr(annotation, "__args__", [annotation])[0] for annotation in annotations]
     keys = [(name, field.description) for model in models for name, field in model.model_fields.items()]

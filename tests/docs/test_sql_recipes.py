@@ -1,4 +1,4 @@
-"""Every SQL recipe gives the same rows in Python, in `parquetry sql`, and in DuckDB's own program."""
+"""Every SQL recipe returns the same rows in Python, in `parquetry sql`, and in DuckDB's own program."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PAGE = "docs/sql.md"
 SETTINGS = "examples/library.toml"
 RECIPES = [block for block in blocks_of(PAGE) if block.language == "sql"]
 FILES_ONLY = r"\b(embed|search_hybrid)\(|\b(texts|all_texts|document_history)\b"
-"""what the index file does not have"""
+"""pattern of names that the index file does not have"""
 MAY_BE_EMPTY = "No rows if"
 ARRIVED = {"chunks.parquet": b"PAR1", "missing.csv": b"uri,status,error\n"}
-"""files that recipes write, with how they begin"""
+"""files that recipes write -> their first bytes"""
 
 
 def introduction(block: Block) -> str:
-    """The text between the heading of a recipe, or the recipe before it, and the recipe."""
+    """Return the text between the heading of a recipe, or the recipe before it, and the recipe."""
     before = text_of(PAGE).partition(block.code)[0].rpartition("```sql")[0]
     return re.split(r"^(?:#.*|```)$", before, flags=re.MULTILINE)[-1]
 
@@ -47,13 +47,13 @@ def is_export(block: Block) -> bool:
 
 
 def as_text(block: Block) -> str:
-    """A statement whose columns are all text, so that two programs can be compared."""
+    """Return a statement with text columns only, so that two programs can be compared."""
     return f"SELECT COLUMNS(*)::VARCHAR FROM ({block.code.strip().removesuffix(';')})"
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A checkout in which the first block of the page has run, whichever of the test processes comes first."""
+    """Run the first block of the page in a checkout; the first test process does so for all."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -81,7 +81,7 @@ def index_file(library: Desk) -> Path:
 
 
 def duckdb_program(library: Desk, home: Path, statement: str) -> subprocess.CompletedProcess[str]:
-    """DuckDB's own program on the index file, with nothing to fetch an extension from and nowhere to find one."""
+    """Run DuckDB's own program on the index file, unable to download or find extensions."""
     home.mkdir(exist_ok=True)
     program = Path(sys.executable).parent / "duckdb"
     offline = "SET autoinstall_known_extensions = false; SET autoload_known_extensions = false"
@@ -154,7 +154,7 @@ def test_export_is_written_everywhere(
 
 
 def test_what_the_recipes_claim_is_so(corpus: Any) -> None:
-    """The rows that a reader is told to look for are there."""
+    """The rows that the page points out are there."""
     rows = {block.code: corpus.execute(block.code).fetchall() for block in RECIPES if not is_export(block)}
 
     def of(part: str) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The two tiers of tests: what `make test` leaves out, and that it leaves out no room."""
+"""The two tiers of tests: `make test` leaves out the slow tests, but no package."""
 
 import re
 import subprocess

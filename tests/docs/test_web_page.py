@@ -1,4 +1,4 @@
-"""The page on the web as a source says what there is."""
+"""The page on web sources agrees with the code."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""No test of an embedder sees the developer's own account."""
+"""No embedder test uses the developer's own account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API embedders on the loopback server that do not really sleep, and what they must answer."""
+"""API embedders on the loopback server that do not really sleep, and their expected vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOON = 1_700_000_000.0
 
 
 def open_on(server: EmbeddingServer, slept: list[float] | None = None, **settings: object) -> OpenAIEmbedder:
-    """An embedder that notes how long it would sleep instead of sleeping."""
+    """Open an embedder that records sleeps instead of sleeping."""
     chosen = EmbeddingSettings.model_validate({"base_url": server.url, "dimension": 8, "attempts": 4} | settings)
     slept = [] if slept is None else slept
     return OpenAIEmbedder("m", chosen, Patience(chosen.attempts, slept.append, lambda: NOON, lambda: 0.0))
@@ -26,7 +26,7 @@ def expected(texts: list[str]) -> np.ndarray:
 
 
 def poisoned(*words: str) -> Answer:
-    """A service that refuses a request whole if any of its texts holds one of the words."""
+    """Return a service that refuses a whole request if any of its texts contains one of the words."""
 
     def answer(request: Request) -> Reply:
         if any(word in text for word in words for text in request.inputs):

@@ -1,4 +1,4 @@
-"""What makes a vector fit to be stored."""
+"""Conditions that a vector must meet to be stored."""
 
 from __future__ import annotations
 

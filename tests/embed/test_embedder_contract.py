@@ -1,4 +1,4 @@
-"""What every embedder promises, whoever provides it."""
+"""The contract of every embedder, independent of its provider."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_same_text_always_gets_the_same_vector(embedder: Embedder) -> None:
 
 
 def test_a_vector_depends_on_its_text_and_not_on_its_neighbours(embedder: Embedder) -> None:
-    """A refresh embeds only what changed: it must get what a rebuild would have got."""
+    """A refresh embeds only what changed: it must get the same vectors as a rebuild."""
     together = embedder.embed(TEXTS).vectors
     backwards = embedder.embed(TEXTS[::-1]).vectors[::-1]
     np.testing.assert_allclose(together, backwards, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Exported models: pooling, windows, what the folder says, and what is wrong with a folder."""
+"""Exported models: pooling, windows, configuration in the folder, and faults of a folder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_model_with_fewer_and_narrower_inputs_gets_just_those(tmp_path: Path) 
 
 
 def test_a_text_longer_than_the_model_takes_is_averaged_over_windows_and_not_cut_off(tmp_path: Path) -> None:
-    """What is cut off cannot be found."""
+    """Truncated text cannot be found."""
     folder = build_folder(tmp_path, files={"sentence_bert_config.json": {"max_seq_length": 4}})
     embedder = open_folder(folder)
     embedded = embedder.embed(["red cat runs", "blue"])
@@ -103,7 +103,7 @@ def test_the_longest_input_is_what_the_folder_says(tmp_path: Path, files: Any, w
 
 
 def test_the_tokenizer_counts_whole_texts_although_the_export_cuts_them(tmp_path: Path) -> None:
-    """Chunks are sized by this count; a count that stops at the export's limit would let chunks grow without end."""
+    """This count determines chunk sizes; a count that stops at the export's limit would let chunks grow without end."""
     from tokenizers import Tokenizer
 
     embedder = open_folder(build_folder(tmp_path))
@@ -196,7 +196,7 @@ def test_a_shorter_dimension_keeps_the_first_numbers(tmp_path: Path) -> None:
     np.testing.assert_allclose(vector, unit(expected_tokens("red", "cat").mean(axis=0)[:4]), atol=1e-6)
 
 
-# --- what is wrong
+# --- faults
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Texts are fed to a model in batches that waste little and stay small."""
+"""Texts are fed to a model in small batches with little padding."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The API embedder against a real server on loopback: what is sent, what it costs, and patience."""
+"""The API embedder against a real server on loopback: requests, costs and retries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parquetry.settings.sections import EmbeddingSettings
 from tests.embed.embedding_client import NOON, expected, open_on, poisoned
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal, scripted
 
-# --- what is sent
+# --- requests
 
 
 def test_texts_are_batched_by_count_and_come_back_in_order() -> None:
@@ -42,10 +42,10 @@ def test_many_queries_are_one_request() -> None:
 
 
 def test_a_text_that_may_be_too_long_for_the_model_goes_alone() -> None:
-    """If the service refuses it, nothing else has to be sent twice."""
+    """If the service refuses it, no other text has to be sent twice."""
     with EmbeddingServer(poisoned("long")) as server:
         embedded = open_on(server, max_input_tokens=10).embed(["a", "long " * 20, "b"])
-    # Unproven, the refusal is followed by one probe.
+    # No request has succeeded yet, so one probe follows the refusal.
     assert sorted(len(request.inputs) for request in server.requests) == [1, 1, 2]
     assert list(embedded.refused) == [1]
 
@@ -146,7 +146,7 @@ def test_token_counts_are_upper_estimates_from_bytes() -> None:
     assert embedder.count_tokens(["", "abc", "abcd", "漢字"]) == [0, 1, 2, 2]
 
 
-# --- patience
+# --- retries
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])

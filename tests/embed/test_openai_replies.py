@@ -1,4 +1,4 @@
-"""The API embedder against a real server on loopback: poisoned inputs, and replies that cannot be trusted."""
+"""The API embedder against a real server on loopback: poisoned inputs and untrustworthy replies."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_one_refused_query_among_many_stops_them_all() -> None:
         open_on(server).embed_queries(["fine", "poison"])
 
 
-# --- what comes back
+# --- replies
 
 
 def rearranged(change: Callable[[list[dict[str, object]]], list[dict[str, object]]]) -> Answer:
@@ -152,7 +152,7 @@ def test_a_reply_that_is_no_json_is_asked_for_again() -> None:
     ids=["nan", "infinity", "zeros"],
 )
 def test_a_vector_without_direction_is_refused_and_zeroed(numbers: list[float], reason: str) -> None:
-    """A NaN would sort before every good hit."""
+    """A NaN would rank before every good hit."""
     change = rearranged(lambda data: [data[0] | {"embedding": numbers}, data[1]])
     with EmbeddingServer(change) as server:
         embedded = open_on(server).embed(["a", "b"])

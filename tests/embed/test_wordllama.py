@@ -42,7 +42,7 @@ def embedder() -> WordLlamaEmbedder:
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[Any]:
-    """The library's own implementation; importing it sets up logging, which is taken back."""
+    """Load the library's own implementation; undo the logging that its import sets up."""
     handlers, level = list(logging.root.handlers), logging.root.level
     from wordllama import WordLlama
 
@@ -108,7 +108,7 @@ def test_a_vector_does_not_depend_on_its_neighbours_to_the_last_bit(embedder: Wo
 
 
 def test_forgetting_pieces_in_between_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory stays bounded on a corpus whose words never repeat."""
+    """Memory stays bounded on a corpus of words that never repeat."""
     texts = [f"{text} {number}" for number in range(9) for text in TEXTS]
     expected = WordLlamaEmbedder(EmbeddingSettings()).embed(texts).vectors
     monkeypatch.setattr(wordllama, "_KEPT_BYTES", 4000)

@@ -1,4 +1,4 @@
-"""A folder as sentence-transformers exports it, with a model so small that its vectors can be worked out by hand."""
+"""A folder as sentence-transformers exports it, with a model small enough for its vectors to be worked out by hand."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SOFT_HYPHEN = "\u00ad"
 
 
 def token_vectors(seed: int = 0) -> np.ndarray:
-    """float32[vocabulary, DIMENSION]; padding has large numbers, so that counting it in shows."""
+    """Return float32[vocabulary, DIMENSION]; padding has large numbers, so that wrongly counting it shows."""
     vectors = np.random.default_rng(seed).normal(size=(len(VOCABULARY), DIMENSION)).astype(np.float32)
     vectors[0] = 1000
     return vectors
 
 
 def expected_tokens(*words: str, seed: int = 0) -> np.ndarray:
-    """float32[words + 2, DIMENSION]: what the model makes of a text's tokens, the two special ones included."""
+    """Return float32[words + 2, DIMENSION]: the model's output for a text's tokens, including the two special ones."""
     return token_vectors(seed)[[VOCABULARY[word] for word in ("[CLS]", *words, "[SEP]")]]
 
 
@@ -43,7 +43,7 @@ def build_folder(
     output: str = "last_hidden_state",
     files: dict[str, Any] | None = None,
 ) -> str:
-    """Write the model, its tokenizer and `files` (path -> JSON value); returns the folder."""
+    """Write the model, its tokenizer and `files` (path -> JSON value); return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = [helper.make_tensor_value_info(name, input_type, ["texts", "tokens"]) for name in input_names]
     nodes = [helper.make_node("Gather", ["vectors", "input_ids"], ["tokens_out"])]
@@ -77,7 +77,7 @@ def _tokenizer() -> Tokenizer:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", VOCABULARY["[CLS]"]), ("[SEP]", VOCABULARY["[SEP]"])]
     )
     tokenizer.add_special_tokens(["[PAD]", "[CLS]", "[SEP]"])
-    # Exports often carry these along; they must not shorten a text.
+    # Exports often include these; they must not shorten a text.
     tokenizer.enable_truncation(4)
     tokenizer.enable_padding(length=4)
     return tokenizer

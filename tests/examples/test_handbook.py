@@ -1,4 +1,4 @@
-"""The example handbook: every format is in it, every planted fact is found where it stands, and it can be rebuilt."""
+"""The example handbook covers every format, every planted fact is found in its place, and it can be rebuilt."""
 
 import functools
 import io
@@ -25,7 +25,7 @@ CATALOGUE = tomllib.loads((EXAMPLES / "facts.toml").read_text("utf-8"))
 FACTS = CATALOGUE["fact"]
 
 TITLED = [".pdf", ".docx", ".pptx", ".xlsx", ".ods", ".odt", ".epub", ".eml", ".html", ".md", ".rst"]
-"""formats that have a title of their own"""
+"""formats with a title of their own"""
 DOCUMENTS = [*TITLED, ".txt", ".csv", ".tsv", ".json", ".jsonl", ".xml"]
 CODE = [".py", ".js", ".ts", ".rs", ".go", ".java", ".c", ".cpp", ".h", ".sh", ".sql", ".toml", ".yaml", ".ini"]
 IMAGES = [".png", ".jpg", ".webp", ".gif"]
@@ -33,7 +33,7 @@ FORMATS = [*DOCUMENTS, *CODE, *IMAGES]
 
 PATHS = sorted(path.relative_to(HANDBOOK).as_posix() for path in HANDBOOK.rglob("*") if path.is_file())
 PICTURES = {path for path in PATHS if Path(path).suffix in IMAGES} | {"workshop/lift-inspection.pdf"}
-"""what holds compressed pixels, whose bytes depend on the processor, and whose text is slow to read"""
+"""formats with compressed pixels, whose bytes depend on the processor and whose text is slow to read"""
 
 
 def _fact_id(fact):
@@ -47,7 +47,7 @@ def _extraction(path):
 
 
 def _words(text):
-    """Text without the marks and line breaks that differ from format to format."""
+    """Return the text without the marks and line breaks that differ between formats."""
     return " ".join(text.replace("*", "").split()).casefold()
 
 
@@ -58,7 +58,7 @@ def test_format_is_in_the_handbook_and_has_a_fact(suffix):
 
 
 def test_plain_text_comes_in_three_encodings():
-    """An encoding counts if reading the file as UTF-8 is impossible."""
+    """An encoding counts if the file cannot be read as UTF-8."""
     odd = {"sales/lyon.txt": "cp1252", "sales/osaka.txt": "shift_jis"}
     for path in [path for path in PATHS if path.endswith(".txt")]:
         content = (HANDBOOK / path).read_bytes()
@@ -108,7 +108,7 @@ def test_document_of_a_format_with_titles_has_its_title(path):
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory):
-    """Two builds in processes that differ in hash seed and time zone."""
+    """Build twice, in processes that differ in hash seed and time zone."""
     folders = [tmp_path_factory.mktemp("handbook") for _ in range(2)]
     started = [
         subprocess.Popen(
@@ -133,7 +133,7 @@ def test_building_twice_gives_identical_bytes(builds):
 
 
 def test_committed_documents_are_what_their_sources_build(builds):
-    """A changed source is committed together with its document: run `python examples/build_handbook.py`."""
+    """Commit a changed source together with its document: run `python examples/build_handbook.py`."""
     for path, content in _content(builds[0]).items():
         committed = (HANDBOOK / path).read_bytes()
         if path in PICTURES:

@@ -1,4 +1,4 @@
-"""Writes small PDF files byte by byte, so that a test says exactly what stands where."""
+"""Writes small PDF files byte by byte, so that a test controls the exact position of everything."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from io import BytesIO
 
 
 def line(x: float, y: float, text: str, size: float = 10) -> bytes:
-    """Content that shows one line of Helvetica; only Latin-1."""
+    """Return content that shows one line of Helvetica; Latin-1 only."""
     escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
     return b"BT /F1 %g Tf 1 0 0 1 %g %g Tm (%s) Tj ET\n" % (size, x, y, escaped.encode("cp1252"))
 
 
 def lines(x: float, y: float, texts: Sequence[str], size: float = 10, pitch: float = 12) -> bytes:
-    """Lines below each other, the first at height `y`."""
+    """Return lines below each other, the first at height `y`."""
     return b"".join(line(x, y - i * pitch, text, size) for i, text in enumerate(texts))
 
 
 def black_box(x: float, y: float, width: float, height: float) -> bytes:
-    """Something to see that is no text."""
+    """Return a visible shape that is not text."""
     return b"%g %g %g %g re f\n" % (x, y, width, height)
 
 
@@ -30,12 +30,12 @@ def write_pdf(
     turned: int = 0,
     size: tuple[int, int] = (595, 842),
 ) -> bytes:
-    """A PDF file.
+    """Return a PDF file.
 
     Args:
-        pages: content of each.
+        pages: content of each page.
         information: entries of the document information dictionary.
-        outline: title, 0-based page, and the height that it leads to, all on one level.
+        outline: title, 0-based page and target height in points, all on one level.
         turned: degrees clockwise that each page is turned when shown.
         size: width and height of the pages in points; A4 if not given.
     """
@@ -83,7 +83,7 @@ def _assemble(objects: Mapping[int, bytes], trailer: bytes) -> bytes:
 
 
 def encrypted(content: bytes, password: str, algorithm: str = "AES-256") -> bytes:
-    """The same file, to be opened with a password."""
+    """Return the same file, encrypted with a password."""
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
@@ -94,7 +94,7 @@ def encrypted(content: bytes, password: str, algorithm: str = "AES-256") -> byte
 
 
 def scanned(content: bytes) -> bytes:
-    """The same pages as pictures, without a text layer."""
+    """Return the same pages as images, without a text layer."""
     import pypdfium2
 
     document = pypdfium2.PdfDocument(content)
@@ -106,7 +106,7 @@ def scanned(content: bytes) -> bytes:
 
 
 def with_filled_field(content: bytes, value: str) -> bytes:
-    """The same file with a form field on its first page that somebody has filled in."""
+    """Return the same file with a filled-in form field on its first page."""
     from pypdf import PdfReader, PdfWriter
     from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject, TextStringObject
 
@@ -143,7 +143,7 @@ def with_filled_field(content: bytes, value: str) -> bytes:
 
 
 def with_attachments(content: bytes, names: Sequence[str]) -> bytes:
-    """The same file with small files embedded in it."""
+    """Return the same file with small files embedded in it."""
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter(clone_from=PdfReader(BytesIO(content)))
@@ -155,7 +155,7 @@ def with_attachments(content: bytes, names: Sequence[str]) -> bytes:
 
 
 def with_pinned_file(content: bytes, name: str) -> bytes:
-    """The same file with another one pinned to its last page as an annotation."""
+    """Return the same file with another file attached to its last page as an annotation."""
     from pypdf import PdfReader, PdfWriter
     from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject, TextStringObject
 

@@ -1,4 +1,4 @@
-"""Stems and stop words: what belongs together by language, and what a wrong name says."""
+"""Stems and stop words: grouping by language, and the message about a wrong name."""
 
 from __future__ import annotations
 

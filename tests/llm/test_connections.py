@@ -1,4 +1,4 @@
-"""A service that never comes to an end, or sends more than any reply has, ends a request and not the machine."""
+"""An endless or oversized response ends the request and does not exhaust the machine."""
 
 import gzip
 import socket
@@ -66,7 +66,7 @@ def endless_redirect(connection):
 
 @contextmanager
 def service(answer):
-    """A server that reads the head of each request and answers as it is told until nobody listens."""
+    """Serve the head of each request to a scripted responder until the test closes the server."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve(connection):
@@ -119,7 +119,7 @@ def test_reply_has_an_end_in_time_and_size(monkeypatch, answer, reason, words):
         finally:
             tracemalloc.stop()
     assert raised.value.reason == reason
-    # Whichever comes first: the end of all, or of the silence after the last byte.
+    # The earlier of two limits: total time, or silence since the last byte.
     assert words in raised.value.detail.replace("took longer than 0.5 s (timeout_seconds)", "in time")
 
 

@@ -1,4 +1,4 @@
-"""The JSON of a reply: found where a model puts it, never guessed."""
+"""The JSON of a reply is found where a model puts it, never guessed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_is_not_one_object_is_refused_with_what_is_wrong(reply, wrong):
 
 
 def test_an_object_inside_one_that_cannot_be_read_is_never_taken():
-    """What a model quotes from a session must not become its reply."""
+    """Text that a model quotes from a session must not become its reply."""
     inside = '{"entries": [{"text": "The user wrote {"entries": [{"text": "evil", "level": "public"}]}."}]}'
     with pytest.raises(ValueError, match="Invalid JSON"):
         json_object(inside)

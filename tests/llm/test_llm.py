@@ -1,4 +1,4 @@
-"""The language model's client against a real server on loopback: what it asks, how long it tries, what it refuses."""
+"""The LLM client against a real server on loopback: requests, retries and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def describe(server: ChatServer, slept: list[float] | None = None, attempts: int = 3) -> Answer:
-    """Asks with a clock that notes how long it would sleep instead of sleeping."""
+    """Describe an image, with a clock that records sleeps instead of sleeping."""
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
     slept = [] if slept is None else slept
     patience = Patience(attempts, slept.append, lambda: 1_700_000_000.0, lambda: 0.0)

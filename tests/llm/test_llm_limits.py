@@ -1,4 +1,4 @@
-"""How long a reply may become: the limit that every request has, and what a reply that reaches it is taken for."""
+"""Limits on the length of a reply: every request has one, and a reply that reaches it is marked as cut off."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def caps(server: ChatServer) -> list[dict[str, int]]:
 
 @pytest.mark.parametrize("purpose", ["describe", "rerank", "distill", "compare"])
 def test_every_question_limits_its_reply_by_its_purpose_and_its_own_length(purpose: Purpose):
-    """A model that runs on fills its whole context, which takes minutes and is paid for."""
+    """A model that does not stop fills its whole context, which takes minutes and costs money."""
     long = [{"role": "user", "content": "a" * 8_000}]
     longest = [{"role": "user", "content": "a" * 100_000}]
     with ChatServer(lambda _: GOOD) as server:
@@ -68,7 +68,7 @@ def test_the_limit_can_be_set_for_a_model_that_thinks_first():
     assert caps(server) == [{"max_tokens": 16_000}]
 
 
-# --- each service has its own word for it
+# --- each service has its own parameter for it
 
 
 @pytest.mark.parametrize("known", CAPS)
@@ -116,7 +116,7 @@ def test_form_and_limit_of_a_service_are_found_out_together():
     assert caps(server)[-1] == {"max_completion_tokens": 1000}
 
 
-# --- a service that fails over the form of the reply
+# --- a service that fails on the response format
 
 
 def test_a_service_that_fails_over_schemas_is_asked_in_json_mode_and_that_is_remembered():
@@ -146,7 +146,7 @@ def test_any_other_failure_of_the_service_is_tried_again_in_the_same_form():
     "text", [pytest.param('{"kiln": ', id="in the middle"), pytest.param("", id="before a word"), None]
 )
 def test_a_reply_that_reaches_the_limit_is_marked_counted_and_not_asked_for_again_by_the_client(text: str | None):
-    """The same question would be cut at the same place, and paid for once more."""
+    """The same request would be cut off at the same place and cost as much again."""
     ledger = Ledger()
     with ChatServer([said_too_long(text), said_too_long(text)]) as server:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Replies held to a schema where a service can, limits, and what a broken line or a reply of any size does."""
+"""Replies are constrained to a schema where the service supports it; limits; broken lines and oversized replies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def forms(server: ChatServer) -> list[str]:
     return [body.get("response_format", {}).get("type", "text") for body in server.bodies]
 
 
-# --- forms
+# --- response formats
 
 
 def test_a_schema_is_kept_to_the_letter_where_the_service_can():
@@ -165,7 +165,7 @@ def test_a_service_that_does_not_go_on_is_given_up(reply: Reply):
     ],
 )
 def test_a_reply_larger_than_any_useful_one_is_refused_for_good(reply: Reply):
-    """Asking again would be paid again."""
+    """A retry would cost as much again."""
     with ChatServer([reply]) as server, pytest.raises(BrokenDocument) as caught:
         asked(server, attempts=4)
     assert caught.value.reason == "bad-reply"
@@ -220,7 +220,7 @@ def test_images_and_letters_are_estimated():
 
 
 def test_limits_of_the_settings_hold_for_the_process():
-    """Two models of one run wait for each other."""
+    """Two models of one run share the limits."""
     settings = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "requests_per_minute": 7}
     one, other = (LanguageModel(LlmSettings(**settings), purpose) for purpose in ("distill", "compare"))
     assert one._quota is other._quota

@@ -1,4 +1,4 @@
-"""Calls and tokens of a minute: nobody waits for nothing, and no sixty seconds ever hold more than was set."""
+"""Limits per minute on calls and tokens: no needless waiting, and no 60 seconds ever exceed the limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parquetry.llm.quota import MINUTE, Quota, quota_of
 
 
 class Clock:
-    """Time passes only while somebody sleeps."""
+    """A clock that advances only while a caller sleeps."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0

@@ -1,4 +1,4 @@
-"""The ledger of what the language model costs, and its budget."""
+"""The ledger of LLM costs, and its budget."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.servers.chat_server import ChatServer, Reply, error, said
 
 PRICES = {"price_per_million_input_tokens": 1000.0, "price_per_million_output_tokens": 10_000.0}
 COST = 120 / 1000 + 9 / 100
-"""of one reply of the server, in US dollars"""
+"""cost of one reply of the server, in US dollars"""
 QUESTION = [{"role": "user", "content": "Which kiln dries walnut?"}]
 WORST = most_tokens(QUESTION) / 1000 + SHORT_REPLY_TOKENS / 100
-"""of a call, whatever is replied"""
+"""upper bound on the cost of a call, in US dollars"""
 
 
 def model(server: ChatServer, purpose: Purpose, ledger: Ledger, attempts: int = 1) -> LanguageModel:
@@ -57,7 +57,7 @@ def test_what_the_service_did_not_answer_costs_nothing():
 
 
 def test_a_service_that_does_not_count_is_estimated_and_told_of():
-    """A budget that is measured by nothing would never be reached."""
+    """A budget without a measurement would never be reached."""
     ledger = Ledger()
     body = {key: value for key, value in said("x" * 400).body.items() if key != "usage"}
     with ChatServer(
@@ -83,7 +83,7 @@ def test_a_spent_budget_refuses_the_next_call_before_it_is_made():
 
 
 def test_the_longest_replies_to_what_costs_most_do_not_pass_the_budget():
-    """Every byte a token, every reply as long as it may be."""
+    """Every byte counts as a token, and every reply is as long as allowed."""
     longest = said("a" * 100)
     longest.body["usage"] = {"prompt_tokens": most_tokens(QUESTION), "completion_tokens": SHORT_REPLY_TOKENS}
     ledger = Ledger(budget_usd=2.5 * WORST)
@@ -124,7 +124,7 @@ def test_calls_at_the_same_time_reserve_what_they_will_cost():
 
 
 def test_a_budget_without_a_price_is_a_mistake_in_the_settings():
-    """It would hold nothing back, and nobody would know."""
+    """The budget would have no effect, and nothing would report it."""
     with pytest.raises(SettingsError, match="price_per_million_input_tokens"):
         LanguageModel(LlmSettings(model="m", base_url="http://127.0.0.1:9"), "distill", Ledger(5.0))
 

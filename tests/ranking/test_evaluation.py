@@ -1,4 +1,4 @@
-"""Measures against values worked out by hand, and what a dataset that is not one is told."""
+"""Measures are checked against values worked out by hand; errors in datasets are reported."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def test_a_query_without_a_ranking_counts_as_zero():
 
 @pytest.fixture
 def dataset(tmp_path):
-    """A collection of three documents, as files to spoil."""
+    """Write a collection of three documents as files that tests can damage."""
     folder = tmp_path / "crates"
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl").write_text(
@@ -80,7 +80,7 @@ def test_a_dataset_is_read_with_its_judgements(dataset):
 
 
 def test_queries_that_nothing_answers_are_not_asked(dataset):
-    """An unjudged query says nothing about a ranking, nor does one whose judged documents are all irrelevant."""
+    """An unjudged query is no evidence about a ranking, nor is one whose judged documents are all irrelevant."""
     assert read_dataset(dataset).queries == {"q1": "oak"}
 
 

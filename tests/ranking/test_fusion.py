@@ -1,4 +1,4 @@
-"""Ranked lists become one, and hits are chosen that differ."""
+"""Ranked lists are fused into one, and hits are chosen for diversity."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_scores_of_a_list_count_for_nothing_but_its_order():
 
 
 def test_lists_that_share_nothing_take_turns():
-    """Namespaces hold different documents; each has its best one first."""
+    """Namespaces hold different documents; the best one of each comes first."""
     lists = [[(f"{name}{rank}", 1.0 - rank) for rank in range(3)] for name in "xyz"]
     assert [each for each, _ in by_rank(lists)] == ["x0", "y0", "z0", "x1", "y1", "z1", "x2", "y2", "z2"]
 
@@ -106,7 +106,7 @@ def matrix(*rows):
 
 @st.composite
 def candidates(draw):
-    """Scores, best first, with unit vectors, some of them equal and some zero."""
+    """Return scores, best first, with unit vectors, some of them equal and some zero."""
     scores = sorted(draw(st.lists(st.floats(-5, 5, width=32), max_size=12)), reverse=True)
     rows = [
         draw(st.sampled_from([(0.0,) * 3, *np.eye(3), *-np.eye(3)]) | st.tuples(*[st.floats(-1, 1, width=16)] * 3))
@@ -122,7 +122,7 @@ def test_a_repetition_waits_for_what_is_new():
 
 
 def test_worth_is_relevance_less_likeness_to_the_nearest_chosen_one():
-    """Worked out by hand: relevance 1, 2/3, 1/3, 0; the second repeats the first in part."""
+    """Worked out by hand: relevance is 1, 2/3, 1/3, 0; the second repeats part of the first."""
     likeness = (0.8, 0.6)
     choice = diversify([4.0, 3.0, 2.0, 1.0], matrix(EAST, likeness, NORTH, (-1.0, 0.0)), 4, 0.5)
     # after 0: 1 has 0.333-0.4, 2 has 0.167-0, 3 has 0+0.5; after 3: 1 has 0.333-0.4, 2 has 0.167-0

@@ -1,4 +1,4 @@
-"""No test of a reranker sees the developer's own account."""
+"""No reranker test uses the developer's own account."""
 
 from __future__ import annotations
 

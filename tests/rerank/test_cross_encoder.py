@@ -1,4 +1,4 @@
-"""Exported cross-encoders: what they score, what they are given, and what is wrong with a folder."""
+"""Exported cross-encoders: scores, inputs, and faults of a model folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_scores_are_probabilities_worked_out_by_hand_whatever_the_lengths(tmp_pa
 
 
 def test_each_text_is_scored_as_if_it_were_alone_however_many_batches_it_takes(tmp_path: Path) -> None:
-    """Several batches, sorted by length: an order that is not undone would show."""
+    """Several batches, sorted by length: a missing restoration of the order would show."""
     words = np.random.default_rng(7).choice(list(WEIGHTS)[4:], size=(300, 40))
     texts = [" ".join(row[: 1 + number % 40]) for number, row in enumerate(words)]
     encoder = CrossEncoder(build_folder(tmp_path))
@@ -68,7 +68,7 @@ def test_the_model_is_found_where_exports_put_it(tmp_path: Path, place: str) -> 
     ids=["tokenizer", "model"],
 )
 def test_what_is_longer_than_the_model_takes_loses_its_end_and_the_query_stays(tmp_path: Path, files: Any) -> None:
-    """Four places are left beside the three special tokens: two of the query, two of the text."""
+    """Four tokens remain beside the three special ones: two for the query, two for the text."""
     scores = CrossEncoder(build_folder(tmp_path, files=files)).judge(QUERY, ["kiln dry lunch menu lunch menu"]).scores
     np.testing.assert_allclose(scores, [probability(QUERY, "kiln dry")], rtol=1e-5)
 
@@ -79,7 +79,7 @@ def test_a_query_longer_than_the_model_takes_is_cut_and_still_answered(tmp_path:
 
 
 def test_padding_is_the_models_own(tmp_path: Path) -> None:
-    """3 is a word that weighs nothing."""
+    """Token 3 is a word with weight zero."""
     inputs = ("input_ids", "token_type_ids")
     folder = build_folder(tmp_path, input_names=inputs, files={"config.json": {"pad_token_id": 3}})
     np.testing.assert_allclose(
@@ -94,13 +94,13 @@ def test_no_texts_have_no_scores_and_an_empty_one_has_one(tmp_path: Path) -> Non
 
 
 def test_a_text_cannot_send_the_models_control_tokens(tmp_path: Path) -> None:
-    """It would end early for the model, or begin a pair of its own."""
+    """Such a token would end the input early or begin another pair."""
     encoder = CrossEncoder(build_folder(tmp_path))
     plain, hostile = encoder.judge(QUERY, ["kiln", "kiln [SEP] [PAD]"]).scores
     assert hostile == pytest.approx(plain)
 
 
-# --- what is wrong
+# --- faults
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Rerankers by name, and what holds for every one of them."""
+"""Rerankers by name, and the contract that all of them meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cross-encoder as exports write it, so small that its scores can be worked out by hand."""
+"""A cross-encoder in the form of common exports, small enough for its scores to be worked out by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 WEIGHTS = {
-    # Padding that is counted in shows.
+    # Padding that is wrongly counted shows.
     "[PAD]": 1000.0,
     "[CLS]": 0.25,
     "[SEP]": -0.25,
@@ -24,12 +24,12 @@ WEIGHTS = {
     "lunch": -1.5,
     "menu": -1.0,
 }
-"""word -> what it adds to the logit as a word of the query; a word of the text adds twice that"""
+"""word -> its addend to the logit as a word of the query; a word of the text adds twice that"""
 IDS = {word: number for number, word in enumerate(WEIGHTS)}
 
 
 def logit(query: str, text: str) -> float:
-    """What the model gives if nothing is cut off: special tokens of the pair included."""
+    """Return the model's logit when nothing is truncated, special tokens of the pair included."""
     first = ["[CLS]", *query.split(), "[SEP]"]
     second = [*text.split(), "[SEP]"]
     return sum(WEIGHTS[word] for word in first) + 2 * sum(WEIGHTS[word] for word in second)
@@ -48,16 +48,16 @@ def build_folder(
     output: str = "one logit",
     files: dict[str, Any] | None = None,
 ) -> str:
-    """Write the model, its tokenizer and `files` (path -> JSON value); returns the folder.
+    """Write the model, its tokenizer and `files` (path -> JSON value); return the folder.
 
     Args:
-        folder: where.
-        place: of the model in it.
-        input_names: without `token_type_ids` a word of the text counts as much as one of the query, and without
+        folder: target folder.
+        place: path of the model in it.
+        input_names: input names; without `token_type_ids` a text word counts as much as a query word, without
             `attention_mask` padding counts.
-        input_type: of all inputs.
+        input_type: data type of all inputs.
         output: `one logit`, `flat logit`, `two classes`, `three classes`, `not a number`, `per token`.
-        files: others.
+        files: additional files.
     """
     inputs = [helper.make_tensor_value_info(name, input_type, ["pairs", "tokens"]) for name in input_names]
     nodes = [helper.make_node("Gather", ["weights", "input_ids"], ["each"])]
@@ -108,7 +108,7 @@ _LAST: dict[str, tuple[list[tuple[str, tuple[str, ...], str, dict[str, int]]], l
     "not a number": ([("Sub", ("sum", "sum"), "zero", {}), ("Div", ("zero", "zero"), "logits", {})], ["pairs", 1]),
     "per token": ([("Unsqueeze", ("counted", "axis"), "logits", {})], ["pairs", 1, "tokens"]),
 }
-"""output -> nodes that make it of the sum, and its shape"""
+"""output -> nodes that derive it from the sum, and its shape"""
 
 
 def _tokenizer() -> Tokenizer:
@@ -120,7 +120,7 @@ def _tokenizer() -> Tokenizer:
         special_tokens=[("[CLS]", IDS["[CLS]"]), ("[SEP]", IDS["[SEP]"])],
     )
     tokenizer.add_special_tokens(["[PAD]", "[CLS]", "[SEP]"])
-    # Exports often carry these along.
+    # Exports often include these.
     tokenizer.enable_truncation(5)
     tokenizer.enable_padding(length=5)
     return tokenizer

@@ -14,14 +14,14 @@ import pytest
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""of every Azurite, and public"""
+"""well-known key of every Azurite"""
 _PROGRAM = Path(__file__).parents[2] / ".node" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 _PATIENCE = 60.0
-"""seconds until it has to answer"""
+"""maximum seconds until the emulator answers"""
 
 
 class Azurite:
-    """The emulator while the `with` block lasts."""
+    """Run the emulator while the `with` block lasts."""
 
     def __init__(self) -> None:
         self.port = _free_port()
@@ -39,15 +39,15 @@ class Azurite:
         )
 
     def environment(self) -> dict[str, str]:
-        """What is enough for a source, and for adlfs everywhere."""
+        """Return the environment variables for sources and adlfs."""
         return {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string()}
 
     def table_environment(self) -> dict[str, str]:
-        """What the engine of the tables has to know besides: that this is the emulator, which lists in another way."""
+        """Return the variables that the Delta engine also needs: this is the emulator, whose listings differ."""
         return {"AZURE_STORAGE_USE_EMULATOR": "true", "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{self.port}"}
 
     def container(self) -> str:
-        """The name of a fresh container."""
+        """Return the name of a new container."""
         from azure.storage.blob import BlobServiceClient
 
         name = f"c{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks the chat API the way a test says."""
+"""A real HTTP server on loopback with the chat API, scripted by a test."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.servers.loopback import LoopbackServer, Quiet
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server says; a `body` that is no bytes is sent as JSON."""
+    """The server's reply; a `body` other than bytes is sent as JSON."""
 
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: int | None = None
-    """bytes of the body after which the connection is cut; None sends all of it"""
+    """number of bytes of the body after which the connection is cut; None sends the whole body"""
     never: bool = False
-    """what is not `sent`, or nothing if that is None, is not sent before the server stops"""
+    """True if the bytes beyond `sent`, or all bytes if that is None, are held back until the server stops"""
 
     @property
     def raw(self) -> bytes:
@@ -31,13 +31,13 @@ class Reply:
 
 
 Rule = Callable[[Any], Reply | None]
-"""what to say to the body of a request; None for one that no test foresaw"""
+"""function from the body of a request to the reply; None for an unexpected request"""
 
 
 def said(
     text: str | None, *, finish: str = "stop", refusal: str | None = None, tokens: tuple[int, int] = (120, 9)
 ) -> Reply:
-    """A correct reply of an assistant; `tokens` are those of the question and of the answer."""
+    """Return a correct reply of an assistant; `tokens` are those of the question and of the answer."""
     message = {"role": "assistant", "content": text, "refusal": refusal}
     choice = {"index": 0, "message": message, "finish_reason": finish}
     asked, answered = tokens
@@ -47,43 +47,43 @@ def said(
 
 
 def said_too_long(text: str | None) -> Reply:
-    """A reply that reached its limit of tokens."""
+    """Return a reply that reached its limit of tokens."""
     return said(text, finish="length")
 
 
 def said_json(value: Any, *, tokens: tuple[int, int] = (120, 9)) -> Reply:
-    """A correct reply of an assistant that speaks JSON."""
+    """Return a correct reply of an assistant that speaks JSON."""
     return said(json.dumps(value), tokens=tokens)
 
 
 def error(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
-    """An error in OpenAI's form; header names are written with underscores."""
+    """Return an error in OpenAI's form; header names are written with underscores."""
     body = {"error": {"message": message, "type": code or "error", "code": code, "param": None}}
     return Reply(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def busy(seconds: float = 0) -> Reply:
-    """Too many requests, with the time to wait."""
+    """Return a rate-limit error with the time to wait."""
     return error(429, "slow down", retry_after=f"{seconds:g}")
 
 
 def cut(reply: Reply, sent: int) -> Reply:
-    """The reply, with the connection closed after so many bytes of its body."""
+    """Return the reply, with the connection closed after so many bytes of its body."""
     return replace(reply, sent=sent)
 
 
 def stalled(reply: Reply, sent: int) -> Reply:
-    """The reply, with nothing after so many bytes of its body, and the connection open."""
+    """Return the reply, with nothing after so many bytes of its body, and the connection open."""
     return replace(reply, sent=sent, never=True)
 
 
 def shortened(reply: Reply, length: int) -> Reply:
-    """The reply, correct HTTP, with only the first bytes of its body."""
+    """Return the reply as correct HTTP with only the first bytes of its body."""
     return replace(reply, body=reply.raw[:length])
 
 
 def huge(size: int) -> Reply:
-    """A reply whose text has that many bytes."""
+    """Return a reply with a text of so many bytes."""
     return said('{"entries": "' + "x" * size + '"}')
 
 
@@ -92,7 +92,7 @@ NEVER = Reply(200, {}, never=True)
 
 
 def without_schemas(rule: Rule, forms: Sequence[str] = ("json_schema",), status: int = 400) -> Rule:
-    """The rule at a service that refuses these forms of `response_format`."""
+    """Return the rule at a service that refuses these forms of `response_format`."""
 
     def answer(body: Any) -> Reply | None:
         form = body.get("response_format", {}).get("type")
@@ -102,7 +102,7 @@ def without_schemas(rule: Rule, forms: Sequence[str] = ("json_schema",), status:
 
 
 def with_caps(rule: Rule, names: Sequence[str], largest: int = 100_000) -> Rule:
-    """The rule at a service that knows these parameters for the length of a reply alone, up to a largest value."""
+    """Return the rule at a service with only these parameters for the length of a reply, up to a largest value."""
 
     def answer(body: Any) -> Reply | None:
         for name in ("max_tokens", "max_completion_tokens"):
@@ -116,18 +116,18 @@ def with_caps(rule: Rule, names: Sequence[str], largest: int = 100_000) -> Rule:
 
 
 class ChatServer(LoopbackServer):
-    """Replies to `POST <url>/chat/completions` while the `with` block lasts.
+    """Reply to `POST <url>/chat/completions` while the `with` block lasts.
 
-    Whatever goes beyond the script or the rule is answered with 500, and the `with` block ends with an AssertionError;
-    so does a script that was not played to its end, and a rule that fails.
+    A request beyond the script or the rule is answered with 500, and the `with` block ends with an AssertionError;
+    so does a script that was not used up, and a rule that fails.
 
     Args:
-        replies: one after another, or a rule that makes one of a request's body; it is asked from several threads.
+        replies: replies in order, or a rule from a request's body to a reply; several threads call it.
     """
 
     def __init__(self, replies: Sequence[Reply] | Rule) -> None:
         self.bodies: list[Any] = []
-        """of every request that was answered, in the order in which they came"""
+        """bodies of the answered requests, in the order of arrival"""
         self.keys: list[str] = []
         self._rule = replies if callable(replies) else None
         self._waiting = [] if callable(replies) else list(replies)
@@ -144,7 +144,7 @@ class ChatServer(LoopbackServer):
                 length = int(self.headers.get("Content-Length", 0))
                 content = self.rfile.read(length)
                 if len(content) < length:
-                    # Whoever asked was killed while they did.
+                    # The client was killed during its request.
                     self.close_connection = True
                     return
                 reply = owner._reply_to(self.path, content, self.headers.get("Authorization", ""))
@@ -194,7 +194,7 @@ class ChatServer(LoopbackServer):
                 if self._rule is not None:
                     reply = self._rule(body)
                 mistake = f"{path}: {str(body)[-300:]}"
-            except Exception as failed:  # noqa: BLE001 - whatever a rule raises is told when the server ends
+            except Exception as failed:  # noqa: BLE001 - any error of a rule is raised when the server ends
                 mistake = f"{path}: {type(failed).__name__}: {failed}"
         if reply is None:
             with self._lock:

@@ -1,4 +1,4 @@
-"""A relay on loopback between a client and a server that cuts answers short when it is told to."""
+"""A relay on loopback between a client and a server that truncates answers on request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from types import TracebackType
 
 
 class CuttingProxy:
-    """Passes bytes to and from a port of this machine while the `with` block lasts.
+    """Pass bytes to and from a port of this machine while the `with` block lasts.
 
     Args:
-        port: of the server.
+        port: port of the server.
     """
 
     def __init__(self, port: int) -> None:
         self.allowed: int | None = None
-        """bytes of every answer that still pass; then the connection is cut"""
+        """bytes of every answer that still pass before the connection is cut; None passes all"""
         self._target = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks the embeddings API the way a test says."""
+"""A real HTTP server on loopback with the embeddings API, scripted by a test."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.servers.loopback import LoopbackServer, Quiet
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked for."""
+    """A client's request."""
 
     inputs: list[str]
     body: Mapping[str, Any]
     headers: Mapping[str, str]
-    """names in lower case"""
+    """header names in lower case"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server says; `body` is sent as JSON unless it is bytes."""
+    """The server's reply; `body` is sent as JSON unless it is bytes."""
 
     status: int
     body: Any
@@ -40,13 +40,13 @@ Answer = Callable[[Request], Reply]
 
 
 def vector_of(text: str, dimension: int = 8) -> list[float]:
-    """A vector that depends on the text alone; deliberately not of length one."""
+    """Return a vector that depends on the text alone; deliberately not of length one."""
     seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
     return [float(number) for number in np.random.default_rng(seed).normal(size=dimension).astype(np.float32) * 3]
 
 
 def embeddings(request: Request, dimension: int = 8, **changes: Any) -> Reply:
-    """A correct reply in the format that was asked for; `changes` replace top-level keys."""
+    """Return a correct reply in the requested format; `changes` replace top-level keys."""
     dimension = request.body.get("dimensions", dimension)
     vectors: list[Any] = [vector_of(text, dimension) for text in request.inputs]
     if request.body.get("encoding_format") == "base64":
@@ -58,13 +58,13 @@ def embeddings(request: Request, dimension: int = 8, **changes: Any) -> Reply:
 
 
 def refusal(status: int, message: str, code: str | None = None, **headers: str) -> Reply:
-    """An error in OpenAI's form; header names are written with underscores."""
+    """Return an error in OpenAI's form; header names are written with underscores."""
     error = {"message": message, "type": code or "error", "code": code, "param": None}
     return Reply(status, {"error": error}, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def scripted(replies: Iterable[Reply | Answer]) -> Answer:
-    """Replies one after another; one request more than there are replies is an error of the test."""
+    """Reply with one after another; a request beyond the last reply is an error of the test."""
     waiting = iter(replies)
     lock = threading.Lock()
 
@@ -78,9 +78,9 @@ def scripted(replies: Iterable[Reply | Answer]) -> Answer:
 
 
 class EmbeddingServer(LoopbackServer):
-    """Serves `POST <url>/embeddings` while the `with` block lasts.
+    """Serve `POST <url>/embeddings` while the `with` block lasts.
 
-    Whatever it was not told to expect it answers with 500, and the `with` block ends with an AssertionError.
+    An unexpected request is answered with 500, and the `with` block ends with an AssertionError.
     """
 
     def __init__(self, answer: Answer = embeddings) -> None:

@@ -1,7 +1,7 @@
-"""A real HTTP proxy on loopback between a client and a server, which fails by a seeded schedule.
+"""A real HTTP proxy on loopback between a client and a server, which injects faults by a seeded schedule.
 
-Requests are passed on as they came, the Host header included, so that signatures over it stay valid. It lives in
-threads of this process: what keeps Python's lock while it waits (`DeltaTable.history`) never gets an answer from here.
+Requests are passed on unchanged, including the Host header, so that signatures over it stay valid. It runs in threads
+of this process: calls that hold Python's lock while they wait (`DeltaTable.history`) never get an answer from here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 BEFORE = ("storm", "error", "reset", "hang")
 """faults of requests that never reach the server"""
 AFTER = ("lie", "drop")
-"""the server does what it was asked to, and the client is told that it failed, or nothing at all"""
+"""faults after the server has processed the request: the client gets an error, or no reply at all"""
 OF_ANSWERS = ("truncate", "slow")
 OF_CONDITIONS = ("precondition", "conflict")
-"""of conditional writes: 412 although nobody else wrote, 409"""
+"""faults of conditional writes: 412 without any other writer, 409"""
 EVERY = (*BEFORE, *AFTER, *OF_ANSWERS, *OF_CONDITIONS)
 _STORM_REQUESTS = 4
 _READING_SHARE = 0.1
@@ -36,13 +36,13 @@ _HOP = {"connection", "expect", "keep-alive", "proxy-connection", "te", "trailer
 
 
 class Schedule:
-    """Which request fails, and how.
+    """The faults of requests, derived from a seed.
 
     Args:
-        seed: two schedules with one seed throw the same dice.
-        share: of writing requests that fail; of reading ones, of which there are many more, a tenth of that.
-        most: faults, after which everything goes well.
-        kinds: of faults.
+        seed: schedules with equal seeds draw the same random numbers.
+        share: share of writing requests that fail; of reading ones, which are far more numerous, a tenth of that.
+        most: maximum number of faults; after them all requests succeed.
+        kinds: kinds of faults.
     """
 
     def __init__(self, seed: int, share: float = 0.15, most: int = 8, kinds: Sequence[str] = EVERY) -> None:
@@ -53,7 +53,7 @@ class Schedule:
         self._lock = threading.Lock()
 
     def next(self, *, writing: bool, conditional: bool) -> str | None:
-        """The fault of the next request; None if it goes well."""
+        """Return the fault of the next request; None if it succeeds."""
         with self._lock:
             if self._storm:
                 self._storm -= 1
@@ -77,7 +77,7 @@ class _Answer:
 
 
 class FaultProxy:
-    """Passes requests on to a server while the `with` block lasts.
+    """Pass requests on to a server while the `with` block lasts.
 
     Args:
         upstream: URL of the server.
@@ -86,7 +86,7 @@ class FaultProxy:
     def __init__(self, upstream: str) -> None:
         self.schedule: Schedule | None = None
         self.requests: Counter[str] = Counter()
-        """by method"""
+        """number of requests by method"""
         self._upstream = urlsplit(upstream).netloc
         owner = self
 
@@ -111,7 +111,7 @@ class FaultProxy:
             request_queue_size = 128
 
             def handle_error(self, request: Any, client_address: Any) -> None:
-                """Clients hang up, as they may."""
+                """Ignore clients that hang up, as they may."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -122,7 +122,7 @@ class FaultProxy:
 
     @contextmanager
     def failing(self, schedule: Schedule) -> Iterator[Schedule]:
-        """Fail by a schedule inside the block."""
+        """Inject faults by a schedule inside the block."""
         self.schedule = schedule
         try:
             yield schedule
@@ -211,7 +211,7 @@ def _refusal(fault: str) -> _Answer:
 
 
 def _send(request: BaseHTTPRequestHandler, answer: _Answer, share: float = 1.0) -> None:
-    """Send an answer, or the first part of one that says it is whole."""
+    """Send an answer, or the first part of one that claims to be whole."""
     request.send_response_only(answer.status, answer.reason)
     told = {name.lower(): value for name, value in answer.headers}
     length = told["content-length"] if request.command == "HEAD" and "content-length" in told else str(len(answer.body))
@@ -227,7 +227,7 @@ def _send(request: BaseHTTPRequestHandler, answer: _Answer, share: float = 1.0) 
 
 
 def _hang_up(request: BaseHTTPRequestHandler) -> None:
-    """End the connection at once, without a farewell."""
+    """Reset the connection at once."""
     request.close_connection = True
     request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     request.connection.close()

@@ -14,11 +14,11 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 _PATIENCE = 60.0
-"""seconds until it has to answer"""
+"""maximum seconds until the emulator answers"""
 
 
 class GoogleStorage:
-    """The emulator while the `with` block lasts. It asks for no credentials."""
+    """Run the emulator while the `with` block lasts. It requires no credentials."""
 
     def __init__(self) -> None:
         self.port = _free_port()
@@ -29,11 +29,11 @@ class GoogleStorage:
         return f"http://127.0.0.1:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """What leads gcsfs, and Google's own clients, here."""
+        """Return the environment variables that direct gcsfs, and Google's own clients, here."""
         return {"STORAGE_EMULATOR_HOST": self.endpoint}
 
     def bucket(self) -> str:
-        """The name of a fresh bucket."""
+        """Return the name of a new bucket."""
         name = f"b{uuid.uuid4().hex}"
         self._ask("POST", "/storage/v1/b?project=tests", json.dumps({"name": name}).encode(), "application/json")
         return name

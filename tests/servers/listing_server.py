@@ -1,4 +1,4 @@
-"""A small HTTP server on loopback that lists a bucket as S3 does, or as a test says."""
+"""A small HTTP server on loopback that lists a bucket as S3 does, or as a test scripts it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _TIME = "2031-05-06T07:08:09.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server says."""
+    """The server's reply."""
 
     body: str
     status: int = 200
     missing: int = 0
-    """bytes at the end that are promised and not sent"""
+    """bytes at the end that are announced and not sent"""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Answer = Callable[[Mapping[str, str]], Reply]
-"""parameters of a listing -> what is said to it"""
+"""function from the parameters of a listing to the reply"""
 
 
 def page(
@@ -37,15 +37,15 @@ def page(
     count: int | None = None,
     empty: Collection[str] = (),
 ) -> Reply:
-    """A page of a listing.
+    """Return a page of a listing.
 
     Args:
-        keys: of the objects.
+        keys: keys of the objects.
         folders: common prefixes.
-        token: of the next page.
-        truncated: what is said about further pages, if that is not what the token says.
-        count: of keys and folders, if it is not what is sent.
-        empty: keys of the objects that have no bytes.
+        token: token of the next page.
+        truncated: reported existence of further pages, if it contradicts the token.
+        count: reported number of keys and folders, if it differs from the number sent.
+        empty: keys of the objects without content.
     """
     keys, folders = list(keys), list(folders)
     more = token is not None if truncated is None else truncated
@@ -65,7 +65,7 @@ def refusal(status: int, code: str) -> Reply:
 
 
 def listing_of(keys: Iterable[str], empty: Collection[str] = ()) -> Answer:
-    """The answers of a bucket with these objects, by the rules of S3."""
+    """Return the answers of a bucket with these objects, by the rules of S3."""
     ordered = sorted(set(keys), key=str.encode)
 
     def answer(query: Mapping[str, str]) -> Reply:
@@ -87,7 +87,7 @@ def listing_of(keys: Iterable[str], empty: Collection[str] = ()) -> Answer:
 
 
 class ListingServer(LoopbackServer):
-    """Answers requests for the listing of `BUCKET` while the `with` block lasts; `answer` may be replaced meanwhile."""
+    """Answer requests for the listing of `BUCKET` while the `with` block lasts; tests may replace `answer`."""
 
     def __init__(self) -> None:
         self.queries: list[Mapping[str, str]] = []

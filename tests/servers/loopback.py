@@ -1,4 +1,4 @@
-"""What every small HTTP server of the tests is: on a free port of loopback, and always stopped."""
+"""Base of the tests' small HTTP servers: each is on a free port of loopback, and always stopped."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Quiet:
 
 
 class LoopbackServer:
-    """Answers while the `with` block lasts.
+    """Answer requests while the `with` block lasts.
 
     Args:
-        handler: of a request.
-        listen: makes what listens at an address and hands requests to a handler.
+        handler: handler of a request.
+        listen: function that makes a server from an address and a handler.
     """
 
     def __init__(self, handler: Handler, listen: Listen = ThreadingHTTPServer) -> None:

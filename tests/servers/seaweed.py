@@ -20,9 +20,9 @@ from typing import Any
 from urllib.request import urlopen
 
 _ATTEMPTS = 3
-"""of starting: another process may take a port between the look for a free one and its use"""
+"""attempts to start: another process may take a port between the search for a free one and its use"""
 _PATIENCE = 60.0
-"""seconds until it has to answer"""
+"""maximum seconds until the server answers"""
 _REGION = "us-east-1"
 _PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
 
@@ -56,20 +56,20 @@ _IDENTITIES = {
 
 @dataclass(frozen=True, slots=True)
 class S3Server:
-    """A running server, and how to reach it as its owner."""
+    """A running server, and its owner's access to it."""
 
     endpoint: str
-    """URL with port, without a slash at its end"""
+    """URL with port, without a trailing slash"""
     metrics: str
-    """URL of what it counts"""
+    """URL of its metrics"""
     access_key: str = _OWNER.access_key
     secret_key: str = _OWNER.secret_key
     lister: Credentials = _LISTER
-    """one who may list everything and read nothing"""
+    """user who may list everything and read nothing"""
     _clients: list[Any] = field(default_factory=list)
 
     def client(self) -> Any:
-        """A client of boto3, of the owner."""
+        """Return a boto3 client of the owner."""
         if not self._clients:
             import boto3
 
@@ -78,7 +78,7 @@ class S3Server:
         return self._clients[0]
 
     def environment(self, user: Credentials | None = None) -> dict[str, str]:
-        """The variables by which AWS's own tools find the server, and nothing that the machine holds of its own."""
+        """Return the variables by which AWS's own tools find the server, without the machine's own credentials."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": user.access_key if user else self.access_key,
@@ -91,10 +91,10 @@ class S3Server:
         }
 
     def bucket(self, name: str = "tests", *, versioned: bool = False) -> str:
-        """A new, empty bucket.
+        """Create a new, empty bucket.
 
         Args:
-            name: what its name starts with; buckets that start with `open` may be listed and read by everyone.
+            name: prefix of its name; everyone may list and read buckets that start with `open`.
             versioned: keep every version of its objects.
         """
         bucket = f"{name}-{uuid.uuid4().hex[:12]}"
@@ -104,7 +104,7 @@ class S3Server:
         return bucket
 
     def requests(self) -> Counter[str]:
-        """How many requests it has answered, by kind: `GET` (of objects), `LIST`, `PUT`, ..."""
+        """Return the number of requests answered, by kind: `GET` (of objects), `LIST`, `PUT`, ..."""
         with urlopen(self.metrics) as answer:
             text = answer.read().decode()
         counted: Counter[str] = Counter()
@@ -113,15 +113,15 @@ class S3Server:
         return counted
 
     def put(self, bucket: str, key: str, content: bytes | str = b"", **options: Any) -> None:
-        """Write an object; `options` as of boto3's `put_object`."""
+        """Write an object; `options` are those of boto3's `put_object`."""
         body = content.encode() if isinstance(content, str) else content
         self.client().put_object(Bucket=bucket, Key=key, Body=body, **options)
 
 
 @contextmanager
 def seaweed() -> Iterator[S3Server]:
-    """A server with empty storage, which ends and is deleted with the `with` block."""
-    # Sockets have short paths, shorter than those of a test's own folder may be.
+    """Start a server with empty storage; stop it and delete the storage at the end of the `with` block."""
+    # Socket paths are limited to a length that a test's own folder may exceed.
     with tempfile.TemporaryDirectory(prefix="weed-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "s3.json").write_text(json.dumps(_IDENTITIES))
@@ -163,7 +163,7 @@ def _start(folder: Path, log: Any) -> tuple[subprocess.Popen[bytes], S3Server]:
         "s3.config": folder / "s3.json",
         "s3.autoCreateBucket": "false",
     }
-    # One volume for each bucket at first, not seven.
+    # Create one volume for each bucket at first, not seven.
     environment = {**os.environ, "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"}
     process = subprocess.Popen(
         [Path(sys.executable).with_name("weed"), "server", *(f"-{name}={value}" for name, value in options.items())],
@@ -185,7 +185,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _answers(process: subprocess.Popen[bytes], server: S3Server) -> bool:
-    """Whether it takes an object before its time is over or it ends."""
+    """Return True if it accepts an object before it times out or exits."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     deadline = time.monotonic() + _PATIENCE
@@ -200,6 +200,6 @@ def _answers(process: subprocess.Popen[bytes], server: S3Server) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Nothing that it holds is worth the ten seconds that it takes to end in order.
+    # Its data is not worth the ten seconds of an orderly shutdown.
     process.kill()
     process.wait()

@@ -1,7 +1,7 @@
 """A small deterministic language model for chat sessions: it reads the framed JSON and answers by rule.
 
-It learns lines of the form `level/kind: statement` that a user says. Two statements about one subject (the words before
-the first colon) are merged by putting one after the other; one with `not` in it contradicts one without.
+It learns lines of the form `level/kind: statement` from a user's messages. Two statements with the same subject (the
+words before the first colon) are merged by concatenation; one with `not` in it contradicts one without.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _LINE = re.compile(r"^(public|organization|individual)/(methodology|preference|t
 
 
 def asked(body: Any) -> dict[str, Any]:
-    """The JSON that a request shows the model."""
+    """Return the JSON in the request."""
     return json.loads(body["messages"][1]["content"])
 
 
 def is_distilling(body: Any) -> bool:
-    """Whether a request is about a session, and not about known statements."""
+    """Return True if a request is about a session, False if it is about known statements."""
     return "messages" in asked(body)
 
 
 def answer(body: Any) -> Reply:
-    """The reply to any request."""
+    """Return the reply to any request."""
     shown = asked(body)
     return said_json(distilled(shown) if "messages" in shown else compared(shown))
 
 
 def distilled(shown: dict[str, Any]) -> dict[str, Any]:
-    """What is learned from a window."""
+    """Return the entries learned from a window."""
     entries = [
         {"text": text, "kind": kind, "level": level, "confidence": 0.9, "evidence": [message["id"]]}
         for message in shown["messages"]
@@ -43,12 +43,12 @@ def distilled(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(shown: dict[str, Any]) -> dict[str, Any]:
-    """What becomes of statements."""
+    """Return verdicts on statements."""
     return {"verdicts": [{"statement": each["statement"], **judged(each)} for each in shown["statements"]]}
 
 
 def judged(shown: dict[str, Any]) -> dict[str, Any]:
-    """What becomes of a statement."""
+    """Return the verdict on a statement."""
     new = shown["new"]["text"]
     for known in shown["known"]:
         if subject(known["text"]) != subject(new):
@@ -61,7 +61,7 @@ def judged(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def subject(text: str) -> str:
-    """What a statement is about."""
+    """Return the subject of a statement."""
     return text.partition(":")[0]
 
 

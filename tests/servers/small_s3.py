@@ -1,8 +1,8 @@
-"""An object store in memory that speaks as much S3 as a corpus needs, and misbehaves as it is told.
+"""An object store in memory with as much S3 as a corpus needs, which misbehaves on request.
 
-It checks no signatures. What it does on condition it does as real stores do: it may honour conditional writes, ignore
-them, refuse them, or look first and write then. It is a process of its own, because some calls of delta-rs keep every
-other thread of theirs waiting for the answer.
+It checks no signatures. It handles conditional writes as real stores do: it may honour them, ignore them, refuse them,
+or check first and write later. It is a separate process, because some calls of delta-rs block all their other threads
+while they wait for the answer.
 """
 
 import hashlib
@@ -24,17 +24,17 @@ _CODES = {403: "AccessDenied", 409: "ConditionalRequestConflict", 412: "Precondi
 
 
 class SmallS3:
-    """A running store, and what it shall do wrong.
+    """A running store, and its scripted faults.
 
     Args:
-        endpoint: its URL.
+        endpoint: URL of the store.
     """
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
 
     def environment(self):
-        """Variables that lead the clients here."""
+        """Return the environment variables that direct the clients here."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "key",
@@ -43,30 +43,30 @@ class SmallS3:
         }
 
     def conditions(self, kind):
-        """What conditional writes are from now on: honoured, ignored, refused or raced."""
+        """Set the handling of conditional writes: honoured, ignored, refused or raced."""
         self._tell("behave", kind)
 
     def fail(self, method, pattern, *, times=1, status=500, landed=False, then_down=False):
-        """Answer the next requests like this with an error, after doing what they ask or without doing it.
+        """Answer the next matching requests with an error, after executing them or without.
 
-        With `then_down` every request after them fails too.
+        With `then_down` every later request fails too.
         """
         self._tell("fail", method, pattern, times, status, landed, then_down)
 
     def recover(self):
-        """Answer as a store should, from now on."""
+        """Stop all faults."""
         self._tell("recover")
 
     def reset(self):
-        """Be as new."""
+        """Delete all objects, requests and faults."""
         self._tell("reset")
 
     def objects(self):
-        """/bucket/key of every object -> digest of its content."""
+        """Return /bucket/key of every object -> digest of its content."""
         return self._tell("listed")
 
     def requests(self):
-        """[method, path] of every request since this was asked last."""
+        """Return [method, path] of every request since the last call."""
         return self._tell("asked")
 
     def _tell(self, name, *arguments):
@@ -78,7 +78,7 @@ class SmallS3:
 
 
 class _State:
-    """What the store holds and how it behaves."""
+    """The content and behaviour of the store."""
 
     def __init__(self):
         self._lock = Lock()
@@ -115,7 +115,7 @@ class _State:
         return None
 
     def put(self, path, content, condition):
-        """Status of the answer."""
+        """Store an object; return the status of the answer."""
         if condition and self._conditions == "refused":
             return 501
         if condition and self._conditions == "raced":
@@ -132,7 +132,7 @@ class _State:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and content in one packet.
+    # Send headers and content in one packet.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -258,7 +258,7 @@ def _listing(store, bucket, query):
 
 @contextmanager
 def small_s3():
-    """A store on a free port of this machine, which ends with the `with` block."""
+    """Start a store on a free port of this machine; it ends with the `with` block."""
     process = subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True)
     try:
         yield SmallS3(process.stdout.readline().strip())

@@ -1,4 +1,4 @@
-"""The scripted chat server: what no test foresaw ends the test, whatever the program made of the answer."""
+"""The scripted chat server: an unexpected request fails the test, even if the program handles the error reply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.servers.chat_server import ChatServer, said, without_schemas
 
 
 def ask(server: ChatServer, body: Any = None, path: str = "/chat/completions") -> int:
-    """The status of an answer."""
+    """Return the status of an answer."""
     request = urllib.request.Request(server.url + path, json.dumps(body or {}).encode())
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:

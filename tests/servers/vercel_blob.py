@@ -1,7 +1,7 @@
-"""A small real server on loopback that speaks Vercel Blob's interface and gives out blobs as Vercel's hosts do.
+"""A small real server on loopback with Vercel Blob's API, which serves blobs as Vercel's hosts do.
 
-The official client is sent here by the environment alone: `VERCEL_BLOB_API_URL` names the interface, and `HTTPS_PROXY`
-leads what is asked of `*.blob.vercel-storage.com` into this server, whose certificate `SSL_CERT_FILE` vouches for.
+Environment variables alone direct the official client here: `VERCEL_BLOB_API_URL` names the API, and `HTTPS_PROXY`
+directs requests for `*.blob.vercel-storage.com` to this server, whose certificate is trusted through `SSL_CERT_FILE`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request, as it came."""
+    """A request as received."""
 
     host: str
     path: str
@@ -49,23 +49,23 @@ class Seen:
 
 
 class VercelBlobServer(LoopbackServer):
-    """One store.
+    """A single store.
 
     Args:
-        access: `public` or `private`, as the store's.
-        page_size: most blobs in a page of a listing.
+        access: access mode of the store, `public` or `private`.
+        page_size: maximum number of blobs in a page of a listing.
     """
 
     def __init__(self, access: str = "public", page_size: int = 1000) -> None:
         self.access, self.page_size = access, page_size
         self.blobs: dict[str, Blob] = {}
         self.cached: dict[str, Blob] = {}
-        """what a public read gets instead, as long as it is here"""
+        """cached versions, by pathname, that public reads get instead"""
         self.seen: list[Seen] = []
         self.page_fault = ""
-        """what happens from the second page of a listing on: `error`, `cut`, `empty`, `repeat` or nothing"""
+        """fault of listings from the second page on: `error`, `cut`, `empty`, `repeat` or none"""
         self.is_gone = False
-        """whether there is no such store any more"""
+        """True if the store no longer exists"""
         self._clock = datetime(2026, 1, 1, tzinfo=UTC)
         self._folder = tempfile.TemporaryDirectory()
         self._certificate = Path(self._folder.name) / "certificate.pem"
@@ -79,7 +79,7 @@ class VercelBlobServer(LoopbackServer):
         self.blobs[pathname] = Blob(content, self._clock)
 
     def environment(self, token: str = TOKEN) -> dict[str, str]:
-        """What makes the official client come here."""
+        """Return the environment variables that direct the official client here."""
         place = f"http://127.0.0.1:{self._server.server_port}"
         return {
             "BLOB_READ_WRITE_TOKEN": token,
@@ -136,7 +136,7 @@ class _Handler(Quiet, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     host = ""
-    """to which the connection was tunnelled"""
+    """host to which the connection was tunnelled"""
 
     def do_CONNECT(self) -> None:
         self.host = self.path.partition(":")[0]
@@ -246,7 +246,7 @@ def _name(url_or_pathname: str) -> str:
 
 
 def _write_certificate(file: Path) -> None:
-    """A certificate for Vercel's hosts that vouches for itself, with its key."""
+    """Write a self-signed certificate for Vercel's hosts, with its key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

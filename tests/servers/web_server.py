@@ -1,4 +1,4 @@
-"""Real web servers on loopback: one that behaves, one that says byte by byte what a test tells it, and a canary."""
+"""Real web servers on loopback: one that behaves, one whose bytes a test scripts, and a canary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.servers.loopback import LoopbackServer, Quiet
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stands at a path."""
+    """The content at a path."""
 
     body: bytes | str = b""
     status: int = 200
@@ -30,18 +30,18 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that arrived."""
+    """A request received."""
 
     path: str
     headers: Mapping[str, str]
     status: int
-    """that it was answered with"""
+    """status of the reply"""
 
 
 class WebServer(LoopbackServer):
-    """Serves its `pages`, by path and query, while the `with` block lasts; honours conditional requests.
+    """Serve its `pages`, by path and query, while the `with` block lasts; honour conditional requests.
 
-    There is no `robots.txt` unless a test puts one there.
+    `robots.txt` does not exist unless a test adds one.
     """
 
     def __init__(self, pages: Mapping[str, Page] | None = None) -> None:
@@ -73,7 +73,7 @@ class WebServer(LoopbackServer):
 
     @property
     def place(self) -> str:
-        """Host and port."""
+        """Return host and port."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -81,18 +81,18 @@ class WebServer(LoopbackServer):
         return f"http://{self.place}"
 
     def paths(self) -> list[str]:
-        """What was asked for so far, but for `robots.txt`; forgets it."""
+        """Return the paths requested so far, except `robots.txt`, and clear the record."""
         asked = [each.path for each in self.asked if each.path != "/robots.txt"]
         self.asked.clear()
         return asked
 
 
 Play = Callable[[socket.socket], None]
-"""says something to a client that has sent a request, until it has said all or the client is gone"""
+"""function that writes to a client that has sent a request, until everything is sent or the client is gone"""
 
 
 class RawServer:
-    """Lets `play` answer every connection, as long as the `with` block lasts; with none, answers nothing and counts."""
+    """Let `play` answer every connection while the `with` block lasts; without it, answer nothing and count."""
 
     def __init__(self, play: Play | None = None) -> None:
         self._play = play
@@ -134,7 +134,7 @@ class RawServer:
                         self._play(connection)
                         return
             except OSError:
-                pass  # the client has gone, which is what most of these tests are about
+                pass  # Most of these tests are about clients that disconnect.
 
     def __enter__(self) -> RawServer:
         self._threads[0].start()
@@ -146,7 +146,7 @@ class RawServer:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in self._open:
-            # Most have been closed long ago.
+            # Most are closed already.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:

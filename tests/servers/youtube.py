@@ -1,7 +1,7 @@
 """A server on loopback that answers like YouTube, and a session of the official client that reaches it.
 
-The pages are written after those that the site gives: the watch page and its consent form, the player's interface,
-timed text, oEmbed, and a playlist in both forms in which its pages list videos.
+The pages are modelled on those of the site: the watch page and its consent form, the player's API, timed text, oEmbed,
+and a playlist in both forms in which its pages list videos.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ PAGE_VIDEOS = 100
 
 @dataclass
 class Video:
-    """What the server knows of a video."""
+    """The server's data on a video."""
 
     title: str = "How a kiln dries"
     author: str = "Oakline"
     tracks: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
-    """language code -> cues; of automatic captions with `asr:` before it"""
+    """language code -> cues; automatic captions have the prefix `asr:`"""
     playability: dict[str, Any] = field(default_factory=lambda: {"status": "OK"})
     embeddable: bool = True
     locked: bool = False
-    """whether captions need the site's own player"""
+    """True if captions need the site's own player"""
 
 
 class YouTube(LoopbackServer):
@@ -45,13 +45,13 @@ class YouTube(LoopbackServer):
         self.asked: list[str] = []
         """paths of all requests, in order"""
         self.answers: dict[str, tuple[int, str]] = {}
-        """path -> status and body, instead of what it would be"""
+        """path -> status and body that replace the usual answer"""
         self.consent = False
-        """whether every page asks for consent until it is given"""
+        """True if every page asks for consent until it is given"""
         self.older_pages = False
-        """whether playlists are listed in the form of earlier years"""
+        """True if playlists are listed in the form of earlier years"""
         self.loses_way = False
-        """whether pages of a playlist do not tell of those that follow"""
+        """True if pages of a playlist do not link to the next ones"""
         owner = self
 
         class Handler(Quiet, BaseHTTPRequestHandler):
@@ -81,7 +81,7 @@ class YouTube(LoopbackServer):
         super().__init__(Handler)
 
     def session(self) -> Any:
-        """The client's own session, led to this server for the site's address and nothing else."""
+        """Return the client's own session; it sends requests for the site's address, and no others, to this server."""
         session = new_session()
         session.mount("https://www.youtube.com/", _Led(f"http://127.0.0.1:{self._server.server_port}/"))
         return session
@@ -176,7 +176,7 @@ class YouTube(LoopbackServer):
 
 
 class _Led(HTTPAdapter):
-    """Sends what is meant for the site to another server."""
+    """Send the site's requests to another server."""
 
     def __init__(self, to: str) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class Result:
-    """What a command left."""
+    """Exit code and output of a command."""
 
     code: int
     stdout: str
@@ -29,13 +29,13 @@ class Result:
 
     @property
     def json(self):
-        """The one object on stdout."""
+        """Return the one object on stdout."""
         assert self.stdout.count("\n") == 1, self.stdout
         return json.loads(self.stdout, parse_constant=pytest.fail)
 
     @property
     def complaint(self):
-        """The one line on stderr."""
+        """Return the one line on stderr."""
         assert self.stderr.endswith("\n"), self
         assert self.stderr.count("\n") == 1, self.stderr
         assert self.stderr.startswith("parquetry: "), self.stderr
@@ -44,7 +44,7 @@ class Result:
 
 @pytest.fixture(scope="session")
 def refreshed(tmp_path_factory):
-    """Two versions: everything, then one text changed."""
+    """Publish two versions: everything, then one changed text."""
     root = tmp_path_factory.mktemp("refreshed")
     workshop = Workshop(root)
     for path, text in TEXTS.items():
@@ -57,8 +57,8 @@ def refreshed(tmp_path_factory):
 
 @pytest.fixture
 def desk(refreshed, tmp_path, monkeypatch, capsys):
-    """Runs commands in a folder that holds `parquetry.toml`, `docs` and `corpus`."""
-    # The first refresh of the copy finds every document moved: its uri tells another place.
+    """Return a copy of the folder with `parquetry.toml`, `docs` and `corpus`, to run commands in."""
+    # The first refresh of the copy finds every document moved: its URI has changed.
     shutil.copytree(refreshed, tmp_path / "desk", symlinks=True)
     folder = tmp_path / "desk"
     (folder / "parquetry.toml").write_text(
@@ -69,7 +69,7 @@ def desk(refreshed, tmp_path, monkeypatch, capsys):
 
 
 class Desk:
-    """A folder to run commands in."""
+    """A folder in which commands run."""
 
     def __init__(self, folder, capsys):
         self.folder = folder

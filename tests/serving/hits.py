@@ -1,11 +1,11 @@
-"""Hits of searches, for tests of what is shown of them."""
+"""Hits of searches, for tests of their presentation."""
 
 from parquetry.storage.search.searcher import Hit
 from tests.records import THEN
 
 
 def hit(text="One. Two.", start=0, index=0, score=0.5, scores=None, **columns):
-    """A hit; everything has a default, and a test names what it is about."""
+    """Return a hit; every field has a default, and a test sets the ones that it is about."""
     row = {
         "chunk_id": f"{columns.get('document_id', 'd')}-chunk-{index}",
         "document_id": "d",

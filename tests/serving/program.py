@@ -1,4 +1,4 @@
-"""Running the command line the way a person does, for tests of several commands."""
+"""Runs the command line as a user does, for tests of several commands."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ PROGRAM = "import sys; sys.path[:0] = {path!r}; from parquetry.serving.cli.main 
 
 
 def command(*arguments):
-    """The real program, in a process of its own."""
+    """Return the command line of the real program in a separate process."""
     return [sys.executable, "-c", PROGRAM.format(path=[*filter(None, sys.path)]), *map(str, arguments)]
 
 
@@ -17,7 +17,7 @@ def start(*arguments, **options):
 
 
 def settle(desk):
-    """Publish what the copied folder's new place changes, so that a test sees its own changes alone."""
+    """Publish the changes due to the copied folder's new path, so that a test sees only its own changes."""
     assert desk("refresh", "--direct").code == 0
 
 

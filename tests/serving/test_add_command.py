@@ -1,4 +1,4 @@
-"""One file, page or text is taken in by itself."""
+"""A single file, page or text is added."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def typed(monkeypatch):
-    """What the next command reads from standard input."""
+    """Set the standard input of the next command."""
 
     def say(content):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))

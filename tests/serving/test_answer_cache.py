@@ -1,4 +1,4 @@
-"""The latest answers, and never more than there is room for."""
+"""The cache keeps the latest answers and never exceeds its size."""
 
 from concurrent.futures import ThreadPoolExecutor
 

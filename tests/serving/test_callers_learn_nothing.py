@@ -1,4 +1,4 @@
-"""What commands tell a caller is the same, byte by byte, whether others have documents or not."""
+"""The output of commands for a caller is the same, byte by byte, with and without other users' documents."""
 
 import re
 
@@ -19,7 +19,7 @@ OURS = {
 }
 THEIRS = {
     f"{WORD}.md": f"# {WORD}\n\nThe {WORD} holiday oak table is secret.\n",
-    # What is public word by word, and what is nearly so.
+    # Texts that are public word by word, or nearly so.
     "oak.txt": OURS["oak.txt"],
     "leave.md": OURS["leave.md"],
     "oak-too.txt": OURS["oak.txt"] + f" And {WORD}.",
@@ -52,7 +52,7 @@ def caller(request):
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
-    """The folder of a corpus with our documents alone, and of one with those of others beside them."""
+    """Create the folder of a corpus with our documents alone, and of one with others' documents as well."""
     folders = []
     with pytest.MonkeyPatch.context() as patch:
         for name, settings in (("alone", SETTINGS), ("crowded", SETTINGS + THEIR_SETTINGS)):
@@ -122,7 +122,7 @@ ASKED = [
 
 
 def normal(text, folder):
-    """Without what differs between any two corpora: places, moments, ids of runs, seconds."""
+    """Remove the differences between any two corpora: paths, times, run ids, seconds."""
     text = text.replace(str(folder), "")
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:?\d\d|Z)?", "TIME", text)
     text = re.sub(r'"?\b(run_id|revision|etag)\b"?: ?"?[\w-]+"?', r"\1", text)
@@ -155,7 +155,7 @@ def test_export_of_others_documents_is_the_same(corpora, caller, monkeypatch, ca
 
 
 def test_the_owner_sees_what_nobody_else_does(corpora, monkeypatch, capsys):
-    """Else the comparisons above would compare nothing."""
+    """Otherwise the comparisons above would prove nothing."""
     monkeypatch.chdir(corpora[1])
     found = Desk(corpora[1], capsys)("search", "--user", "bob", "--json", "-k", "20", WORD).json["results"]
     assert any(WORD in hit["text"] for hit in found)

@@ -1,4 +1,4 @@
-"""Citations: where a result stands, what it says there, and one marker for each place."""
+"""Citations: the place of a result, its text there, and one marker for each place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`documents --notes` lists what was worked around in documents."""
+"""`documents --notes` lists the workarounds applied to documents."""
 
 from tests.serving.program import settle
 

@@ -1,4 +1,4 @@
-"""What `parquetry search` tells of texts that stand in several places."""
+"""`parquetry search` output for texts that occur in several places."""
 
 import json
 import os
@@ -20,7 +20,7 @@ WALNUT = "# Trees\n\nThe walnut is a tall tree.\n"
 
 @pytest.fixture
 def trees(desk):
-    """Four copies of one text, and another text about the same."""
+    """Refresh four copies of one text, and another text on the same subject."""
     for number, path in enumerate(("a.md", "sub/b.md", "c.md", "d.md")):
         desk.write(path, WALNUT)
         os.utime(desk.folder / "docs" / path, (0, 86_400 * number))
@@ -109,7 +109,7 @@ def test_text_is_as_old_as_in_the_newest_of_its_places(trees):
 
 
 def test_eval_counts_copies_as_documents_of_their_own(desk, tmp_path):
-    """Both are judged relevant, and a search of one's own finds both."""
+    """Both are judged relevant, and a direct search finds both."""
     folder = tmp_path / "collection"
     (folder / "qrels").mkdir(parents=True)
     texts = {"1": "Bone glue is heated.", "2": "Bone glue is heated.", "3": "The oak table."}

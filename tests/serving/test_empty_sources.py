@@ -1,4 +1,4 @@
-"""A source in which nothing is found says so: it may be empty, and it may be mistyped."""
+"""An empty source is reported: it may really be empty, or its name mistyped."""
 
 import json
 
@@ -12,7 +12,7 @@ FOUND_NOTHING = "no document was found in"
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch, capsys):
-    """A folder to run commands in; gives what a command printed, and insists that it went well."""
+    """Return a function that runs a command in a folder, checks that it succeeds, and returns its output."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments):

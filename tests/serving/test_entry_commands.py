@@ -1,4 +1,4 @@
-"""What is known from chats, as the command line shows it: to the operator, and to a caller."""
+"""Knowledge entries on the command line: as the operator and as a caller see them."""
 
 import shutil
 from dataclasses import replace
@@ -24,7 +24,7 @@ TABLES = entry("Ada prefers tables to prose.", ADA, kind="preference")
 
 
 class Known:
-    """A corpus in which sessions of Ada and of Bob were learned from, and commands that read it."""
+    """A corpus with entries from sessions of Ada and of Bob, and commands that read it."""
 
     def __init__(self, root):
         self.shelf = Shelf(root)
@@ -64,7 +64,7 @@ def learned(tmp_path_factory):
 
 @pytest.fixture
 def known(learned, tmp_path, capsys, monkeypatch):
-    """A copy of its own, and commands on it."""
+    """Return a copy of the corpus, and commands on it."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(learned, tmp_path / "corpus")
     known = Known(tmp_path / "corpus")

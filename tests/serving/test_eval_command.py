@@ -1,4 +1,4 @@
-"""`parquetry eval`: a small collection whose right answers are known."""
+"""`parquetry eval` on a small collection with known right answers."""
 
 import json
 import tempfile
@@ -49,7 +49,7 @@ def test_every_right_answer_first_gives_ones(desk, dataset, mode):
 
 
 def test_a_wrong_order_is_measured(desk, dataset):
-    """What is judged 3 stands below what is judged 1: 1/1 + 3/log2(rank + 1) of 3/1 + 1/1.58496."""
+    """The document judged 3 ranks below the one judged 1: 1/1 + 3/log2(rank + 1) of 3/1 + 1/1.58496."""
     write(dataset, DOCUMENTS, QUERIES, [("1", "glue", 1), ("1", "a/oak", 3)])
     done = desk("eval", dataset, "--mode", "vector", "--json")
     ranks = {document: rank for rank, document in enumerate(ranking(desk, dataset, QUERIES[0]["text"]), 1)}
@@ -59,7 +59,7 @@ def test_a_wrong_order_is_measured(desk, dataset):
 
 
 def ranking(desk, dataset, query):
-    """The order in which a search in a corpus of the same texts finds them."""
+    """Return the order in which a search in a corpus of the same texts finds them."""
     for number, document in enumerate(DOCUMENTS):
         title = f"# {document['title']}\n\n" if document["title"] else ""
         desk.write(f"{number}.md", f"{title}{document['text']}\n")
@@ -73,7 +73,7 @@ def ranking(desk, dataset, query):
 
 @pytest.fixture
 def crowded(desk, dataset):
-    """Settings that cut a long document into two hundred chunks, all of them about what the first query asks."""
+    """Return settings that cut a long document into two hundred chunks, all of them about the first query."""
     parts = [f"Glue of kind {number} is heated, says rule {number}." for number in range(200)]
     long = {"_id": "long", "title": "Rules", "text": "\n\n".join(parts)}
     (desk.folder / "small.toml").write_text("[chunking]\nsize = 60\noverlap = 0\n[extraction]\nworkers = 1\n")
@@ -86,7 +86,7 @@ def crowded(desk, dataset):
 
 
 def test_a_document_stands_where_its_best_chunk_stands(crowded):
-    """Its other chunks neither push it down nor take places of others."""
+    """Its other chunks neither lower its rank nor take the place of others."""
     assert crowded("glue", "long")["ndcg@10"] == 1.0
 
 
@@ -116,7 +116,7 @@ def test_only_the_first_queries_are_asked(desk, dataset):
 
 
 def test_settings_apply_and_nothing_is_left_behind(desk, dataset, tmp_path, monkeypatch):
-    """Neither a corpus, nor an index, nor a line in the log of searches."""
+    """No corpus, no index, and no line in the search log."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))

@@ -1,4 +1,4 @@
-"""Every argument of every command, given what it cannot be: one line, the right exit code, bounded work."""
+"""Every argument of every command with invalid values: one line, the right exit code, bounded work."""
 
 import os
 import shutil
@@ -25,9 +25,9 @@ REFUSED = {
     str: [NO_UTF8, NUL],
     Path: [NO_UTF8, NUL, "~nobody-of-this-name/x/y"],
 }
-"""what no argument of a type may be, whatever it means"""
+"""values invalid for any argument of a type"""
 NO_COUNT = {"version"}
-"""numbers without a maximum of their own: the corpus has so many"""
+"""numbers without a fixed maximum: the corpus determines it"""
 HOMES = {"corpus", "folder", "target", "targets"}
 NEEDED = {
     "search": {"query": "oak"},
@@ -45,9 +45,9 @@ NEEDED = {
     "refresh": {"direct": True},
     "sessions refresh": {"direct": True},
 }
-"""what a command needs beside the argument that is wrong"""
+"""arguments that a command needs besides the invalid one"""
 INSTEAD = {"queries": "query", "target": "text"}
-"""arguments that are given in the place of others"""
+"""arguments that replace others"""
 
 
 def commands(group, above=""):
@@ -69,7 +69,7 @@ def parameters():
 
 
 def arguments(name, parameter, value):
-    """The command with one wrong argument and all that it needs."""
+    """Return the command with one invalid argument and all that it needs."""
     command, given = COMMANDS[name], [*name.split()]
     rest = []
     for each in command.params:
@@ -90,14 +90,14 @@ WRONG = [
     pytest.param(name, parameter, value, id=f"{name}-{parameter.name}-{number}")
     for name, parameter, kind in parameters()
     for number, value in enumerate(REFUSED.get(kind, ()))
-    # A file may be called so.
+    # A file may have this name.
     if not (value == NO_UTF8 and name == "init")
 ]
 
 
 @pytest.fixture(scope="module")
 def place(refreshed, tmp_path_factory):
-    """A corpus that no refused command changes."""
+    """Create a corpus that no refused command changes."""
     folder = tmp_path_factory.mktemp("arguments") / "desk"
     shutil.copytree(refreshed, folder)
     return folder
@@ -140,7 +140,7 @@ def test_a_message_repeats_no_more_of_an_argument_than_a_person_reads(tried, nam
 
 
 def test_long_names_that_are_known_are_told_in_short(tried):
-    """Whatever the tests before have put into the corpus."""
+    """Earlier tests may have added any names to the corpus."""
     assert tried("refresh", "docs", "--namespace", "z" * 3000, "--direct").code == 0
     told = tried("documents", "--namespace", "z" * 2000)
     assert told.code == 2
@@ -193,7 +193,7 @@ def test_every_count_has_a_maximum_that_help_shows(desk, name, parameter):
 @pytest.mark.parametrize("home", sorted(HOMES))
 def test_the_home_of_nobody_is_told(desk, home):
     for name, parameter, _ in parameters():
-        # Sessions look for their sources first.
+        # Session commands look for their sources first.
         if parameter.name == home and not (home == "corpus" and name.startswith("sessions")):
             told = desk(*arguments(name, parameter, "~nobody-of-this-name"))
             assert told.code == 2, name
@@ -211,7 +211,7 @@ def test_what_is_no_url_is_told(tried, wrong, value):
 
 
 def started(program, *arguments, **options):
-    """The program in a process of its own."""
+    """Run the program in a separate process."""
     code = program.format(path=[*filter(None, sys.path)])
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, check=False, **options

@@ -1,4 +1,4 @@
-"""Which lines of a chunk people see, and that code and tables keep theirs."""
+"""Excerpts: the lines of a chunk that are shown; code and tables keep their line breaks."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the command line notices of files whose size and time tell nothing."""
+"""The command line detects changed files whose size and time are unchanged."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def settled(desk):
 
 
 def overwrite(file, text):
-    """Other bytes with the size and time of before."""
+    """Write other bytes with the same size and time."""
     status = file.stat()
     assert len(text.encode()) == status.st_size
     file.write_text(text)
@@ -78,13 +78,13 @@ def test_folder_that_is_swapped_for_another_is_noticed(settled):
 
 
 def retouched(docs):
-    """New change times."""
+    """Give the files new change times."""
     for file in FILES:
         (docs / file).chmod(0o600)
 
 
 def replaced(docs):
-    """New inodes and change times, as after `cp -a`."""
+    """Give the files new inodes and change times, as `cp -a` does."""
     shutil.copytree(docs, docs.with_name("copy"))
     shutil.rmtree(docs)
     docs.with_name("copy").rename(docs)
@@ -100,7 +100,7 @@ def test_tree_that_was_only_copied_or_touched_is_hashed_once_and_nothing_is_made
     assert (counts(report), costs(report)) == (UNCHANGED, (0, 0, 0))
     assert sorted(opened) == FILES
     assert {row.path: row.revision for row in rows(settled)} == before
-    # What tells the files now is stored: they are not hashed again, and nothing more is published.
+    # The new change tokens are stored: nothing is hashed again, and nothing more is published.
     with opened_in(docs) as opened:
         again = refresh(settled)
     assert (opened, again["version"]) == ([], report["version"])
@@ -111,7 +111,7 @@ def rows(desk):
 
 
 def test_corpus_that_knows_files_by_size_and_time_alone_is_refreshed_without_work(settled):
-    """Corpora are older than what tells their files today."""
+    """Existing corpora are older than the present form of change tokens."""
     docs, lake = settled.folder / "docs", Lake(str(settled.folder / "corpus"))
     known = rows(settled)
     old = [replace(row, etag="-".join(row.etag.split("-")[:2])) for row in known]
@@ -140,7 +140,7 @@ def test_inodes_do_not_count_where_the_settings_say_so(settled):
 
 
 def forge(desk, path):
-    """Store of a file what would tell it now, as if nothing had happened to it since the last refresh."""
+    """Store the file's present change token, as if it had not changed since the last refresh."""
     lake = Lake(str(desk.folder / "corpus"))
     status = (desk.folder / "docs" / path).stat()
     etag = f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ctime_ns:x}-{status.st_ino:x}"

@@ -1,4 +1,4 @@
-"""What people write after an option becomes a filter, or one line that says what to write."""
+"""The value of an option becomes a filter, or one line that explains the valid form."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""The command that erases: it asks first, tells what left, and says what stays."""
+"""The command that erases: it asks first, reports what it erased, and lists what stays."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def owned(desk):
-    """A document of ada's beside those of the desk."""
+    """Publish a document of ada's beside those of the desk."""
     (desk.folder / "notes").mkdir()
     (desk.folder / "notes/plan.md").write_text("A plan for the xylophonquartz.")
     with (desk.folder / "parquetry.toml").open("a") as file:
@@ -37,7 +37,7 @@ def test_document_of_a_user_leaves_and_others_stay(owned):
 
 
 def test_damaged_file_is_not_written_again_as_if_it_were_whole(owned):
-    """Its rows would have got a checksum of their own, and a wrong vector would be right for ever."""
+    """Its rows would get a new checksum, and a wrong vector would count as right for ever."""
     owned.write("fir.md", "The fir is light.")
     (owned.folder / "notes/fir.md").write_text("My own view of firs.")
     assert owned("refresh", "--direct").code == 0

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while something does not answer or does not end: the command ends, with nothing published."""
+"""Ctrl-C and SIGTERM while a service or native code hangs: the command ends, with nothing published."""
 
 import signal
 import subprocess
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.slow
 BOUND = 60
 """seconds for a start or an end on a busy machine"""
 PATIENT = "import parquetry.net.client as client; client._SILENCE_SECONDS = 6000; main()"
-"""The client itself would wait for longer than that."""
+"""The client itself would wait longer than that."""
 SITEMAP = "<urlset><url><loc>{}/page</loc><lastmod>2031-01-31</lastmod></url></urlset>"
 PLACES = {
     "fetching": ["/sitemap.xml"],
     "listing": ["/urls.txt"],
     "listing-one-of-two": ["/urls.txt", "/other.txt"],
 }
-"""what hangs -> addresses of the sources"""
+"""hanging stage -> addresses of the sources"""
 
 
 class Silent:
-    """A site that lists a page, and never answers whoever asks for it."""
+    """A site that lists a page and never answers requests for it."""
 
     def __init__(self):
         self.asked, self.over = threading.Event(), threading.Event()
@@ -97,7 +97,7 @@ def interrupt():
 threading.Thread(target=interrupt, daemon=True).start()
 main()
 """
-"""Ctrl-C once a statement runs."""
+"""Ctrl-C during a statement."""
 
 
 @pytest.mark.parametrize("options", [[], ["--read-only"], ["--user", "ada"]], ids=" ".join)
@@ -111,7 +111,7 @@ def test_interrupt_ends_a_statement_in_one_line(refreshed, options):
 
 
 def _extracting(run):
-    """The processes that extract, once they are ready, and the one that they are forked from."""
+    """Return the extraction processes, once they are ready, and the process that they are forked from."""
     started = time.monotonic()
     while time.monotonic() < started + BOUND:
         servers = [each for each in psutil.Process(run.pid).children() if "forkserver" in "".join(each.cmdline())]
@@ -124,7 +124,7 @@ def _extracting(run):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_processes_that_hang_over_a_document_end_with_the_run(tmp_path, number):
-    """A stopped process does what one does whose native code never ends: nothing."""
+    """A stopped process behaves like one in endless native code: it does nothing."""
     folder = tmp_path / "docs"
     folder.mkdir()
     for page in range(500):

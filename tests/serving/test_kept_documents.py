@@ -1,4 +1,4 @@
-"""Documents that are not removed because not all of their source could be seen: said, and counted by place."""
+"""Documents that are kept because part of their source was not visible: reported, and counted by place."""
 
 import json
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def house(desk):
-    """A source of which a part is closed to whom permissions bind."""
+    """Create a source with a part that is closed to users bound by permissions."""
     for name in ("a", "b", "deep/c"):
         desk.write(f"private/{name}.md", f"# {name}\n\nOnly for us.\n")
     desk.write("open/d.md", "# d\n\nFor all.\n")

@@ -1,4 +1,4 @@
-r"""Folders whose names end like the mark of an archive, `box.zip!`: they are folders, whatever lies beside them."""
+r"""Folders with names that end like the mark of an archive, `box.zip!`, remain folders."""
 
 import zipfile
 
@@ -14,7 +14,7 @@ NAMES = ["box.zip!", "box.tar!", "Box.ZIP!", "box.tar.gz!"]
 
 @pytest.fixture
 def bench(desk):
-    """A source in which a folder may be named like an archive's inside."""
+    """Create a source in which a folder may have the name of an archive's interior."""
     for each in sorted((desk.folder / "docs").rglob("*"), reverse=True):
         each.rmdir() if each.is_dir() else each.unlink()
     desk.write("plain.md", PLAIN)

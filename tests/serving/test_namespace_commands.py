@@ -1,4 +1,4 @@
-"""Parts of a corpus are listed and deleted; what is handed to others holds what they may see."""
+"""Namespaces of a corpus are listed and deleted; exports contain only what their recipients may see."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def parted(desk):
-    """A corpus of two namespaces: `default`, and `hr` of an organization."""
+    """Create a corpus of two namespaces: `default`, and `hr` of an organization."""
     (desk.folder / "hr").mkdir()
     page = "The payroll is run on Fridays; the oak table is paid for.\n\n" + "Plain words follow. " * 150
     (desk.folder / "hr" / "pay.md").write_text(page)

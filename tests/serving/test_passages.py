@@ -1,4 +1,4 @@
-"""Hits with their neighbours: nothing twice, nothing from elsewhere, and the hits' own spans kept."""
+"""Hits with their neighbours: no repetition, no text from elsewhere, and the hits' own spans kept."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from tests.serving.hits import hit
 
 
 def document(name="d", count=9, size=10, step=8):
-    """Chunks that overlap their neighbours by two characters."""
+    """Return chunks that overlap their neighbours by two characters."""
     return [Place(name, index, index * step, index * step + size) for index in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Files of queries: lines, or JSON objects, or one clear complaint."""
+"""Files of queries: lines, or JSON objects, or one clear error message."""
 
 import io
 import sys

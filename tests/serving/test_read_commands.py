@@ -1,4 +1,4 @@
-"""Reading commands: what they print, as text and as exactly one JSON object."""
+"""Reading commands: their output, as text and as exactly one JSON object."""
 
 import shlex
 import sys
@@ -213,7 +213,7 @@ def test_documents_for_people_fit_the_terminal(desk, monkeypatch):
 
 
 def test_table_elsewhere_is_in_whole_lines(desk):
-    """Scripts cut columns of what they read."""
+    """Scripts split its output into columns."""
     told = desk("documents", "--status", "skipped").stdout
     assert told.splitlines() == [
         "status   path       title  pages  chunks  error",
@@ -290,7 +290,7 @@ def test_history_tells_every_version(desk):
     assert len(desk("history", "--limit", 1).stdout.splitlines()) == 3
 
 
-# --- wrong use
+# --- usage errors
 
 
 @pytest.mark.parametrize(

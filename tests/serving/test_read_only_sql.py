@@ -1,4 +1,4 @@
-"""`parquetry sql --read-only`: what an agent may be given, and what it says of what is refused."""
+"""`parquetry sql --read-only`: the mode for agents, and its messages about refused statements."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_read_only_goes_with_a_statement(desk, options):
 
 @pytest.mark.slow
 def test_damaged_index_is_built_again_and_stays_closed(desk):
-    """The statement runs once more on another connection, which has to be locked as well."""
+    """The statement runs again on another connection, which must be locked as well."""
     assert desk("search", "oak").code == 0
     (newest,) = sorted((desk.folder / "corpus" / "index").glob("index-*.duckdb"))[-1:]
     content = bytearray(newest.read_bytes())

@@ -20,7 +20,7 @@ OAK = SearchRequest("oak", "text", filters=Filters(caller=Caller("ada")))
 
 @pytest.fixture
 def library(workshop):
-    """Three texts, refreshed."""
+    """Refresh three texts."""
     workshop.write("a.md", "The oak table has four legs.")
     workshop.write("b.txt", "An oak chair, and an elm chair.")
     workshop.write("sub/c.md", "Only elm.")
@@ -88,7 +88,7 @@ def test_changed_permission_is_never_answered_from_before(library):
 
 
 def test_other_corpus_in_the_same_place_is_not_taken_for_the_first(library):
-    """It has come to the same version."""
+    """The other corpus has reached the same version."""
     cache = AnswerCache(9)
     assert len(Reader(library.settings, cache=cache).search(OAK).hits) == 2
     (library.root / "corpus").rename(library.root / "old")
@@ -203,7 +203,7 @@ def test_log_that_cannot_be_written_breaks_no_search(library, capsys):
 
 
 def test_inspection_needs_no_index(library):
-    """Listing documents must not wait for one to be built."""
+    """Listing documents must not wait for an index to be built."""
     reader = library.reader()
     document = reader.document("a.md")
     assert reader.text(document["document_id"]).startswith("The oak table")

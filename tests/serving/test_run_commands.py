@@ -1,4 +1,4 @@
-"""Commands that write: what they report, their exit codes, and that nothing is lost when they cannot finish."""
+"""Commands that write: their reports, their exit codes, and no data loss when they cannot finish."""
 
 import shutil
 import tomllib
@@ -24,7 +24,7 @@ def test_init_writes_a_file_that_loads_and_never_writes_over_one(desk):
 
 
 def test_init_of_a_file_that_exists_tells_what_is_wrong_in_it(desk):
-    """Its reader edits it next, and would meet the mistake later."""
+    """The user edits it next, and would meet the mistake later."""
     file = desk.folder / "new.toml"
     file.write_text('[[source]]\nname = "a"\nuri = "docs"\nschedule = "nightly"\n')
     told = desk("init", "new.toml")
@@ -105,7 +105,7 @@ def test_plan_writes_nothing_not_even_a_corpus(desk):
 
 
 def test_namespace_chooses_sources_and_never_moves_one(desk):
-    """A source that names no namespace belongs to the corpus's, whatever the command line asks for."""
+    """A source without a namespace belongs to the corpus's namespace, regardless of the command line."""
     settle(desk)
     told = desk("refresh", "--direct", "--namespace", "hr")
     assert (told.code, "no source is configured in namespace hr" in told.complaint) == (2, True)

@@ -1,4 +1,4 @@
-"""What `parquetry search` shows: citations, context, whole texts, explanations, many queries, documents."""
+"""Output of `parquetry search`: citations, context, whole texts, explanations, many queries, documents."""
 
 import json
 
@@ -21,7 +21,7 @@ KEYS = [
 
 @pytest.fixture
 def woods(desk):
-    """Two documents of six overlapping chunks each."""
+    """Refresh two documents of six overlapping chunks each."""
     settings = desk.folder / "parquetry.toml"
     settings.write_text(settings.read_text() + "[chunking]\nsize = 200\noverlap = 60\n")
     desk.write("woods.md", LONG)
@@ -77,7 +77,7 @@ def test_result_without_being_asked_has_the_promised_keys_alone(woods):
 
 
 def test_citation_from_a_table_quotes_the_row_that_answers_with_its_header(desk):
-    """A row alone says nothing, and the header alone neither."""
+    """Neither the row alone nor the header alone is informative."""
     rows = [f"{wood},{price},{price // 7}" for price, wood in enumerate(["oak", "elm", "ash", "yew", "fir"] * 20, 640)]
     desk.write("prices.csv", "wood,price,pieces in stock\n" + "\n".join(rows) + "\nbog oak,99,1\n")
     settle(desk)

@@ -1,4 +1,4 @@
-"""One line for each search, and no search lost for the lack of a line."""
+"""Each search logs one line, and a failure to log it does not fail the search."""
 
 import json
 import shutil

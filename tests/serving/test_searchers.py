@@ -1,4 +1,4 @@
-"""Searchers that are kept: lent to one search at a time, thrown away after an error, never with other filters."""
+"""Pooled searchers: acquired by one search at a time, discarded after an error, never reused with other filters."""
 
 from __future__ import annotations
 

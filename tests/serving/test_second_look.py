@@ -1,4 +1,4 @@
-"""A second look at candidates: what the reranker reads, what becomes of the scores, and which hits stand back."""
+"""Reranking and diversity: the reranker's input, the scores after it, and the hits that are dropped."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Found:
 
 @pytest.fixture
 def found(tmp_path: Path) -> Iterator[Found]:
-    """Ranked by their vectors: walnut kiln, walnut lunch, walnut kiln dry, walnut, walnut menu."""
+    """Publish texts that rank by vector: walnut kiln, walnut lunch, walnut kiln dry, walnut, walnut menu."""
     shelf = Shelf(tmp_path / "corpus")
     shelf.publish({"a.md": TEXTS}, vectors=[EAST, NEAR_EAST, NORTH, UP, WEST])
     with shelf.index() as connection:
@@ -144,7 +144,7 @@ def test_candidates_are_reranked_before_they_are_made_to_differ(found: Found, tm
 
 
 def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
-    """The second model's vector has the numbers of the first one's best; it is no repetition for that."""
+    """The second model's vector equals the first one's best in its numbers, but does not repeat it."""
     shelf = Shelf(tmp_path / "corpus")
     shelf.publish({"a.md": TEXTS[:3]}, vectors=[EAST, EAST, UP])
     shelf.publish({"b.md": ["walnut menu"]}, vectors=[EAST], embedder="other@4", namespace="other")

@@ -1,4 +1,4 @@
-"""`parquetry search --rerank` and `--diversify`, from the settings file to what is printed."""
+"""`parquetry search --rerank` and `--diversify`, from the settings file to the output."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ TEXTS = {
 
 @pytest.fixture
 def kilns(desk):
-    """Small texts of words that the tiny cross-encoder knows."""
+    """Refresh small texts of words that the tiny cross-encoder knows."""
     for path in ("leave.md", "oak.txt", "sub/leave.md", "sub/it's [odd].txt", "empty.txt", "broken.docx"):
         (desk.folder / "docs" / path).unlink()
     for path, text in TEXTS.items():
@@ -48,7 +48,7 @@ def results(desk, *arguments):
 
 
 def test_a_cross_encoder_of_the_settings_ranks_three_candidates_for_each_result(kilns):
-    """Its folder is named as seen from the settings file."""
+    """The folder is given relative to the settings file."""
     build_folder(kilns.folder / "models" / "tiny")
     plain = results(kilns, "walnut", "-k", 6)
     configure(kilns, "onnx:models/tiny")
@@ -107,7 +107,7 @@ def test_explanation_tells_what_reranking_took(kilns):
 
 
 def test_answer_from_the_cache_cost_nothing(kilns):
-    """The second of two equal queries is not paid for. Without a price in the settings no cost is told."""
+    """The second of two equal queries costs nothing. Without a price in the settings no cost is shown."""
     judged = [{"n": n, "score": 0.5} for n in range(1, 7)]
     (kilns.folder / "queries").write_text("walnut\nwalnut\n")
     with ChatServer([said(json.dumps({"ranking": judged}), tokens=(800, 20))]) as server:
@@ -144,7 +144,7 @@ def test_what_a_reranker_lacks_is_one_line(kilns, rerank, message):
 
 
 def test_diversified_results_say_the_same_thing_once(kilns):
-    """Two documents are equal; where duplicates are asked for, both are among the best."""
+    """Two documents are equal; if duplicates are requested, both rank among the best."""
     asked = ("walnut lunch", "-k", 2, "--mode", "vector", "--duplicates")
     plain = [each["text"] for each in results(kilns, *asked)]
     assert plain == ["walnut lunch walnut lunch"] * 2
@@ -168,7 +168,7 @@ def test_an_answer_without_a_second_look_is_not_taken_for_one_with_it(workshop):
 
 
 def test_another_language_model_gives_another_answer(workshop):
-    """The cache may be shared by readers of different settings."""
+    """Readers with different settings may share the cache."""
     from parquetry.serving.search.answer_cache import AnswerCache
     from parquetry.serving.search.service import Reader
 

@@ -1,4 +1,4 @@
-"""Where sentences end, in prose of several languages, lists, tables and code."""
+"""Ends of sentences, in prose of several languages, lists, tables and code."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The commands about chat sessions: what they print, and what they refuse."""
+"""The commands about chat sessions: their output and their refusals."""
 
 from __future__ import annotations
 

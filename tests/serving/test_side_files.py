@@ -1,4 +1,4 @@
-"""A file `.parquetry.toml` that says nothing usable: its folder stays as it was, and everything else goes on."""
+"""An unusable `.parquetry.toml`: its folder stays unchanged, and the rest of the run goes on."""
 
 import os
 

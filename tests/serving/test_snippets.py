@@ -1,4 +1,4 @@
-"""Which sentence of a chunk is quoted."""
+"""The choice of the sentence of a chunk to quote."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_sentence_nearest_to_the_query_is_quoted(query, expected):
 
 
 def test_heading_is_known_without_a_mark():
-    """Most formats have no marks for headings."""
+    """Most formats do not mark headings."""
     text = "Moving\nOne more day."
     assert quoted("moving", text, ["Leave", "Moving"]) == "One more day."
     assert quoted("moving", "Moving", ["Moving"]) == "Moving"
@@ -90,7 +90,7 @@ def test_sentence_beside_a_table_has_no_column_names():
 
 
 def test_long_row_is_quoted_whole():
-    """A part of it would stand under the wrong columns."""
+    """A part of the row would appear under the wrong columns."""
     row = f"| oak | {'very long remark ' * 40}| 640 |"
     (found,) = snippets("oak", [f"| name | remark | price |\n|---|---|---|\n{row}"], [()], "english")
     assert found.span[1] - found.span[0] == len(row) > LONGEST_SNIPPET
@@ -114,7 +114,7 @@ def test_long_text_without_spaces_is_cut_too():
 
 @pytest.mark.parametrize("text", [" " * 50_000 + "oak", "oak " * 20_000, "\t " * 20_000 + "=", "(a. " * 20_000])
 def test_long_monotonous_text_takes_no_time_to_speak_of(text):
-    """Chunks may be long by the settings, and texts are anybody's: none may hold up a search."""
+    """Settings allow long chunks, and anybody may write the texts: none may delay a search."""
     assert 0 < len(quoted("oak", text)) <= LONGEST_SNIPPET
 
 

@@ -1,4 +1,4 @@
-"""What `parquetry sql` says of a wrong statement: all that DuckDB does, on one line."""
+"""`parquetry sql` reports all of DuckDB's message about a wrong statement, on one line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `parquetry sql` tells without a statement is all there is, once, and works as it is printed."""
+"""The output of `parquetry sql` without a statement is complete, without repetition, and works as printed."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ VIEWS = [
 
 
 def part(told, title):
-    """The lines under a title."""
+    """Return the lines under a title."""
     return told.partition(f"{title}")[2].partition("\n")[2].partition("\n\n")[0]
 
 
@@ -55,7 +55,7 @@ def test_commands_for_here_and_for_python_work_as_they_are_printed(desk):
         assert program == "parquetry"
         assert desk(*arguments).code == 0, line
     code = part(told, "In Python:").strip()
-    assert len(eval(code.partition("; ")[2], {"connect": _connect}).fetchall()) == 6  # the line that is printed
+    assert len(eval(code.partition("; ")[2], {"connect": _connect}).fetchall()) == 6  # the printed line
 
 
 def _connect(root):
@@ -73,7 +73,7 @@ def test_json_names_the_index_file_of_a_version_that_has_one(desk):
 
 
 def test_json_has_the_tables_the_files_and_the_queries_for_other_engines(desk):
-    """As `docs/raw-tables.md` says."""
+    """As documented in `docs/raw-tables.md`."""
     told = desk("sql", "--json").json
     assert list(told) == ["version", "tables", "files", "queries", "index"]
     assert set(told["tables"]) == set(told["files"]) == set(TABLES)

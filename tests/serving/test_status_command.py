@@ -1,4 +1,4 @@
-"""`parquetry status` and `history`: one screen, from what the corpus and the settings say."""
+"""`parquetry status` and `history`: one screen, from the corpus and the settings."""
 
 import json
 import re
@@ -35,7 +35,7 @@ uri = "more"
 
 @pytest.fixture
 def two(desk):
-    """A corpus of two sources, of which the second was refreshed alone after both."""
+    """Create a corpus of two sources; after a refresh of both, the second was refreshed alone."""
     (desk.folder / "parquetry.toml").write_text(SETTINGS)
     (desk.folder / "more").mkdir()
     (desk.folder / "more" / "elm.txt").write_text("The elm table is sold out.")
@@ -80,7 +80,7 @@ def test_sizes_are_those_of_the_files(two):
 
 
 def on_terminal(monkeypatch):
-    """From here on, what a test prints goes to a terminal."""
+    """Send the output of the rest of the test to a terminal."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
 

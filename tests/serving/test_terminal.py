@@ -1,4 +1,4 @@
-"""What strangers write into names, members, titles, pages and errors is shown by every command, and obeyed by none."""
+"""Every command shows hostile names, members, titles, pages and errors without sending control sequences."""
 
 import io
 import json
@@ -81,7 +81,7 @@ def box():
 
 
 def fill(folder):
-    """A folder in which whatever can be named is named by an enemy."""
+    """Fill a folder in which an attacker chose every name and title."""
     (folder / f"folder{EVIL}").mkdir(parents=True)
     (folder / f"folder{EVIL}" / "oak.md").write_text(f"# Oak\n\nThe oak table {CONTROLS} has four legs.\n")
     (folder / f"name{EVIL}.txt").write_text(f"The plane {CONTROLS} table has three legs.")
@@ -98,7 +98,7 @@ def fill(folder):
 
 
 class Enemy:
-    """Runs commands over a corpus of an enemy's documents."""
+    """Runs commands over a corpus of an attacker's documents."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -143,7 +143,7 @@ def enemy(corpus, monkeypatch, capsys):
 
 
 def harmless(*results):
-    """Nothing that was printed is obeyed by a terminal, and every line is one of ours."""
+    """Check that a terminal interprets none of the output, and that every line is one of ours."""
     for told in results:
         for stream in (told.stdout, told.stderr):
             assert not obeyed(stream, allowed="\n\t"), stream

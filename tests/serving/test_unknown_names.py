@@ -1,4 +1,4 @@
-"""A namespace, source or tag that means nothing is refused with the names that are near, not answered with nothing."""
+"""An unknown namespace, source or tag is refused with similar names, not answered with an empty result."""
 
 import pytest
 

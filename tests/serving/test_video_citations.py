@@ -1,4 +1,4 @@
-"""What is said in a video is cited at the moment when it is said."""
+"""A statement in a video is cited with the time at which it is made."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A watched folder is refreshed when something in it changes, until somebody stops it."""
+"""A watched folder is refreshed when something in it changes, until the command is stopped."""
 
 import json
 import queue
@@ -47,11 +47,11 @@ class Watching:
             self._lines.put(line.rstrip("\n"))
 
     def line(self):
-        """The next line that it prints."""
+        """Return the next line that it prints."""
         return self._lines.get(timeout=120)
 
     def line_with(self, words):
-        """The next line in which some words stand."""
+        """Return the next line that contains the given words."""
         while words not in (line := self.line()):
             pass
         return line
@@ -90,7 +90,7 @@ def test_changes_are_refreshed_in_a_line_each_and_ctrl_c_ends_it(folder, watchin
     (docs / "ash.txt").write_text("Ash is light.")
     assert "1 added in " in watching.line()
 
-    # What is excluded does not concern it: the next line is of the next change.
+    # Excluded files are ignored: the next line reports the next change.
     (docs / "drafts").mkdir()
     (docs / "drafts" / "x.txt").write_text("not yet")
     (docs / "oak.txt").rename(docs / "oak-2.txt")
@@ -126,7 +126,7 @@ def test_documents_that_are_kept_are_a_line(folder):
 
 
 def test_what_a_stranger_puts_into_the_folder_fails_alone_and_the_watch_goes_on(folder):
-    """A page of 288 bytes stood still in the watching process itself, and no file beside it was published."""
+    """A page of 288 bytes hung the watching process itself, and no file beside it was published."""
     settings = folder / "parquetry.toml"
     settings.write_text(
         settings.read_text().replace("workers = 1", "workers = 1\ntimeout_seconds = 2\nmemory_mb = 1024")

@@ -1,4 +1,4 @@
-"""Wrong input: one line, the right exit code, nothing lost."""
+"""Wrong input: one line, the right exit code, no data loss."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def still_whole(desk):
-    """The version before is readable, and the next run finishes what could not be done."""
+    """Check that the earlier version is readable, and that the next run finishes the failed work."""
     assert found(desk, "oak table") == ["The oak table has four legs and costs 700 euros."]
     assert desk("doctor").code == 0
     report = desk("refresh", "--direct", "--json")
@@ -145,7 +145,7 @@ def test_corpus_that_may_not_be_written_is_one_line_and_changes_nothing(desk, ru
 
 
 def full_disk(limit):
-    """No file may grow beyond `limit` bytes, which is what a full disk looks like to every writer."""
+    """Limit files to `limit` bytes, which looks like a full disk to every writer."""
 
     def before():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -1,4 +1,4 @@
-"""What tests of session knowledge ask with: a window of a session, and the language model without anything between."""
+"""Helpers for tests of session knowledge: a window of a session, and the language model called directly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADA = Owner("default", "guild", "ada", "public")
 
 
 class DirectAsker:
-    """Asks the model at once, with a clock on which nobody waits."""
+    """Call the model directly, with a clock that never waits."""
 
     def __init__(self, server: ChatServer, attempts: int = 1, timeout: float = 60, **settings: Any) -> None:
         self.ledger = Ledger()
@@ -63,7 +63,7 @@ def session(owner: Owner = ADA) -> SessionRef:
 
 
 def proposal(text: str = "Walnut is dried in kiln 3.", **changed: Any) -> dict[str, Any]:
-    """An entry as a good model proposes it."""
+    """Return an entry as a good model proposes it."""
     good = {"kind": "fact", "level": "organization", "confidence": 0.9, "evidence": ["m2"]}
     return {"text": text, **good, **changed}
 

@@ -1,4 +1,4 @@
-"""Files of chats that are built to exhaust their readers: name -> function of a size in bytes."""
+"""Chat files built to exhaust their readers: name -> function of a size in bytes."""
 
 # ruff: noqa: E501 (one class on one line)
 
@@ -14,7 +14,7 @@ _TALK = '{"conversation_id": "c", "mapping": {"a": {"message": {"author": {"role
 
 
 def _json(piece: str, before: str = "", after: str = "", join: str = ", ") -> Hostile:
-    """Numbered pieces of JSON with commas between them."""
+    """Return numbered pieces of JSON with commas between them."""
     return numbered("chat.json", piece, before, after, join)
 
 
@@ -38,13 +38,13 @@ def _event(content: object, **more: object) -> str:
 
 
 def _said(piece: str) -> Hostile:
-    """One message of the user in a log of Claude Code that is made of a piece."""
+    """Return one user message of a Claude Code log, built from a piece."""
     before, after = json.dumps(_event("^"))[1:-1].replace('\\"', '"').split("^")
     return repeated("chat.jsonl", json.dumps(piece)[1:-1], before, after + "\n")
 
 
 def _chain(size: int) -> tuple[bytes, str]:
-    """A ChatGPT tree in which every message answers the one before it, and that has no current one."""
+    """Return a ChatGPT tree in which every message answers the previous one, without a current message."""
     nodes = [
         f'"{n}": {{"message": {{"author": {{"role": "user"}}, "content": {{"parts": ["hi"]}}}}, "parent": {f"{json.dumps(str(n - 1))}" if n else "null"}, "children": []}}'
         for n in range(max(1, size // 110))
@@ -53,7 +53,7 @@ def _chain(size: int) -> tuple[bytes, str]:
 
 
 def _falling_fences(size: int) -> tuple[bytes, str]:
-    """Fences, each shorter than the one before it, none of them closed by the many short ones after them."""
+    """Return fences, each shorter than the previous one; the many short ones that follow close none of them."""
     most = int((size / 2) ** 0.5)
     falling = "".join("`" * n + " x\n" for n in range(most, 3, -1))
     return ("## User\n\nhi\n\n## Assistant\n\n" + falling + "```\n" * ((size - len(falling)) // 4)).encode(), "chat.md"

@@ -1,4 +1,4 @@
-"""What tests of comparing begin with: drafts and known entries of one scope."""
+"""Fixtures for comparison tests: drafts and known entries of one scope."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def entry(text: str, *, access: Access = ALL_SEE, namespace: str = "default", ki
 
 
 def shown(texts: Sequence[str]) -> list[Candidate]:
-    """Candidates in this order."""
+    """Return candidates in this order."""
     return [Candidate(place, entry(text), 1 - place / 100) for place, text in enumerate(texts, start=1)]

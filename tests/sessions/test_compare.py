@@ -1,4 +1,4 @@
-"""What becomes of a draft: decided by rule where that is enough, else judged by the model and checked by guards."""
+"""Comparison of a draft: decided by rule where possible, else judged by the model and checked by guards."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def judgement(
 
 
 def alone(verdict: Any) -> Reply:
-    """The reply to a question about one statement."""
+    """Return the reply to a request about one statement."""
     return said_json({"verdicts": [{"statement": 1, **verdict}]})
 
 
 def asked(what: Draft, candidates: Sequence[Candidate], server: ChatServer, allowance: int = 5) -> Comparison:
-    """What becomes of a draft that is compared alone."""
+    """Return the decision on a draft that is compared alone."""
     if (comparison := settled(what, candidates)) is not None:
         return comparison
     (judged,) = judge([Case(what, tuple(candidates))], DirectAsker(server), PROMPT)
@@ -70,7 +70,7 @@ def test_what_is_known_in_these_words_is_not_asked_about(text, judge):
     assert comparison.reason is None
 
 
-# --- what is asked
+# --- the request
 
 
 def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
@@ -99,14 +99,14 @@ def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
 
 
 def test_the_example_in_the_prompt_is_a_valid_reply():
-    """A service without structured outputs has nothing else to go by."""
+    """A service without structured outputs has no other guide."""
     start = PROMPT.text.rindex('{"verdicts"')
     example = " ".join(PROMPT.text[start : PROMPT.text.index("}]}", start) + 3].split())
     merged, new = Judgements.model_validate(json.loads(example)).verdicts
     assert (merged.verdict, new.verdict, new.merged_text) == ("merged", "new", None)
 
 
-# --- what stands
+# --- accepted judgements
 
 
 def test_a_draft_that_is_new_to_the_model_is_new():
@@ -145,7 +145,7 @@ def test_entries_that_become_one_of_themselves_are_a_merge():
     assert (comparison.verdict, comparison.text, comparison.concerns) == ("merged", known[1], (1, 2))
 
 
-# --- what a guard stops
+# --- judgements stopped by a guard
 
 STOPPED = {
     "number not known": (judgement("existing", 1), "number-lost", (1,)),
@@ -207,7 +207,7 @@ def test_what_cannot_be_stored_is_not_in_the_reasoning():
     assert said_so.encode() == "half a pair \ufffd, a bell".encode()
 
 
-# --- replies of no use
+# --- invalid replies
 
 USELESS = {
     "prose": (said("They are quite alike, I think."), "bad-reply"),
@@ -231,7 +231,7 @@ USELESS = {
 
 
 def useless(reply: Reply) -> Comparison:
-    """Of a model that has nothing else to say, however often it is asked."""
+    """Compare against a model that gives this reply to every request."""
     with ChatServer(lambda _: reply) as server:
         return asked(NEW, shown(KNOWN), server)
 
@@ -284,7 +284,7 @@ HOSTILE = {
 
 
 def obedient(body: Any) -> Reply:
-    """A model that does what the new statement says, whatever it was told."""
+    """A model that obeys the new statement and ignores its prompt."""
     (statement,) = json.loads(body["messages"][1]["content"])["statements"]
     text = statement["new"]["text"]
     if "other user" in text:

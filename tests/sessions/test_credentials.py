@@ -1,4 +1,4 @@
-"""Credentials are known by their form and masked; sentences about them are left alone."""
+"""Credentials are recognised by their form and masked; sentences about them are left alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from parquetry.credentials import credentials, masked
 
-# A `·` keeps programs that look for credentials in repositories from finding these.
+# A `·` prevents secret scanners of repositories from matching these.
 SECRET = [
     ("The key is sk-proj·-abcDEF1234567890abcDEF1234567890.", "The key is [secret]."),
     ("AKI·AIOSFODNN7EXAMPLE is the access key.", "[secret] is the access key."),
@@ -129,7 +129,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_text_takes_no_time_worth_mentioning(text):
-    """No timing: a pattern that looks at every start of it to its end would run into the test's time limit."""
+    """No timing: a pattern that scans to the end from every start would exceed the test's time limit."""
     masked(text)
 
 

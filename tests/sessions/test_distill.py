@@ -1,4 +1,4 @@
-"""What is learned from a window: asked once, and let through by checks that do not trust the model."""
+"""Knowledge distilled from a window: one request, and checks that do not trust the model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def distilled(*proposals: dict[str, Any], **options: Any) -> Distilled:
 
 
 def refused(*proposals: dict[str, Any], **options: Any) -> list[str]:
-    """Reasons of the refusals, where nothing is let through."""
+    """Return the reasons of the refusals; nothing is accepted."""
     found = distilled(*proposals, **options)
     assert found.drafts == ()
     assert not any(refusal.quarantined for refusal in found.refusals)
@@ -35,7 +35,7 @@ def refused(*proposals: dict[str, Any], **options: Any) -> list[str]:
     return [refusal.reason for refusal in found.refusals]
 
 
-# --- what is asked
+# --- the request
 
 
 def test_a_session_is_asked_about_once_and_a_draft_tells_where_it_comes_from():
@@ -113,7 +113,7 @@ def test_a_reply_that_is_useless_twice_is_quarantined_without_its_secrets():
     ],
 )
 def test_a_service_that_fails_is_no_matter_of_the_session(reply, raised):
-    """The session is not done: the next run asks again."""
+    """The session is not done: the next run sends the request again."""
     with ChatServer([reply]) as server, pytest.raises(raised):
         learned(DirectAsker(server))
 

@@ -1,7 +1,7 @@
 """Hundreds of malformed replies through real HTTP and the real client: nothing crashes, nothing is learned from them.
 
-The server gives the same reply however often it is asked. What it says is thrown away with a reason, or the service is
-told to have failed, so that the session is read again another day.
+The server repeats the same reply for every request. The reply is discarded with a reason, or the service counts as
+failed, so that a later run reads the session again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VALUES: list[Any] = [None, True, 0, -1, 2, 1e400, "", "x", "0.9", [], [[]], [1],
 
 @dataclass
 class Saying:
-    """A server that says what it is told to say, to whoever asks."""
+    """A server that gives the same scripted reply to every request."""
 
     server: ChatServer
     asker: DirectAsker
@@ -43,7 +43,7 @@ def saying() -> Iterator[Saying]:
 
 
 def outcome(saying: Saying, reply: Reply, asker: DirectAsker | None = None) -> str:
-    """The reason for which nothing was learned."""
+    """Return the reason for learning nothing."""
     saying.replies.append(reply)
     try:
         found = learned(asker or saying.asker)
@@ -60,7 +60,7 @@ def outcome(saying: Saying, reply: Reply, asker: DirectAsker | None = None) -> s
 
 
 def changed(path: list[str | int], value: Any) -> str:
-    """The good reply with one value replaced; without it, if the value is `...`."""
+    """Return the good reply with one value replaced, or removed if the value is `...`."""
     reply: Any = json.loads(GOOD)
     inner = reply
     for step in path[:-1]:
@@ -102,7 +102,7 @@ def wrong_types() -> Iterator[Reply]:
 
 
 def garbage() -> Iterator[Reply]:
-    """Nested values, letters of every script, and the good reply with some of its letters changed."""
+    """Return nested values, letters of every script, and the good reply with some of its letters changed."""
     draw = random.Random(20261122)
 
     def value(depth: int) -> Any:
@@ -177,7 +177,7 @@ CLASSES: dict[str, Callable[[], Iterator[Reply]]] = {
 
 
 def is_fine(reply: Reply) -> bool:
-    """Whether a generated reply happens to be a good one, judged without the program."""
+    """Return True if a generated reply happens to be a good one, judged without the program."""
     try:
         choice = reply.body["choices"][0]
         entries = json.loads(choice["message"]["content"])["entries"]
@@ -223,7 +223,7 @@ def test_a_service_that_never_answers_has_failed(saying: Saying):
 
 
 def test_the_good_reply_is_good(saying: Saying):
-    """Otherwise the rest of this file would show nothing."""
+    """Without this, the rest of the file would prove nothing."""
     saying.replies.append(said(f"Here it is:\n```json\n{GOOD}\n```"))
     assert len(learned(saying.asker).drafts) == 1
 

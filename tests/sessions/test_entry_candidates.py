@@ -1,4 +1,4 @@
-"""Candidates are the most alike by cosine and words, numbered from one; drafts that say the same become one before."""
+"""Candidates rank by cosine and shared words, numbered from 1; drafts that say the same are merged first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_candidates_are_the_nearest_in_order_and_no_others(cosines, least, limit
 
 @given(st.lists(NUMBERS, min_size=1, max_size=12))
 def test_words_in_common_count_beside_the_cosine(cosines):
-    """No entry with fewer words in common comes before one that is as near; no cosine is told that is none."""
+    """An entry with fewer shared words never precedes an equally near one; a missing cosine is not reported."""
     entries = [entry(f"Shelf {number} is of oak" if number % 2 else f"Glue {number} is hot") for number in range(12)]
     near = dict(zip([each.entry_id for each in entries], cosines, strict=False))
     found = ranked(SHELF, zip(entries, cosines, strict=False), Bar(-1, words=0.5), 12)
@@ -137,7 +137,7 @@ def test_folding_loses_no_evidence_and_doing_it_twice_changes_nothing(texts):
     assert fold(folded.drafts).drafts == folded.drafts
 
 
-# --- bars
+# --- thresholds
 
 
 def test_a_measured_embedder_has_its_own_bar_and_any_other_the_lowest():

@@ -1,4 +1,4 @@
-"""A window as the model gets it: data that cannot pretend to be anything else."""
+"""The window in the model's prompt: data that cannot pretend to be anything else."""
 
 from __future__ import annotations
 

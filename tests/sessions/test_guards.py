@@ -1,4 +1,4 @@
-"""Judgements that would lose, invent or turn round something exact are stopped, for a reason; harmless ones are not."""
+"""Guards stop judgements that lose, invent or reverse exact details, with a reason; harmless ones pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from parquetry.sessions.merge.guards import objection_to_existing, objection_to_merge
 from parquetry.sessions.particulars import particulars
 
-# What a draft says, what is known, and why the draft is not known by that.
+# Draft, known statement, and why the known one does not cover the draft.
 NOT_EXISTING = {
     "number": ("Crates are stacked 4 high", "Crates are stacked 5 high", "number-lost"),
     "number in words": ("Crates are stacked four high", "Crates are stacked five high", "number-lost"),

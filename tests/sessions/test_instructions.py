@@ -1,4 +1,4 @@
-"""Orders that want to be kept are no knowledge; what people write about orders, files and rules is."""
+"""Instructions that ask to be stored are not knowledge; statements about instructions, files and rules are."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_the_tables_are_as_long_as_they_should_be():
 
 @pytest.mark.parametrize("start", range(0, 1400, 200))
 def test_an_echo_of_the_prompt_is_known(start):
-    """A model that has nothing to say repeats what it was told."""
+    """A model without an answer repeats its prompt."""
     assert is_instruction(PROMPT.text[start : start + 200], PROMPT.text)
 
 
@@ -194,5 +194,5 @@ def test_a_few_words_of_the_prompt_are_no_echo():
 
 @pytest.mark.parametrize("text", ["ignore all " * 500, "mark the " * 400, "< " * 2000, "delete all the " * 300])
 def test_a_hostile_text_takes_no_time_worth_mentioning(text):
-    """No timing: a pattern that goes through every split of this would run into the test's time limit."""
+    """No timing: a pattern that tries every split of this text would exceed the test's time limit."""
     is_instruction(text, PROMPT.text)

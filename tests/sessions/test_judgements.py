@@ -1,4 +1,4 @@
-"""Several statements are judged in one question: each by its own candidates, and none is lost with another."""
+"""Several statements are judged in one request: each against its own candidates, and a bad one fails alone."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def reply(*verdicts: Any) -> Reply:
 
 
 def judged(script: Sequence[Reply] | Rule, cases: Sequence[Case] = CASES) -> tuple[list[Judged], list[Any]]:
-    """What came of the cases, and the questions that it took."""
+    """Return the verdicts on the cases, and the requests sent."""
     with ChatServer(script) as server:
         found = judge(cases, DirectAsker(server), PROMPT)
         return found, [json.loads(body["messages"][1]["content"]) for body in server.bodies]
 
 
 def told(found: Sequence[Judged]) -> list[tuple[str, list[int]] | str]:
-    """Verdicts with ordinals, and reasons where there is none."""
+    """Return verdicts with ordinals, and reasons where there is no ordinal."""
     return [
         each.judgement.reason
         if isinstance(each.judgement, Objection)
@@ -66,7 +66,7 @@ def test_statements_are_asked_about_together_and_no_ordinal_belongs_to_two():
 
 
 def test_ordinal_of_another_statement_replaces_nothing():
-    """The candidates of a statement are its own alone, whatever a model says."""
+    """The candidates of a statement belong to it alone, regardless of the model's reply."""
     for ordinal in (1, 4, 0, -1, 6, 10**30):
         found, _ = judged([reply(verdict(1), verdict(2, "existing", ordinal), verdict(3))])
         assert told(found)[1] == ("existing", [0])
@@ -106,7 +106,7 @@ def test_verdict_that_stays_bad_keeps_its_statement_apart_alone(bad):
 
 
 def test_first_verdict_on_a_statement_stands():
-    """Whoever is asked for what was missing cannot change what was said."""
+    """A follow-up request for missing verdicts cannot change an earlier verdict."""
     again = reply(verdict(1, "existing", 1), verdict(2), verdict(3, "existing", 4))
     found, _ = judged([reply(verdict(1), verdict(3)), again])
     assert told(found) == [("new", []), ("new", []), ("new", [])]
@@ -169,7 +169,7 @@ def test_statements_of_several_scopes_are_never_shown_together():
     ids=str,
 )
 def test_ordinals_that_count_from_the_end_or_are_none_replace_nothing(ordinals):
-    """Ids, places from the end and numbers that are none: what was shown is counted from 1, and nothing else counts."""
+    """Ids, negative positions and non-numbers: only the numbers shown, counted from 1, are valid."""
     case = Case(draft("Kiln 3 is for walnut and oak"), tuple(shown(["Kiln 3 is for walnut"])))
     merge = verdict(1, "merged") | {"ordinals": ordinals, "merged_text": case.draft.text}
     (found,), _ = judged(lambda _: reply(merge), [case])

@@ -1,4 +1,4 @@
-"""Texts that differ in nothing but their writing are told apart from those that say something else."""
+"""Texts that differ only in spelling are distinguished from those that differ in meaning."""
 
 from __future__ import annotations
 

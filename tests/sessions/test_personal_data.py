@@ -1,4 +1,4 @@
-"""Personal data is known by its form; numbers and words that only look like it are left alone."""
+"""Personal data is recognised by its form; numbers and words that only resemble it are left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts: their versions tell them apart, and the settings may replace them."""
+"""Prompts: versions distinguish them, and the settings may replace them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_prompt_of_ours_has_a_number_and_a_hash(name):
 
 
 def test_the_example_in_the_prompt_is_a_valid_reply():
-    """A service without structured outputs has nothing else to go by."""
+    """A service without structured outputs has no other guide."""
     text = load_prompt("distill", None).text
     example = text[text.rindex('{"entries": [{') : text.index("]}]}") + 4]
     (entry,) = Proposals.model_validate(json.loads(example)).entries
@@ -40,7 +40,7 @@ def test_a_file_replaces_the_prompt_and_its_version_follows_its_text(tmp_path):
 
 
 def test_a_prompt_for_comparing_one_statement_at_a_time_is_a_mistake_in_the_settings(tmp_path):
-    """Replies in its form would all be of no use, and every statement would be kept beside what it repeats."""
+    """Replies in its form would all be invalid, and every statement would be kept beside the one that it repeats."""
     file = tmp_path / "mine.md"
     file.write_text('Compare. Reply with JSON: {"verdict": "new", "ordinals": []}', "utf-8")
     with pytest.raises(SettingsError, match="list of `verdicts`") as caught:

@@ -1,4 +1,4 @@
-"""What a session was shown from the knowledge base is not learned a second time; what corrects it is."""
+"""Knowledge base content shown in a session is not learned again; corrections of it are."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_said_without_a_sign_of_ours_is_not(role, kind):
 
 
 def test_what_a_user_pastes_is_what_the_user_says():
-    """Otherwise the words around it could not be learned."""
+    """Otherwise the surrounding words could not be learned."""
     assert not shown(json.dumps(HIT), "user", "speech").copied(SAYS)
 
 

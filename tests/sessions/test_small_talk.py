@@ -1,4 +1,4 @@
-"""Statements that tell nothing are known where they open with it, and nothing else is taken for one."""
+"""Statements without content are recognised by their opening, and nothing else is mistaken for one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_what_only_begins_like_it_is_knowledge(statement: str):
 
 @pytest.mark.parametrize("word", ["hello ", "the user ", "in the ", "i am ", "thank you ", "that is so "])
 def test_the_longest_statement_is_looked_at_once(word: str):
-    """Nothing of it is matched again and again: ten thousand of them would take minutes."""
+    """No part is matched repeatedly: ten thousand repetitions would take minutes."""
     statement = (word * TEXT_CHARACTERS)[:TEXT_CHARACTERS]
     for _ in range(10_000):
         small_talk(statement)

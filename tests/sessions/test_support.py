@@ -1,4 +1,4 @@
-"""What a statement says exactly has to stand in its evidence, and what it is about has to be near."""
+"""Exact details of a statement must occur in its evidence, and its subject must occur near it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def objection(statement: str, *evidence: str, said: tuple[str, ...] = ()) -> str
     return unsupported(statement, evidence, said, DAY)
 
 
-# --- what is exact
+# --- exact details
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_name_may_stand_anywhere_in_the_session_because_a_statement_has_names_
     assert objection(statement, evidence, said=("Ask Grace about it.",)) is None
 
 
-# --- what it is about
+# --- subject
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_any_text_is_decided_about(statement: str, evidence: str):
 
 @pytest.mark.parametrize("piece", ["not. ", "a ", "7 ", "`", '"', "/a", "?", "one two three ", "2026-03-05 ", "窯"])
 def test_long_evidence_is_read_in_time_that_grows_with_its_length(piece: str):
-    """Each word looking at all after it took minutes for a long message of numbers."""
+    """Comparing each word with all later ones took minutes for a long message of numbers."""
     long = piece * (50_000 // len(piece))
     assert passage(long).folded
     objection("Walnut is dried in kiln 3 of `hall_2`.", long)
@@ -172,6 +172,6 @@ def test_what_stands_before_and_is_no_question_is_not():
 
 
 def test_personal_data_of_a_made_up_statement_is_not_shown():
-    """A refusal for others is seen by others."""
+    """Other users can see the refusal."""
     invented = proposal("Grace can be reached at grace@example.com.", level="public")
     assert refused(invented, personal_data="refuse", messages=KILN) == [("personal-data", "[personal data]")]

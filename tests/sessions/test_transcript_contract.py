@@ -16,7 +16,7 @@ every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sam
 
 
 def session_of(content):
-    """The only session of a file of which nothing is lost."""
+    """Return the only session of a file that is read without loss."""
     found = list(read_transcripts(RawDocument(content, "chat.bin")))
     assert [type(one) for one in found] == [Transcript], found
     return found[0]
@@ -62,14 +62,14 @@ def test_what_nobody_said_is_in_no_session(sample):
 
 @every_sample
 def test_one_format_and_no_other_claims_a_file(sample):
-    """In whatever order the formats are asked, the answer is the same."""
+    """The order in which the formats are tried does not matter."""
     content = read_content(RawDocument(sample.write(TURNS), "x"))
     assert [form.name for form in FORMATS if form.claims(content)] == [sample.format, *sample.also]
 
 
 @every_sample
 def test_messages_of_a_session_that_grew_are_what_they_were(sample):
-    """Evidence names messages by their ids, and what was read is not read again."""
+    """Evidence refers to messages by id, and old messages are not read again."""
     before, after = session_of(sample.write(TURNS[:1])), session_of(sample.write(TURNS))
     assert after.name == before.name
     assert after.messages[: len(before.messages)] == before.messages

@@ -1,4 +1,4 @@
-"""Files of chats that are built to exhaust their readers take a time that grows with their size, and little room."""
+"""Chat files built to exhaust their readers take time that grows with their size, and little memory."""
 
 import resource
 
@@ -16,17 +16,17 @@ from tests.sessions.hostile_transcripts import CLASSES
 pytestmark = pytest.mark.slow
 
 SIZE = 100_000
-"""bytes; ten times as many take ten times as long, or a hundred times"""
+"""bytes; ten times as many take ten times as long if reading is linear, a hundred times if it is quadratic"""
 BETWEEN = 25
 SHORT = 0.2
-"""seconds of the processor below which nothing is told by a ratio; what grew by the square took half a minute"""
+"""seconds of processor time below which a ratio proves nothing; quadratic reading took half a minute"""
 ENDLESS = 20
 ROOM = 1024**3
-"""bytes of memory beyond those that the tests have already: what multiplies fails here, and not the machine"""
+"""bytes of memory beyond the tests' own; a reader that multiplies its input fails here and spares the machine"""
 
 
 def read(build, size):
-    """What is read of a file of a class; nothing of one that is refused."""
+    """Read a file of a class; return nothing if it is refused."""
     found = []
     content, name = build(size)
     before = resource.getrlimit(resource.RLIMIT_AS)

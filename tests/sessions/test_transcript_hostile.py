@@ -1,4 +1,4 @@
-"""Files that are cut off, damaged or made to do harm: an error with a reason, or what is whole in them."""
+"""Truncated, damaged or malicious files: an error with a reason, or the intact part."""
 
 import json
 import tracemalloc
@@ -60,7 +60,7 @@ def sessions(content):
 
 
 def outcome(content):
-    """What is read of a file, and the reason if it is refused."""
+    """Return the sessions read from a file, and the reason if it is refused."""
     try:
         return read(content), None
     except DocumentError as error:
@@ -75,7 +75,7 @@ def test_a_file_cut_off_anywhere_gives_what_stands_before_or_a_reason(sample):
         found, reason = outcome(content[:end])
         assert reason in (None, "damaged", "no-session", "empty")
         for session in (one for one in found if isinstance(one, Transcript)):
-            # The last message may be cut, and a mark cut in two belongs to the message before it.
+            # The last message may be truncated, and a marker cut in two belongs to the message before it.
             kept = len(session.messages) - 1
             assert session.messages[:kept] == whole.messages[:kept]
             assert HIDDEN not in repr(session)
@@ -94,7 +94,7 @@ def test_anything_in_place_of_any_value_is_reported_and_never_raised(sample):
 
 
 def paths_of(value, at=()):
-    """The places of all values in a JSON value."""
+    """Return the paths of all values in a JSON value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in inner:
         yield (*at, key)
@@ -197,7 +197,7 @@ def test_where_json_breaks_is_told():
 
 
 def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
-    """Whether such depth is read depends on the interpreter; it must not end it."""
+    """The interpreter decides if such depth can be read; the process must survive either way."""
     for depth in (100, *range(800, 1001), 5000):
         deep = "[" * depth + "]" * depth
         content = (
@@ -291,7 +291,7 @@ def test_a_first_line_that_is_nested_too_deeply_costs_only_itself():
 
 
 def test_of_many_parts_that_cannot_be_read_the_first_are_named_and_the_others_counted():
-    """A note for each would take a hundred times the file."""
+    """A note for each would take a hundred times the size of the file."""
     found = read(b'{"role": "user", "content": "hi"}\n' + b"{}\nx\n" * 20_000)
     unread = [one for one in found if isinstance(one, Unread)]
     assert unread[0] == Unread("line 3", "not JSON: Expecting value: line 1 column 1 (char 0)")
@@ -300,7 +300,7 @@ def test_of_many_parts_that_cannot_be_read_the_first_are_named_and_the_others_co
 
 
 def test_a_time_that_no_float_holds_is_the_latest():
-    """It raised an error of Python that no reader promises."""
+    """It raised a Python error outside the readers' contract."""
     said = {"author": {"role": "user"}, "content": {"parts": ["hi"]}}
     nodes = {"a": {"message": {**said, "create_time": 10**400}}, "b": {"message": {**said, "create_time": 1.5}}}
     assert [one.id for one in sessions(encoded([{"mapping": nodes}]))[0].messages] == ["a"]
@@ -331,5 +331,5 @@ def test_an_export_of_thousands_of_conversations_is_never_in_memory_as_objects()
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
     assert count == 150
-    # The text takes up to four bytes a character, because of one emoji in it, and is copied once.
+    # One emoji makes the text take up to four bytes a character, and it is copied once.
     assert peak < 10 * len(content)

@@ -1,4 +1,4 @@
-"""Lists of messages as APIs, exports and data sets write them: what is particular to each."""
+"""Lists of messages as APIs, exports and data sets write them: the peculiarities of each."""
 
 from datetime import UTC, datetime
 
@@ -112,7 +112,7 @@ def test_refusals_and_reasoning_beside_the_content_are_read():
     ids=["lists", "objects", "line", "lines", "lines-of-lists", "object", "named", "list"],
 )
 def test_a_session_has_the_name_that_the_file_gives_it_or_its_number(content, names):
-    """The first has none: it would change when a second line is written to the file."""
+    """The first has none: its name would change when a second line is added to the file."""
     assert [session.name for session in sessions(content)] == names
 
 

@@ -1,4 +1,4 @@
-"""Tables and Markdown logs: what is particular to each."""
+"""Tables and Markdown logs: the peculiarities of each."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The laws of decisions: what is live follows from those in force, and taking one back is as if it had never been."""
+"""The laws of decisions: those in force determine the live entries, and undoing one restores the state without it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -23,12 +23,12 @@ def stamp(number):
 
 
 def live(history):
-    """Names of the live entries, by what the decisions say together."""
+    """Return the names of the live entries, derived from all decisions together."""
     return {IDS[entry] for entry, each in standings(history).items() if each.live}
 
 
 def folded(history):
-    """Names of the live entries, by nothing but what each decision recorded at its time."""
+    """Return the names of the live entries, derived only from the record of each decision at its time."""
     names = set()
     for each in history:
         names -= set(each.retires)
@@ -38,7 +38,7 @@ def folded(history):
 
 @st.composite
 def histories(draw):
-    """Decisions as runs make them, each from what is live at its time, with undoings among them."""
+    """Generate decisions as runs make them, each from the entries live at its time, with some undone in between."""
     history = []
     for number in range(draw(st.integers(1, 12))):
         alive = sorted(entry for entry, each in standings(history).items() if each.live)
@@ -98,7 +98,7 @@ def test_undoing_an_undoing_gives_everything_back_as_it_was(history, data):
 
 
 def history_of_two_merges():
-    """Oak and elm became one entry, which then took the ash in."""
+    """Oak and elm were merged into one entry, which then absorbed the ash."""
     oak, elm, both, ash, three = ENTRIES[:5]
     return [
         decision(0, "new", oak),

@@ -1,4 +1,4 @@
-"""A session in windows: nothing lost, nothing twice, nothing too long."""
+"""A session is cut into windows: nothing is lost, repeated or too long."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def message(number, text="hello", role="user", kind="speech"):
 
 
 def session_of(*texts):
-    """Who speaks changes with each message, a user first."""
+    """Return a session whose speaker changes with each message, a user first."""
     return transcript(message(n, text, *KINDS[n % 2]) for n, text in enumerate(texts))
 
 
@@ -38,7 +38,7 @@ def asked(**changes):
 
 @st.composite
 def grown_sessions(draw):
-    """A session, how much of it is old, and settings."""
+    """Generate a session, the number of its old messages, and settings."""
     drawn = draw(
         st.lists(st.tuples(st.sampled_from(KINDS), st.one_of(st.integers(1, 60), st.integers(1, 3000))), max_size=25)
     )

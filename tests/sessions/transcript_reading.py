@@ -1,4 +1,4 @@
-"""Reads files of chat sessions for the tests, and says in short what came out."""
+"""Reads files of chat sessions for the tests and returns short summaries."""
 
 import json
 
@@ -8,7 +8,7 @@ from parquetry.sessions.transcripts.registry import read_transcripts
 
 
 def read(content):
-    """All that is read of a file: text, bytes, a JSON value, or a list of lines of JSON Lines."""
+    """Read a whole file: text, bytes, a JSON value, or a list of JSON Lines."""
     if isinstance(content, Lines):
         content = "\n".join(json.dumps(line) for line in content.values)
     elif isinstance(content, dict | list):
@@ -28,14 +28,14 @@ def sessions(content):
 
 
 def only(content):
-    """The only session of a file of which nothing is lost."""
+    """Return the only session of a file that is read without loss."""
     found = read(content)
     assert [type(one) for one in found] == [Transcript], found
     return found[0]
 
 
 def told(content):
-    """Of the only session: role, kind, tool and text of every message."""
+    """Return role, kind, tool and text of every message of the only session."""
     return [
         (one.role, one.text) if one.kind == "speech" else (one.role, one.kind, one.tool, one.text)
         for one in only(content).messages

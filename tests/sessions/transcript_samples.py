@@ -1,4 +1,4 @@
-"""One conversation, written in every format that is read as a chat session."""
+"""One conversation in every supported chat session format."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ START = datetime(2026, 3, 4, 9, 30, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Turn:
-    """What a user says, and what an assistant thinks, does and answers."""
+    """A user's message, and an assistant's reasoning, tool call and answer."""
 
     user: str
     thought: str
@@ -43,11 +43,11 @@ TURNS = (
     ),
 )
 HIDDEN = "HIDDEN-9"
-"""stands where a format keeps what nobody said; no session may hold it"""
+"""marks content of a format that is not part of the conversation; no session may hold it"""
 
 
 def speech(turns=TURNS):
-    """What is said in the turns: role and text."""
+    """Return role and text of each message in the turns."""
     return [said for turn in turns for said in (("user", turn.user), ("assistant", turn.answer))]
 
 
@@ -328,19 +328,19 @@ def plain(turns):
 
 @dataclass(frozen=True)
 class Sample:
-    """How one format writes the conversation."""
+    """The conversation as one format writes it."""
 
     id: str
     format: str
     write: object
     """turns -> bytes"""
     tools: bool = False
-    """whether calls and results are kept"""
+    """True if calls and results are kept"""
     thoughts: bool = False
     users_only: bool = False
     name: str = ""
     also: tuple[str, ...] = ()
-    """formats that would take it if this one did not; they are asked later"""
+    """formats that would accept it if this one did not; they are tried later"""
 
 
 SAMPLES = (

@@ -15,12 +15,12 @@ def shelf(tmp_path):
 
 @pytest.fixture
 def notebook(shelf):
-    """No entries yet, in an empty corpus."""
+    """An empty notebook in an empty corpus."""
     return Notebook(shelf)
 
 
 @pytest.fixture(scope="session")
 def small_store():
-    """An object store that misbehaves as it is told."""
+    """A small object store that misbehaves on request."""
     with small_s3() as store:
         yield store

@@ -1,4 +1,4 @@
-"""A generated corpus of many owners, and a search of it by brute force."""
+"""A generated corpus of many owners, and a brute-force search over it."""
 
 import random
 from dataclasses import dataclass, replace
@@ -21,24 +21,24 @@ MEDIA_TYPES = ("text/markdown", "application/pdf")
 WORDS = [f"{first}{last}" for first in ("oak", "elm", "ash", "fir", "yew", "box") for last in "abcdefgh"]
 DIMENSION = 4
 HEADING = "heading"
-"""that the shelf puts over every chunk"""
+"""heading that the shelf puts over every chunk"""
 VOCABULARY = [*WORDS, HEADING]
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a search may find."""
+    """A searchable chunk."""
 
     text: str
     path: str
     row: object
     vector: np.ndarray
     counts: list[int]
-    """how often it holds each word of the vocabulary"""
+    """number of occurrences of each word of the vocabulary"""
 
 
 class Crowd:
-    """2,000 documents of one or two chunks, each somebody's or everybody's."""
+    """2,000 documents of one or two chunks, each private, shared or public."""
 
     def __init__(self, shelf, documents=2000, seed=5):
         self.shelf = shelf
@@ -66,11 +66,11 @@ class Crowd:
         return " ".join(self.random.choices(WORDS, k=self.random.randint(2, 9)))
 
     def vectors(self, count):
-        # Few values, so that many chunks tie.
+        # Few distinct values, so that many chunks tie.
         return np.array([self.random.choices((-1, 0, 1, 2), k=DIMENSION) for _ in range(count)], np.float32)
 
     def publish(self, count, namespace, source, access):
-        """Documents with text, vectors and properties by chance."""
+        """Publish documents with random text, vectors and properties."""
         start = len(self.chunks)
         texts = {f"{start + i}/{self.random.choice('ab')}.md": self.texts() for i in range(count)}
         vectors = self.vectors(sum(map(len, texts.values())))
@@ -99,14 +99,14 @@ class Crowd:
         }
 
     def caller(self):
-        """By chance: the operator now and then, else a user, a member, both or neither."""
+        """Return a random caller: sometimes the operator, else a user, a member, both or neither."""
         user, org = self.random.choice([*USERS, None]), self.random.choice([*ORGANIZATIONS, None])
         return self.random.choice(
             [None, Caller(user, org), Caller(user, org), Caller(user, org), Caller(user), Caller()]
         )
 
     def filters(self):
-        """Some filters by chance, and the same as a function of a row."""
+        """Return random filters, and the same as a function of a row."""
         day = THEN + timedelta(days=self.random.randint(0, 100))
         tags = tuple(self.random.sample(TAGS, 2))
         offers = {
@@ -138,11 +138,11 @@ def may_see(caller, row):
 
 
 class Oracle:
-    """Searches some chunks by the formulas as they are printed.
+    """Search chunks by the published formulas.
 
     Args:
-        chunks: of the corpus.
-        allowed: those that may be found, as a mask over them.
+        chunks: chunks of the corpus.
+        allowed: mask of the visible chunks.
     """
 
     def __init__(self, chunks, allowed):
@@ -153,7 +153,7 @@ class Oracle:
         self.norms = np.linalg.norm(self.vectors, axis=1)
 
     def by_text(self, query):
-        """Position of a chunk -> BM25."""
+        """Return position of a chunk -> BM25."""
         counts = self.counts[:, [VOCABULARY.index(term) for term in set(query.split()) & set(VOCABULARY)]]
         holding = (counts > 0).sum(axis=0)
         idf = np.log(1 + (len(counts) - holding + 0.5) / (holding + 0.5))
@@ -163,7 +163,7 @@ class Oracle:
         return {int(i): float(scores[i]) for i in np.flatnonzero(scores)}
 
     def by_vector(self, vector):
-        """Position of a chunk -> cosine."""
+        """Return position of a chunk -> cosine."""
         if not vector.any():
             return {}
         found = np.flatnonzero(self.norms)
@@ -171,7 +171,7 @@ class Oracle:
         return dict(zip(found.tolist(), cosines.tolist(), strict=True))
 
     def search(self, mode, query, vector, depth):
-        """Every chunk that may answer, with its score; `depth` of each side are fused."""
+        """Return every possible result with its score; `depth` chunks of each side are fused."""
         if mode == "vector":
             return self.by_vector(vector)
         if mode == "text":
@@ -180,13 +180,13 @@ class Oracle:
 
 
 def _deepest(side, depth):
-    """The best of a side, with all that tie with the last."""
+    """Return the best of a side, with all that tie with the last."""
     ranked = sorted(side.items(), key=lambda pair: -pair[1])
     return [pair for pair in ranked if pair[1] >= ranked[min(depth, len(ranked)) - 1][1] - 1e-9]
 
 
 def answers(connection, filters, settings, queries):
-    """What a searcher gives for `(mode, query, vector, k)`, and how it explains it, without times."""
+    """Yield the searcher's hits for each `(mode, query, vector, k)`, and its explanation without times."""
     searcher = Searcher(connection, filters, settings)
     for mode, query, vector, k in queries:
         hits = searcher.search(query, {EMBEDDER: vector}, mode, k)

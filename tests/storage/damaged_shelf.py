@@ -1,4 +1,4 @@
-"""A corpus with rows in every table, and what a bad disk does to its files."""
+"""A corpus with rows in every table, and the effects of a bad disk on its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.storage.shelf import Shelf
 
 
 def make(root):
-    """A corpus with rows in every table and an index that is up to date."""
+    """Create a corpus with rows in every table and an up-to-date index."""
     shelf = Shelf(root)
     shelf.publish({"a.md": ["the oak stands here", "a second oak chunk"], "b.md": ["the elm is sawn by ada"]})
     Notebook(shelf).learn(OAK, ELM)
@@ -28,7 +28,7 @@ def make(root):
 
 
 def later(corpus):
-    """A shelf that goes on with a corpus."""
+    """Return a shelf that continues a corpus."""
     shelf = Shelf(corpus)
     shelf.run_ids = "late-{}"
     return shelf
@@ -56,5 +56,5 @@ def damage(file, how):
 
 
 def files_of(corpus, table):
-    """Its shards, and the commits that its newest version is read from."""
+    """Return the shards of a table, and the commits that its newest version is read from."""
     return [*sorted((corpus / table).glob("*.parquet")), *sorted((corpus / table / "_delta_log").glob("*.json"))]

@@ -1,4 +1,4 @@
-"""Entries written straight to a corpus: texts, vectors and decisions by hand, no session and no model."""
+"""Entries written directly to a corpus: texts, vectors and decisions by hand, no session and no model."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ PUBLIC = Access()
 
 
 def entry(text, access=PUBLIC, namespace="default", kind="fact", **fields):
-    """An entry that says this."""
+    """Return an entry with this text."""
     scope = (access.visibility, access.org_id, access.user_id)
     base = Entry(ids.entry_id(namespace, scope, text), namespace, kind, text, access, 0.9, THEN)
     return replace(base, **fields)
@@ -30,7 +30,7 @@ OAK, ELM, ASH = entry("The oak is old."), entry("The elm is young."), entry("The
 
 
 def decision(number, kind="new", entry=None, *, session="s-1", run="run", **fields):
-    """A verdict about a draft that says what the entry says."""
+    """Return a verdict on a draft with the entry's text."""
     said_at = fields.pop("said_at", THEN)
     base = Decision(
         decision_id=ids.decision_id(run, session or "", number),
@@ -62,7 +62,7 @@ def decision(number, kind="new", entry=None, *, session="s-1", run="run", **fiel
 
 
 def vector(text, dimension=4):
-    """The same text is in the same direction."""
+    """Return the vector of a text; equal texts have equal vectors."""
     seed = int(ids.text_hash(text)[:8], 16)
     return np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
 
@@ -85,7 +85,7 @@ class Notebook:
         return EntryWriter(self.lake, Stamp(self.run_ids.format(self.runs), NOW + timedelta(hours=self.runs)))
 
     def learn(self, *entries, session="s-1", embedder=EMBEDDER, base=None):
-        """Publish new entries of a session, in a run of their own."""
+        """Publish new entries of a session, in a separate run."""
         writer = self.writer()
         run = self.run_ids.format(self.runs)
         made = [decision(i, entry=each, session=session, run=run) for i, each in enumerate(entries)]
@@ -99,7 +99,7 @@ class Notebook:
         return writer.publish(base or self.lake.snapshot(), learned)
 
     def live(self, version=None):
-        """Text -> how many sessions say it."""
+        """Return text -> number of sessions that contain it."""
         with self.shelf.connect(version) as connection:
             return dict(connection.execute("SELECT text, sessions FROM entries").fetchall())
 

@@ -1,6 +1,6 @@
-"""A process that reads a corpus over and over while others publish: `python -m tests.storage.reading_process ROOT`.
+"""A process that reads a corpus repeatedly while others publish: `python -m tests.storage.reading_process ROOT`.
 
-Ends when the file `stop` stands beside the corpus; prints one JSON object about what it saw.
+Ends when the file `stop` exists beside the corpus; prints one JSON object about its observations.
 """
 
 import json
@@ -30,7 +30,7 @@ def main(root):
         seen.append(opened.version)
         opened.close()
         handles.append(len(list(Path(f"/proc/{os.getpid()}/fd").iterdir())) if Path("/proc").is_dir() else 0)
-        # Eight that never rest would leave the publishing process no time.
+        # Eight readers without a pause would leave the publishing process no time.
         time.sleep(1.5)
         if last:
             print(json.dumps({"seen": seen, "mixed": mixed, "handles": handles}))

@@ -1,4 +1,4 @@
-"""A corpus written straight through storage: texts and vectors by hand, no extraction and no model."""
+"""A corpus written directly through storage: texts and vectors by hand, no extraction and no model."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +23,7 @@ EMBEDDER = "model@4"
 
 
 class Shelf:
-    """A corpus, and what was published to it."""
+    """A corpus, and the record of its publishes."""
 
     def __init__(self, root, **options):
         self.root = root
@@ -33,7 +33,7 @@ class Shelf:
         self.settings = SearchSettings(language="none")
 
     def revision(self, path, chunks, run, **fields):
-        """The row of a document made of these chunks, and what its shards hold."""
+        """Return the row of a document made of these chunks, and the content of its shards."""
         text = "\n".join(chunks)
         namespace, source = fields.get("namespace", "default"), fields.get("source", "docs")
         identity = ids.document_id(namespace, source, path)
@@ -54,7 +54,7 @@ class Shelf:
         )
 
     def write(self, documents, embedder=EMBEDDER, vectors=None, register=True, **fields):
-        """Shards of documents, path -> chunks; not visible yet."""
+        """Write shards of documents, path -> chunks, without publishing them."""
         self.runs += 1
         run = self.run_ids.format(self.runs)
         made = [self.revision(path, chunks, run, embedder=embedder, **fields) for path, chunks in documents.items()]
@@ -95,7 +95,7 @@ class Shelf:
 
     @contextmanager
     def index(self, version=None):
-        """A connection to the search index: its file, brought up to date, or one in memory for an earlier version."""
+        """Open a connection to the search index: its updated file, or an in-memory index for an earlier version."""
         snapshot = self.lake.snapshot(version)
         if version is None:
             opened = IndexFolder(snapshot.layout, self.settings).open(snapshot)
@@ -105,7 +105,7 @@ class Shelf:
         opened.close()
 
     def texts(self, version=None):
-        """path -> visible chunks."""
+        """Return path -> visible chunks."""
         with self.connect(version) as connection:
             found = connection.execute(
                 "SELECT path, text FROM chunks JOIN documents USING (document_id) ORDER BY path, chunk_index"
@@ -116,7 +116,7 @@ class Shelf:
         return texts
 
     def search(self, query="", vector=None, mode="text", k=5, version=None, embedder=EMBEDDER, **filters):
-        """Chunk texts, best first, with their scores."""
+        """Return chunk texts, best first, with their scores."""
         with self.index(version) as connection:
             searcher = Searcher(connection, Filters(**filters), self.settings)
             vectors = {} if vector is None else {embedder: np.asarray(vector, np.float32)}

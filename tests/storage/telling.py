@@ -1,4 +1,4 @@
-"""Looks for a word in every file below a folder, whatever it is packed in."""
+"""Searches every file below a folder for a word, compressed or not."""
 
 import json
 
@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 
 def telling(folder, word):
-    """Files that hold a word, packed or not."""
+    """Return the files that contain a word, compressed or not."""
     found = set()
     for file in (path for path in folder.rglob("*") if path.is_file()):
         told = str(file).lower().encode() + file.read_bytes().lower()

@@ -21,7 +21,7 @@ def test_answer_is_found_as_it_was_put(tmp_path):
 
 
 def test_answers_of_each_user_and_of_nobody_lie_apart(tmp_path):
-    """So that those of one can be erased."""
+    """Answers for one user can then be erased separately."""
     kept = answers(tmp_path)
     for user in ("ada", "bob", None):
         kept.put(user, "k1", {"of": str(user)})

@@ -1,4 +1,4 @@
-"""A corpus on Microsoft's emulator of Azure Blob Storage does what one in a folder does."""
+"""A corpus on Microsoft's emulator of Azure Blob Storage behaves like one in a folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A bit that flips in a Parquet file is seen, and its file is named."""
+"""A flipped bit in a Parquet file is detected, and its file is named."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from parquetry.storage.maintenance.doctor import examine
 from tests.workshop import Workshop
 
 OFFSETS = 12
-"""that are flipped in each file, the first and the last byte among them"""
+"""bytes flipped in each file, the first and the last byte among them"""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A corpus with a row in every table that a refresh writes."""
+    """Create a corpus with a row in every table that a refresh writes."""
     workshop = Workshop(tmp_path_factory.mktemp("made"))
     workshop.write("oak.md", "The oak is dried. " * 30)
     workshop.write("elm.md", "The elm is sawn. " * 30)
@@ -80,7 +80,7 @@ def test_documents_of_the_flip_are_named(corpus):
     assert found(corpus)["changed-file"].endswith(
         f"documents/{file.name} (column content_hash; of cut.pdf, elm.md, oak.md, ...)"
     )
-    # If the names themselves are damaged, none is told.
+    # If the names themselves are damaged, none is reported.
     paths = columns["path"]
     content[paths.data_page_offset + paths.total_compressed_size - 3] ^= 64
     file.write_bytes(content)

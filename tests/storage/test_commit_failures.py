@@ -1,4 +1,4 @@
-"""A commit whose outcome the store reports wrongly is published once, and told as it is."""
+"""A commit whose outcome the store reports wrongly is published once and reported correctly."""
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_table_that_was_made_and_reported_as_failed_is_made(store):
 
 
 def test_two_publishers_of_whom_one_is_told_wrongly_both_know_the_truth(store):
-    """The store says 412 to the one whose commit landed: that is no conflict. The other one has a real one."""
+    """The store answers 412 to the publisher whose commit landed, which is not a conflict. The other has a real one."""
     shelf = Shelf(ROOT)
     base = shelf.lake.snapshot()
     store.fail("PUT", COMMIT, status=412, landed=True)

@@ -1,4 +1,4 @@
-"""A store that does not honour conditional writes is found out before anything is written to it."""
+"""A store that does not honour conditional writes is detected before anything is written to it."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_corpus_is_not_made_on_an_unsafe_store_and_the_error_says_what_to_do(sto
 
 @pytest.mark.parametrize("single", [True, False])
 def test_store_that_refuses_conditions_can_hold_no_corpus(store, single):
-    """The engine of the tables knows no other way to commit."""
+    """The Delta engine has no other way to commit."""
     store.conditions("refused")
     with pytest.raises(SettingsError, match=r"refuses conditional writes \(If-None-Match\); .*use another store"):
         Lake(ROOT, create=True, single_writer=single)

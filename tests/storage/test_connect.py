@@ -1,4 +1,4 @@
-"""The views that analysts, searches and runs read through."""
+"""The views that analysts, searches and runs read."""
 
 from dataclasses import replace
 
@@ -191,7 +191,7 @@ def test_strings_stay_strings_in_sql(value):
 
 
 def test_what_duckdb_makes_of_an_interrupt_is_one_again():
-    """Its error would be taken for a fault of the corpus, or for nothing."""
+    """DuckDB's error would otherwise count as damage to the corpus, or be swallowed."""
     with pytest.raises(KeyboardInterrupt), reading():
         raise RuntimeError("Query interrupted")
     with pytest.raises(RuntimeError, match="something else"), reading():

@@ -1,4 +1,4 @@
-"""Current rows are read as they are asked for: all of them, those of some documents, those with some contents."""
+"""Current rows are read as requested: all of them, those of some documents, or those with some contents."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.records import content_hash, failed, row
 
 @pytest.fixture
 def lake(tmp_path):
-    """A corpus in which one document changed, one was removed and one is in another namespace."""
+    """Create a corpus in which one document changed, one was removed and one is in another namespace."""
     lake = Lake(str(tmp_path / "corpus"), create=True)
     before = [row("a.md", "old"), row("b.md", "one"), row("c.md", "gone"), failed("d.md", "one")]
     lake.publish(lake.snapshot(), before, "run-1")

@@ -1,4 +1,4 @@
-"""A commit that is not what was written is damage with a name, and never a smaller corpus."""
+"""A commit that differs from what was written is reported as damage, and never shrinks the corpus silently."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TREES = {"oak.md": "The oak is dried.", "elm.md": "The elm is sawn.", "ash.md": 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A corpus of three publishes."""
+    """Create a corpus of three publishes."""
     workshop = Workshop(tmp_path_factory.mktemp("made"))
     for name, text in TREES.items():
         workshop.write(name, text)
@@ -34,7 +34,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def corpus(made, tmp_path):
-    """A copy of it."""
+    """Return a copy of the corpus."""
     return Path(shutil.copytree(made.root / "corpus", tmp_path / "corpus"))
 
 
@@ -152,7 +152,7 @@ def test_commits_of_earlier_programs_have_no_seal_and_have_to_be_complete():
 
 @pytest.fixture
 def long(corpus):
-    """A corpus of which a table has a checkpoint."""
+    """Create a corpus in which one table has a checkpoint."""
     layout = Lake(str(corpus)).layout
     for number in range(CHECKPOINT_EVERY + 2):
         commit(layout, "searches", [Shard("searches", f"{number}.parquet", 1, 1, "0" * 64)], {})
@@ -166,7 +166,7 @@ def test_checkpoint_stands_for_the_commits_before_it_and_is_checked(long):
         each.rename(each.with_suffix(".away"))
     files = open_table(long, "searches").file_uris()
     assert len(files) == CHECKPOINT_EVERY + 2
-    # Programs that know nothing of this one find it, too.
+    # Other Delta readers find it, too.
     assert sorted(DeltaTable(long.table("searches")).file_uris()) == sorted(files)
     content = bytearray(checkpoint.read_bytes())
     content[len(content) // 2] ^= 1

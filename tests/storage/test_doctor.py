@@ -1,4 +1,4 @@
-"""Every kind of damage is reported by its name, and a healthy corpus by none."""
+"""Every kind of damage is reported by name, and a healthy corpus has no findings."""
 
 from dataclasses import replace
 
@@ -33,14 +33,14 @@ def healthy(shelf):
 
 
 def found(shelf, **options):
-    """check -> (severity, count)"""
+    """Return check -> (severity, count)."""
     checkup = examine(shelf.lake, **options)
     assert checkup.healthy == all(finding.severity == "note" for finding in checkup.findings)
     return {finding.check: (finding.severity, finding.count) for finding in checkup.findings}
 
 
 def spoil(shelf, path="a.md", **fields):
-    """Publish a row that is not true."""
+    """Publish a row that is false."""
     (row,) = [each for each in shelf.rows() if each.path == path]
     shelf.lake.publish(shelf.lake.snapshot(), [replace(row, **fields)], "run-bad")
 
@@ -199,7 +199,7 @@ def test_entries_that_came_and_went_have_no_findings(learned):
 
 
 def publish_entry(notebook, entry_id, **fields):
-    """Publish a row of an entry that no decision tells of."""
+    """Publish a row of an entry without a decision."""
     with notebook.shelf.connect() as connection:
         row = last_rows(connection, "default", [entry_id])[entry_id]
     notebook.lake.publish(notebook.lake.snapshot(), [replace(row, **fields)], "run-bad")

@@ -1,4 +1,4 @@
-"""One text once: equal chunks are one hit that names the other places, and hits are still as many as asked for."""
+"""Equal chunks form one hit that names the other places, and there are still as many hits as requested."""
 
 import json
 from dataclasses import asdict, replace
@@ -25,12 +25,12 @@ def found(shelf, mode, k, caller=None, query="oak", vector=AXES[0], distinct=Tru
 
 
 def paths(hits):
-    """Text -> the paths of a hit, its own first."""
+    """Return text -> the paths of a hit, its own first."""
     return {hit.row["text"]: [hit.row["path"], *(row["path"] for row in hit.also_in)] for hit in hits}
 
 
 def in_order(shelf, *names):
-    """Paths as ties stand: by document id."""
+    """Return paths in the order of ties: by document id."""
     return [row.path for row in sorted(shelf.rows(), key=lambda row: row.document_id) if row.path in names]
 
 
@@ -61,7 +61,7 @@ def test_text_that_a_document_repeats_is_one_hit_too(shelf):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("k", [1, 5, 30, 200])
 def test_as_many_different_texts_as_asked_for_or_as_there_are(shelf, monkeypatch, mode, k, two_stages):
-    """The best text stands 300 times before the others: more than either side is deep."""
+    """The best text occurs 300 times ahead of the others, more than either side's depth."""
     monkeypatch.setattr(search, "EXACT_CHUNKS", 20 if two_stages else 20_000)
     monkeypatch.setattr(search, "CANDIDATES", 20)
     shelf.publish({f"best/{number}.md": ["oak oak oak"] for number in range(300)}, vectors=np.tile(AXES[0], (300, 1)))
@@ -74,12 +74,12 @@ def test_as_many_different_texts_as_asked_for_or_as_there_are(shelf, monkeypatch
     assert hits[0].row["text"] == "oak oak oak"
     if not two_stages:
         assert len(hits[0].also_in) == 299
-        # The copies of the last one may stand below what was looked at.
+        # The copies of the last one may rank below the candidates examined.
         assert [len(hit.also_in) for hit in hits[1:-1]] == [1] * (len(hits) - 2)
 
 
 def test_copy_under_another_title_is_named_though_it_stands_below_the_last_result(shelf):
-    """Equal texts with different vectors, as those of chunks that are embedded with their titles."""
+    """Equal texts have different vectors if chunks are embedded with their titles."""
     shelf.publish({"a.md": ["oak"], "b.md": ["oak"]}, vectors=[AXES[0], AXES[0] + AXES[1]])
     (hit,) = found(shelf, "vector", 1)
     assert paths([hit]) == {"oak": ["a.md", "b.md"]}
@@ -154,7 +154,7 @@ def test_hidden_original_leaves_its_visible_copy_as_the_result(shelf, mode):
 
 
 def test_entries_with_equal_texts_stay_apart(notebook):
-    """Each is a statement of its own, with its own sessions, that may be undone by itself."""
+    """Each is a separate statement with its own sessions, and can be undone separately."""
     own = entry(OAK.text, ADA)
     notebook.shelf.publish({"a.md": [OAK.text], "b.md": [OAK.text]})
     notebook.learn(OAK, own)

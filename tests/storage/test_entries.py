@@ -1,4 +1,4 @@
-"""What was learned is published whole or not at all."""
+"""Learned entries are published whole or not at all."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -86,7 +86,7 @@ def test_contradiction_is_linked_on_both_sides(notebook):
 
 @pytest.mark.parametrize("reading", ["files", "index"])
 def test_contradicted_entry_is_valid_until_the_later_one_is_said(notebook, reading):
-    """Both stay, so that whoever reads them can tell which of them held when."""
+    """Both stay, so that readers can see which of them held when."""
     later = replace(ELM, valid_from=OAK.valid_from + timedelta(days=3))
     notebook.learn(OAK, ASH)
     notebook.decide([decision(0, "contradicts", later, session="s-2", links=(OAK.entry_id,))], [later])
@@ -100,7 +100,7 @@ def test_contradicted_entry_is_valid_until_the_later_one_is_said(notebook, readi
 
 
 def opposed(notebook):
-    """text -> texts of what its entry contradicts, live or not."""
+    """Return text -> texts of the entries that its entry contradicts, live or not."""
     with notebook.shelf.connect() as connection:
         texts = dict(connection.execute("SELECT DISTINCT entry_id, text FROM entry_history").fetchall())
         told = connection.execute("SELECT text, contradicts FROM entries").fetchall()
@@ -108,7 +108,7 @@ def opposed(notebook):
 
 
 def test_contradiction_goes_over_to_what_one_side_is_merged_into_and_back(notebook):
-    """An entry that is said to contradict one that is not live any more would be doubted for nothing."""
+    """A contradiction of an entry that is no longer live would cast doubt for nothing."""
     notebook.learn(OAK)
     notebook.decide([decision(0, "contradicts", ELM, session="s-2", links=(OAK.entry_id,))], [ELM])
     merge = decision(0, "merged", ASH, session="s-3", retires=(OAK.entry_id,))
@@ -150,7 +150,7 @@ def test_decision_of_another_run_is_a_mistake(notebook):
         notebook.writer().publish(notebook.lake.snapshot(), Learned([decision(0, entry=OAK)], [text_of(OAK)]))
 
 
-# --- published or invisible
+# --- atomic publishing
 
 
 class Dies(Exception):
@@ -182,7 +182,7 @@ def test_crash_between_register_and_publish_leaves_nothing_visible(notebook, mon
 
 
 def test_conflict_leaves_nothing_and_the_same_writer_publishes_later_once(notebook):
-    """The attempt that lost has the number of a namespace that nobody else published to: it must not count twice."""
+    """The failed attempt numbered a namespace that only this writer publishes to: it must not count twice."""
     base = notebook.lake.snapshot()
     other = entry("Somewhere else.", namespace="other")
     writer = notebook.writer()

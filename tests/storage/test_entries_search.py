@@ -1,4 +1,4 @@
-"""Entries are found beside documents, by those who may see them, and change nothing for others."""
+"""Entries are found beside documents, by callers who may see them, and do not affect others' results."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_entries_are_found_by_their_properties(notebook):
 
 
 def told(connection, settings):
-    """Every byte that callers are told of documents and entries."""
+    """Return every byte that callers receive about documents and entries."""
     lines = []
     for caller in (Caller("ada", "acme"), Caller(), None):
         for what in ("documents",) if caller is None else ("documents", "entries", "both"):

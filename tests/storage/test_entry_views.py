@@ -1,4 +1,4 @@
-"""Documents, entries and sessions share a table; each view, macro, list and export has just its own."""
+"""Documents, entries and sessions share a table; each view, macro, list and export contains only its own."""
 
 import shutil
 from dataclasses import replace
@@ -32,7 +32,7 @@ KNOWLEDGE = ("entries", "entry_history", "decisions", "sessions")
 
 @pytest.fixture
 def notebook(shelf):
-    """Ten documents, one of them without a media type, two entries, and a session with its file."""
+    """Create ten documents, one of them without a media type, two entries, and a session with its file."""
     notebook = Notebook(shelf)
     shelf.publish({f"{number}.md": [f"the oak number {number}"] for number in range(10)})
     shelf.publish({"untyped": ["an oak of no type"]}, media_type=None)

@@ -1,4 +1,4 @@
-"""What tells of a user leaves every file of a corpus, and nothing else does."""
+"""All data about a user leaves every file of a corpus, and nothing else does."""
 
 import shutil
 from collections import Counter
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 USER = "ada-lovelace"
 SECRET = "xylophonquartz"
-"""in everything that is the user's alone"""
+"""word in everything that belongs to the user alone"""
 ADA = Access("individual", user_id=USER)
 TEAM = Access("organization", org_id="acme")
 OTHERS = Access("individual", user_id="grace")
@@ -63,7 +63,7 @@ def shelf(request, tmp_path, monkeypatch):
 
 
 def fill(shelf):
-    """Documents, sessions, entries, decisions, failures and answers of three people."""
+    """Publish documents, sessions, entries, decisions, failures and answers of three people."""
     shelf.publish({"crane.md": ["the crane", "is oiled"], "grace.md": ["tea of grace"]})
     shelf.publish({f"{SECRET}.md": [f"about {SECRET}", "and more"], "plan.md": [f"{SECRET} plan"]}, access=ADA)
     shelf.publish({"plan.md": [f"{SECRET} plan, second"]}, access=ADA)
@@ -88,7 +88,7 @@ def fill(shelf):
     confirmed = replace(decision(0, "existing", SHARED, run="learn-3", session="s-2"), **mine)
     again = [replace(each, run_id="learn-3", metadata={"grown": 1}) for each in sessions]
     book.writer().publish(book.lake.snapshot(), Learned([confirmed], rows=again))
-    # Nothing about the entry is new, so that the publish has rows of the user alone.
+    # The entry itself does not change, so the publish has rows of the user alone.
     said_again = replace(confirmed, decision_id="again", run_id="learn-4")
     once_more = [replace(each, run_id="learn-4", metadata={"grown": 2}) for each in sessions]
     book.writer().publish(book.lake.snapshot(), Learned([said_again], rows=once_more))
@@ -111,7 +111,7 @@ def fill(shelf):
 
 
 def copied(shelf, folder):
-    """All files of a corpus and of its index, in a folder of this machine."""
+    """Return all files of a corpus and of its index, copied to a local folder."""
     layout = shelf.lake.layout
     shutil.copytree(shelf.settings.index_folder, folder / "index", dirs_exist_ok=True)
     if layout.is_local:
@@ -124,7 +124,7 @@ def copied(shelf, folder):
 
 
 def rooms(found):
-    """The rooms of a corpus that files are in."""
+    """Return the top-level folders of a corpus that contain the files."""
     return {path.removeprefix("corpus/").partition("/")[0] for path in found}
 
 
@@ -172,7 +172,7 @@ class Dies(Exception):
 
 
 def dying(real, steps):
-    """A function that is the end of its program once there are no steps left."""
+    """Wrap a function so that it ends its program once there are no steps left."""
 
     def stepping(*arguments, **options):
         if next(steps, None) is None:
@@ -183,7 +183,7 @@ def dying(real, steps):
 
 
 def test_what_crashes_again_and_again_is_finished_by_running_it_again(local, monkeypatch):
-    """Every run gets as far as one commit or one deletion."""
+    """Every run completes one commit or one deletion."""
     local.settings = SearchSettings(language="none")
     local.publish({"crane.md": ["the crane"]})
     local.publish({"plan.md": [f"{SECRET} plan"]}, access=ADA)
@@ -191,7 +191,7 @@ def test_what_crashes_again_and_again_is_finished_by_running_it_again(local, mon
     book.run_ids = "20310102T000000-{:08x}"
     book.learn(SHARED, OWN)
     Answers(local.lake.layout).put(USER, "one", {"reply": SECRET})
-    # The index is the next test's.
+    # The next test covers the index.
     monkeypatch.setattr(IndexFolder, "refresh", lambda *_: None)
     crashes = 0
     while True:
@@ -241,7 +241,7 @@ def test_publish_of_others_meanwhile_is_kept_and_searched_too(local, monkeypatch
 
 
 def test_publish_that_was_decided_on_before_is_a_conflict(local):
-    """It may name texts that are gone by now."""
+    """It may refer to texts that have been erased since."""
     local.publish({"a.md": ["the oak"]}, access=ADA)
     (known,), base = local.rows(), local.lake.snapshot()
     forget(local.lake, local.settings)

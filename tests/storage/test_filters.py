@@ -1,4 +1,4 @@
-"""Which documents may answer, told before anything is ranked."""
+"""Documents that may answer are selected before anything is ranked."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -113,7 +113,7 @@ def test_condition_that_fails_on_a_visible_document_is_one_line(library, where):
 
 @pytest.mark.parametrize("where", [*ERRORS, "error_of_nothing = 1"])
 def test_condition_tells_nothing_of_forbidden_documents(library, where):
-    """Whether it fails, and with which words, is the same as if they were not there."""
+    """It fails with the same message, or succeeds, as if they were not there."""
 
     def told(caller):
         try:
@@ -126,7 +126,7 @@ def test_condition_tells_nothing_of_forbidden_documents(library, where):
 
 
 def test_empty_names_own_nothing(shelf):
-    """Whatever wrote a row without an owner, nobody is that owner."""
+    """A row without an owner, however it was written, belongs to no caller."""
     shelf.publish({"a.md": ["oak"]}, access=Access("individual", user_id=""))
     shelf.publish({"b.md": ["oak"]}, access=Access("organization", org_id=""))
     assert visible(shelf, Filters(caller=Caller("", ""))) == ""
@@ -134,7 +134,7 @@ def test_empty_names_own_nothing(shelf):
 
 
 def test_nothing_is_left_of_what_was_looked_at(library):
-    """A connection that goes on to run SQL for the caller holds the visible documents only."""
+    """A connection that goes on to run SQL for the caller contains only the visible documents."""
     with library.connect() as connection:
         select_visible(connection, Filters(where="true", caller=Caller("ada")))
         tables = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()

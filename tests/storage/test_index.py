@@ -1,4 +1,4 @@
-"""The search index: brought forward at the cost of what changed, and always what building it anew would give."""
+"""The search index: updated at a cost in proportion to the change, with the same result as a rebuild."""
 
 import os
 import random
@@ -34,7 +34,7 @@ def refresh(shelf):
 
 
 def answers(connection, search=None):
-    """Everything that searches of every kind show."""
+    """Return everything that searches of every kind return."""
     searcher = Searcher(connection, Filters(), search)
     found = []
     for mode in ("text", "vector", "hybrid"):
@@ -49,7 +49,7 @@ def texts(seed):
     return [" ".join(generator.choices(WORDS, k=generator.randint(1, 9))) for _ in range(generator.randint(1, 4))]
 
 
-# --- incremental is the same as anew
+# --- an update equals a rebuild
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -94,7 +94,7 @@ def test_restored_version_is_indexed_again(shelf):
 
 
 def test_chunks_are_read_once_however_many_publishes_follow(shelf, monkeypatch):
-    """Cost grows with the change: words of old chunks are not counted again."""
+    """Cost grows with the change: the words of old chunks are not counted again."""
     shelf.publish({f"{number}.md": texts(number) for number in range(20)})
     refresh(shelf)
     counted = []
@@ -160,7 +160,7 @@ def test_reader_keeps_its_version_while_others_switch(shelf):
         refresh(shelf)
         (hit,) = Searcher(reader.session()).search("oak", {}, "text", 5)
         assert hit.row["text"] == "oak 0"
-        # What somebody reads is not the next file, and would be left over for ever.
+        # A file that a reader holds open does not become the next one, and must not be left over for ever.
         assert len(indexes(shelf)) <= KEPT
     assert [text for text, _ in shelf.search("oak")] == ["oak 5"]
     reader.close()

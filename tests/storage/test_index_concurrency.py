@@ -1,4 +1,4 @@
-"""Many processes read while others publish: no error, nothing mixed, nothing left lying about."""
+"""Many processes read while others publish: no error, no mixed versions, no leftover files."""
 
 import json
 import subprocess
@@ -48,6 +48,6 @@ def test_eight_processes_read_through_fifty_publishes_and_switches(shelf):
         assert saw["mixed"] == []
         assert saw["seen"] == sorted(saw["seen"])
         assert saw["seen"][-1] == PUBLISHES
-        # Nothing that was opened for one look stays open at the next.
+        # No file handle stays open from one iteration to the next.
         assert max(saw["handles"]) == saw["handles"][0]
     assert sum(path.stat().st_size for path in folder.path.iterdir()) <= 2.5 * KEPT * size

@@ -1,4 +1,4 @@
-"""What a new statement is compared with: the live entries of its scope only."""
+"""Candidates for comparison with a new statement: only the live entries of its scope."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_text_without_a_vector_is_found_by_its_id_alone(notebook):
 
 
 def test_nothing_of_documents_is_read_to_compare_entries(notebook):
-    # So many that their revisions lie around the entry's, and no statistics rule them out.
+    # Enough documents that their revisions surround the entry's, and no statistics rule them out.
     notebook.shelf.publish({f"{number}.md": ["one"] for number in range(40)})
     notebook.learn(OAK)
     (documents,) = (file for file in notebook.lake.snapshot().files["chunks"] if not holds_entries(file))

@@ -1,4 +1,4 @@
-"""A publish is seen whole or not at all, and every earlier version stays readable."""
+"""A publish is visible whole or not at all, and every earlier version stays readable."""
 
 import json
 from dataclasses import replace
@@ -205,7 +205,7 @@ def test_registering_shards_disturbs_no_publish(shelf):
     assert shelf.publish({"a.md": ["one"]}, base) == 1
 
 
-# --- what crashed runs leave
+# --- leftovers of crashed runs
 
 
 def test_orphan_of_a_crashed_run_is_found_by_its_vectors_and_never_seen(shelf):
@@ -256,7 +256,7 @@ def test_schema_version_is_kept_where_any_reader_finds_it(shelf):
 
 
 def test_publish_after_which_nothing_can_be_read_has_published(shelf, monkeypatch):
-    """Whoever is told that nothing was published would publish again."""
+    """A caller that gets an error would publish again."""
     shelf.publish({"a.md": ["one"]})
     rows, run = shelf.write({"b.md": ["two"]})
     base = shelf.lake.snapshot()

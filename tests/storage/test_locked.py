@@ -1,4 +1,4 @@
-"""SQL of somebody who is not trusted reads the corpus and reaches nothing else, wherever the corpus is kept."""
+"""Untrusted SQL reads the corpus and reaches nothing else, wherever the corpus is stored."""
 
 import os
 import posixpath
@@ -24,12 +24,12 @@ from tests.storage.shelf import Shelf
 pytestmark = pytest.mark.slow
 
 WORD = "zanzibar"
-"""in a file that is none of the corpus's"""
+"""word in a file outside the corpus"""
 
 
 @contextmanager
 def read_only(shelf, version=None):
-    """The connection that `parquetry sql --read-only` asks."""
+    """Return the connection that `parquetry sql --read-only` uses."""
     snapshot = shelf.lake.snapshot(version, needed=SEARCHED)
     settings = Settings(search=shelf.settings)
     opened = open_index(shelf.lake, snapshot, version, settings)
@@ -42,19 +42,19 @@ def read_only(shelf, version=None):
 
 @contextmanager
 def of_caller(shelf):
-    """The connection that `parquetry sql --user` asks."""
+    """Return the connection that `parquetry sql --user` uses."""
     with scoped(shelf.lake.snapshot(), Filters(caller=Caller("ada")), "none") as connection:
         yield connection
 
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """The current folder, with what an attacker would like to have; and a secret that DuckDB would find by itself."""
+    """Fill the current folder with an attacker's targets, and set a secret that DuckDB would find by itself."""
     folder = tmp_path / "outside"
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
-    # DuckDB puts there what does not fit in memory, of every program that runs in this folder.
+    # DuckDB spills here what does not fit in memory, for every program that runs in this folder.
     (folder / ".tmp").mkdir()
     for path in (folder / "notes.csv", folder / ".tmp" / "notes.csv"):
         path.write_text(f"word\n{WORD}\n", "utf-8")
@@ -68,7 +68,7 @@ def outside(tmp_path, monkeypatch):
 
 @pytest.fixture(params=["folder", "store"])
 def attacked(request, tmp_path, monkeypatch):
-    """A corpus of two versions in a folder, or on an object store."""
+    """Create a corpus of two versions in a folder, or on an object store."""
     if request.param == "folder":
         shelf = Shelf(tmp_path / "corpus")
     else:
@@ -130,14 +130,14 @@ REACHING = [
     "FROM query('FROM read_text(''{out}/notes.csv'')')",
     "FROM query_table(['{out}/notes.csv'])",
     "FROM json_execute_serialized_sql(json_serialize_sql('FROM read_text(''{out}/notes.csv'')'))",
-    # the folder that DuckDB would put into what does not fit in memory
+    # the folder that DuckDB spills to
     "FROM '.tmp/notes.csv'",
     "FROM '{out}/.tmp/notes.csv'",
     "FROM glob('{out}/.tmp/*')",
     "COPY documents TO '.tmp/stolen.csv'",
     "COPY documents TO '{out}/.tmp/stolen.csv'",
     "ATTACH '{out}/.tmp/stolen.duckdb' AS other",
-    # files of the corpus that are not of this version, by their place and through what may be read
+    # files of the corpus that are not of this version, by path and through readable views
     "FROM '{root}/documents/*.parquet'",
     "FROM glob('{root}/*')",
     "FROM read_text('{root}/documents/_delta_log/00000000000000000000.json')",
@@ -198,7 +198,7 @@ REACHING = [
     "FROM lying_about",
     "SELECT embed('oak')",
     "FROM arrow_scan(1::POINTER, 1::POINTER, 1::POINTER)",
-    # several at once
+    # several statements at once
     "SELECT 1; COPY documents TO '{out}/stolen.csv'",
     "SET allowed_directories = ['/']; FROM read_text('{out}/notes.csv')",
     "PREPARE p AS FROM read_text('{out}/notes.csv'); EXECUTE p",
@@ -211,7 +211,7 @@ def held(folder):
 
 
 def attack(connection, shelf, outside, port):
-    """Run every statement; gives those that were not refused."""
+    """Run every statement; return those that were not refused."""
     lying_about = np.arange(3)
     first = shelf.lake.snapshot().files["chunks"][0]
     answered = []
@@ -231,7 +231,7 @@ def attack(connection, shelf, outside, port):
 
 @pytest.fixture
 def port():
-    """Where nobody must knock."""
+    """Yield a port on which any connection fails the test."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -249,8 +249,7 @@ def test_nothing_beside_the_corpus_is_reached(session, attacked, outside, port):
         assert attack(connection, attacked, outside, port) == []
     assert held(outside) == before
     if corpus:
-        after = held(attacked.root)
-        # The index is the program's own, which brings it up to date.
+        after = held(attacked.root)  # the program itself updates the index
         assert {path: content for path, content in after.items() if "index" not in path.parts} == {
             path: content for path, content in corpus.items() if "index" not in path.parts
         }
@@ -294,7 +293,7 @@ OVERWRITING = [
     "ALTER TABLE parts.chunks ADD COLUMN stolen INTEGER",
     "COPY FROM DATABASE memory TO ix",
 ]
-"""what may be read may not be written: DuckDB itself makes no difference"""
+"""writes to what may be read; DuckDB itself does not distinguish them"""
 
 
 def test_files_of_the_corpus_that_are_read_cannot_be_written(attacked, outside):
@@ -343,9 +342,9 @@ def test_statement_without_an_end_is_stopped(session, statement, tmp_path, monke
     ids=["counted by DuckDB", "values under way", "rows of the answer"],
 )
 def test_statement_that_would_take_all_memory_is_stopped(session, statement, tmp_path):
-    """The bound is DuckDB's own for what it counts, and the process's for the rest."""
+    """DuckDB bounds the memory that it counts, and the process limit bounds the rest."""
     Shelf(tmp_path / "corpus").publish({"a.md": ["one oak", "two"]})
-    # Where no memory is left, native code may end the process; the other tests must not go with it.
+    # Without memory, native code may end the process; the other tests must not end with it.
     names = f"{session.__name__}, {stop_for_memory.__name__}"
     code = f"import sys; from {__name__} import {names}; stop_for_memory({session.__name__}, *sys.argv[1:])"
     ended = subprocess.run(
@@ -372,7 +371,7 @@ def stop_for_memory(session, corpus, statement):
 
 @pytest.mark.parametrize("session", [read_only, of_caller], ids=["whole corpus", "of a caller"])
 def test_duckdb_itself_is_bounded_for_a_statement(session, tmp_path, monkeypatch):
-    """It stops before the process has no memory left for the answer."""
+    """DuckDB stops before the process has no memory left for the answer."""
     monkeypatch.setattr(locked, "WORKING_MEMORY", 100 << 20)
     shelf = Shelf(tmp_path / "corpus")
     shelf.publish({"a.md": ["one oak", "two"]})
@@ -384,7 +383,7 @@ def test_duckdb_itself_is_bounded_for_a_statement(session, tmp_path, monkeypatch
 
 
 def test_what_a_caller_may_see_and_does_not_fit_in_memory_is_told(tmp_path, monkeypatch):
-    """It is not put on the disk: statements could read and write beside it."""
+    """It is not spilled to disk: statements could read and write beside it."""
 
     def small():
         connection = open_duckdb()

@@ -1,4 +1,4 @@
-"""Searches in SQL give what searches of the program give."""
+"""Searches in SQL return the same results as searches of the program."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,7 @@ AXES, FLAT = np.eye(4, dtype=np.float32), np.eye(2, dtype=np.float32)
 
 @pytest.fixture
 def models(shelf):
-    """`hr` was embedded by a model of four dimensions, `it` by one of two."""
+    """Embed `hr` with a model of four dimensions, and `it` with one of two."""
     shelf.publish(
         {"near.md": ["oak hr near"], "far.md": ["oak hr far"]}, namespace="hr", vectors=[AXES[0] + 0.1, AXES[1]]
     )
@@ -73,7 +73,7 @@ def test_namespaces_tell_their_models(models):
 
 
 def test_namespaces_of_a_model_are_those_that_the_caller_sees(shelf):
-    """Their names stand in messages, and the name of a project that is not public would say too much."""
+    """Messages contain these names, and the name of a private project would reveal too much."""
     shelf.publish({"near.md": ["oak"]}, namespace="open")
     shelf.publish({"plan.md": ["oak"]}, namespace="takeover", access=Access("individual", None, "ada"))
     with shelf.index() as connection:

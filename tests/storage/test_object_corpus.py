@@ -1,4 +1,4 @@
-"""A corpus on a real S3 server does what one in a folder does."""
+"""A corpus on a real S3 server behaves like one in a folder."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ STAMP = Stamp("run-x", datetime(2026, 5, 1, tzinfo=UTC))
 
 @pytest.fixture
 def reached(s3_server, monkeypatch, tmp_path):
-    """The environment leads to the server, and caches are the test's own."""
+    """Point the environment to the server; caches are the test's own."""
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -42,12 +42,12 @@ def reached(s3_server, monkeypatch, tmp_path):
 
 @pytest.fixture
 def shelf(reached):
-    """An empty corpus on the server."""
+    """Create an empty corpus on the server."""
     return Shelf(f"s3://{reached.bucket()}/kb/größe")
 
 
 def keys(server, shelf):
-    """What the server holds, below the corpus."""
+    """Return the keys on the server, below the corpus."""
     bucket, _, prefix = shelf.root.removeprefix("s3://").partition("/")
     pages = server.client().get_paginator("list_objects_v2").paginate(Bucket=bucket)
     return [each["Key"].removeprefix(prefix + "/") for page in pages for each in page.get("Contents", ())]
@@ -61,7 +61,7 @@ def test_place_without_a_corpus_says_what_to_do(reached):
 
 
 def test_file_that_is_gone_is_damage_with_its_name(reached, shelf):
-    """Whether this process deleted it, or another one, so that its size is still known."""
+    """The same holds if another process deleted it, so that its size is still cached."""
     shelf.publish({"a.md": ["one oak", "two"]})
     shelf.publish({"b.md": ["other elm"]})
     snapshot = shelf.lake.snapshot()
@@ -159,7 +159,7 @@ def test_objects_that_are_not_of_the_corpus_are_noted(reached, shelf):
     assert note.detail.endswith("notes.txt, texts/readme.md")
 
 
-# --- several writers
+# --- concurrent writers
 
 
 def test_second_publish_from_one_snapshot_conflicts_and_leaves_no_trace(reached, shelf):
@@ -193,7 +193,7 @@ def test_of_publishes_at_the_same_moment_one_wins_each_namespace(shelf, names):
     assert shelf.lake.snapshot().version == len(set(names))
 
 
-# --- how the server is found and what it says
+# --- locating the server, and its errors
 
 
 def test_corpus_is_whole_tables_and_one_probe(reached, shelf):

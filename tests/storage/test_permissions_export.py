@@ -1,4 +1,4 @@
-"""What is handed to somebody, or what their SQL runs on, holds what they may see and tells of nothing else."""
+"""An export, or the SQL of a caller, contains only what the caller may see and reveals nothing else."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ SECRET = "zanzibar"
 
 
 def forbid(crowd, number):
-    """Documents of others, with words, names and titles that only they have."""
+    """Publish documents of others, with words, names and titles that only they have."""
     crowd.text = lambda: f"{SECRET} oaka oaka"
     crowd.properties = lambda access: {
         "access": access,
@@ -47,7 +47,7 @@ def crowd(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(crowd, tmp_path_factory):
-    """A file for one caller, and what it held before others' documents came."""
+    """Export a file for one caller; return also its content before others' documents were published."""
     folder = tmp_path_factory.mktemp("handed")
     before = everything(export_corpus(crowd.shelf.lake.snapshot(), Filters(caller=ADA), folder / "before", "none").path)
     allowed = [chunk for chunk in crowd.chunks if may_see(ADA, chunk.row)]
@@ -57,7 +57,7 @@ def exported(crowd, tmp_path_factory):
 
 
 def everything(path):
-    """Every row of every table, but for the version."""
+    """Return every row of every table, except the version."""
     with attached(path, read_only=True) as connection:
         tables = connection.execute(
             "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'ix' ORDER BY ALL"
@@ -67,7 +67,7 @@ def everything(path):
             for schema, table in tables
         }
         views = connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY 1").fetchall()
-    # In which order a join gives the documents is chance.
+    # The order in which a join returns documents is random.
     rows["parts.documents"] = sorted(row[1:] for row in rows["parts.documents"])
     rows["parts.meta"] = [row for row in rows["parts.meta"] if row[1] != "version"]
     return rows, views
@@ -88,7 +88,7 @@ def test_export_holds_every_visible_document_and_no_other(exported):
 
 
 def test_forbidden_documents_change_no_row_of_an_export(exported):
-    """No word, number, statistic, file name or run of theirs; nor how often was published."""
+    """No word, number, statistic, file name or run of theirs, and not the number of publishes."""
     done, _, before = exported
     after = everything(done.path)
     assert set(after[0]) >= {"parts.documents", "parts.chunks", "parts.postings", "parts.words", "parts.texts"}
@@ -216,7 +216,7 @@ def test_sql_of_a_caller_reads_no_variable_of_the_program(session):
 
 
 def test_no_table_of_a_session_tells_of_others(session):
-    """Not even what is left of how it was built."""
+    """Not even through leftovers of how it was built."""
     _, tables = query(session, "SELECT database_name, schema_name, table_name FROM duckdb_tables()")
     assert len(tables) > 10
     for names in tables:

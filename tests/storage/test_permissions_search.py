@@ -1,4 +1,4 @@
-"""Nobody finds what is not theirs, everybody finds all that is, and what is forbidden changes nothing."""
+"""Callers find all of what they may see and nothing else, and forbidden documents change nothing."""
 
 import json
 from dataclasses import asdict, replace
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 MODES = ("vector", "text", "vector", "hybrid")
 PARTS, SCOPES, SEARCHES = 4, 80, 16
-"""tests, callers with filters in each, and searches of each of these: 5,120 searches"""
+"""number of tests, of callers with filters in each test, and of searches by each caller: 5,120 searches in all"""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def asked(crowd, number=SEARCHES):
 
 
 def check_scope(connection, crowd, exact=True):
-    """One caller with one choice of filters: every answer against the oracle's; returns how many hits there were."""
+    """Compare every answer for one caller and one set of filters with the oracle's; return the number of hits."""
     caller, (given, predicates) = crowd.caller(), crowd.filters()
     mask = [may_see(caller, c.row) and all(meets(c.row) for meets in predicates) for c in crowd.chunks]
     oracle = Oracle(crowd.chunks, mask)
@@ -44,7 +44,7 @@ def check_scope(connection, crowd, exact=True):
         told = f"{mode} {query!r} as {caller} with {given}"
         assert explanation["chunks"] == len(allowed), told
         assert explanation["documents"] == len({c.row.document_id for c in allowed}), told
-        # A key that is missing is a leak.
+        # A missing key is a leak.
         positions = [place[hit.row["document_id"], hit.row["text"]] for hit in hits]
         assert len({hit.row["chunk_id"] for hit in hits}) == len(hits), told
         scores = oracle.search(mode, query, vector, max(k, crowd.shelf.settings.depth))
@@ -75,7 +75,7 @@ def test_search_in_two_stages_finds_as_many_and_nothing_else(crowd, monkeypatch)
         assert sum(check_scope(connection, crowd, exact=False) for _ in range(12)) > 500
 
 
-# --- what is forbidden changes nothing
+# --- forbidden documents change nothing
 
 CALLERS = [Caller("user-1", "org-1"), Caller("user-2"), Caller(org_id="org-3"), Caller(), Caller("user-4", "org-5")]
 CONDITIONS = [
@@ -89,7 +89,7 @@ CONDITIONS = [
 
 
 def everything_told(connection, crowd, queries):
-    """Every byte of the answers of several callers: rows, scores, order, counts, explanations and errors."""
+    """Return every byte of several callers' answers: rows, scores, order, counts, explanations and errors."""
     lines = []
     connection.execute("SET threads = 1")
     for caller in CALLERS:
@@ -105,7 +105,7 @@ def everything_told(connection, crowd, queries):
 
 
 def forbid(crowd, number):
-    """Documents of others, with the same words and vectors, and with words, titles and a model that only they have."""
+    """Publish documents of others, with the same words and vectors, and with words, titles and a model of their own."""
     owners = iter([Access("individual", user_id="mallory"), Access("organization", org_id="evil")] * number)
     crowd.publish(number - 10, "default", "docs", lambda: next(owners))
     others = {f"others/{i}.md": [crowd.text()] for i in range(10)}
@@ -134,7 +134,7 @@ def test_forbidden_documents_change_no_byte_of_any_answer(tmp_path, monkeypatch,
         built_again.close()
 
 
-# --- permissions that change
+# --- changed permissions
 
 
 def test_permissions_that_change_at_the_source_embed_nothing_and_hold_at_once(workshop):

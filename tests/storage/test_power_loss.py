@@ -1,4 +1,4 @@
-"""After a power cut at any moment, the last version that was told of is there, or a later one."""
+"""After a power cut at any moment, the last version reported as published is there, or a later one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OAK, ELM, ASH, FIR = "The oak is dried.", "The elm is sawn.", "Ash bends.", "Fir
 
 
 def held(corpus: Path) -> dict[str, str]:
-    """The texts of a corpus by path, by search and by the tables."""
+    """Return the texts of a corpus by path, checked to be equal by search and by the tables."""
     if not Lake.exists(str(corpus)):
         return {}
     settings = parse_settings({"corpus": {"root": str(corpus)}}, "test")
@@ -39,12 +39,12 @@ def held(corpus: Path) -> dict[str, str]:
 
 
 def survived(disk: Disk, truths: list[dict[str, str]], left: Path) -> int:
-    """Open all that power cuts may have left; how many states these are.
+    """Open every state that power cuts may have left; return the number of states.
 
     Args:
-        disk: what was recorded.
-        truths: what the corpus holds before anything was told of, after the first thing told of, and so on.
-        left: folder to lay them out in.
+        disk: recorded changes.
+        truths: content of the corpus before the first reported publish, after it, and so on.
+        left: folder to lay the states out in.
     """
     seen: dict[str, dict[str, str]] = {}
     examined: set[str] = set()
@@ -85,7 +85,7 @@ def workshop(tmp_path, place):
 
 @pytest.fixture
 def ada(tmp_path, place):
-    """Documents that only one user may see."""
+    """Publish documents that only one user may see."""
     made = Workshop(tmp_path / "ada")
     made.sections |= {
         "corpus": {"root": str(place / "corpus")},

@@ -1,7 +1,7 @@
-"""After a power cut on ext4, the last version that was told of is there, or the one after it.
+"""After a power cut on ext4, the last version reported as published is there, or the one after it.
 
-The file system is in a file, mounted on a loop device. A copy of that file holds what had reached the device: whatever
-the kernel still kept in memory is lost, as after a power cut.
+The file system is in a file, mounted on a loop device. A copy of that file is the state of the device: everything
+that the kernel still kept in memory is lost, as after a power cut.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ pytestmark = pytest.mark.slow
 
 OAK, ELM, ASH = "The oak is dried.", "The elm is sawn.", "Ash bends."
 EVERY = 4
-"""syncs between two copies"""
+"""number of syncs between two copies"""
 
 
 @contextmanager
 def mounted(image: Path, place: Path) -> Iterator[Path]:
-    """A file system in a file, as a folder.
+    """Mount a file system in a file; yield it as a folder.
 
     Raises:
-        OSError: it cannot be mounted here.
+        OSError: the file system cannot be mounted here.
     """
     place.mkdir(exist_ok=True)
     done = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True, text=True, check=False)
@@ -46,7 +46,7 @@ def mounted(image: Path, place: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def disk(tmp_path):
-    """The file of an ext4 file system, and the folder where it is mounted."""
+    """Yield the file of an ext4 file system, and its mount point."""
     image = tmp_path / "disk.img"
     with image.open("wb") as stream:
         stream.truncate(48 << 20)

@@ -1,4 +1,4 @@
-"""What the program keeps for itself is its owner's alone, under the mask that lets everybody read new files."""
+"""The program's private files are readable by their owner only, even under a umask that opens new files to all."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whoever reads the Delta tables without DuckDB gets, by the join of the page, what DuckDB's views show."""
+"""Reading the Delta tables without DuckDB, by the documented join, gives the rows of DuckDB's views."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def by_views(shelf, version=None):
 
 
 def by_sql(tables):
-    """Polars runs the queries over the files."""
+    """Run the queries over the files with Polars."""
     context = pl.SQLContext({name: pl.scan_parquet(tables.files[name]) for name in ("documents", "chunks")})
     documents = context.execute(DOCUMENTS_QUERY).select("document_id", "sequence", "status").collect()
     chunks = context.execute(CHUNKS_QUERY).select(COLUMNS).collect()
@@ -51,7 +51,7 @@ def by_sql(tables):
 
 
 def by_expressions(tables, version=None):
-    """As the page writes it, over the Delta tables."""
+    """Build the documented expressions over the Delta tables."""
     history = pl.scan_delta(tables.addresses["documents"], version=version)
     documents = history.filter(pl.col("sequence") == pl.col("sequence").max().over("namespace", "document_id")).filter(
         ~pl.col("removed"), ~pl.col("media_type").fill_null("").str.starts_with("application/vnd.parquetry.")
@@ -65,7 +65,7 @@ def test_joins_in_polars_give_what_duckdb_shows(corpus):
     assert sorted(text for *_, text in chunks) == ["a of hr", "c", "c", "d", "more of hr", "new a"]
     assert len(documents) == 6
     tables = raw_tables(str(corpus.root))
-    # What a reader without the join would count.
+    # The count of a reader without the join.
     assert pl.scan_delta(tables.addresses["chunks"]).select(pl.len()).collect().item() == 10
     assert by_sql(tables) == (documents, chunks)
     assert by_expressions(tables) == (documents, len(chunks))
@@ -98,7 +98,7 @@ def test_changed_permissions_and_moves_leave_one_row_of_each_document(corpus):
 
 
 def test_program_that_scans_with_polars_ends_in_order(corpus):
-    """With `to_pyarrow_table()` of deltalake it would be aborted at its end."""
+    """With deltalake's `to_pyarrow_table()` the process would abort at its end."""
     code = f"import polars as pl; print(pl.scan_delta({str(corpus.root / 'chunks')!r}).collect().height)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "10\n", "")

@@ -1,4 +1,4 @@
-"""Whatever is damaged, the doctor names it and brings back what index, unnamed shards and sources still hold."""
+"""The doctor names any damage and restores what the index, unnamed shards and sources still hold."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The workshop, what its corpus holds, what it answers, and a copy of it."""
+    """Create the workshop, the content of its corpus, its answers, and a copy of it."""
     workshop = make_corpus(tmp_path_factory.mktemp("made"))
     corpus = workshop.root / "corpus"
     for copy in corpus.rglob("*.copy"):
-        # As in corpora of earlier programs: what a copy gives back has a test of its own.
+        # As in corpora of earlier programs: another test covers restoring from a copy.
         copy.unlink()
     held, found = state(corpus), answers(workshop.settings)
     assert all(held.values())
@@ -40,7 +40,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def corpus(made):
-    """The corpus as it was."""
+    """Return the corpus in its original state."""
     workshop, _, _, pristine = made
     place = workshop.root / "corpus"
     shutil.rmtree(place)
@@ -48,7 +48,7 @@ def corpus(made):
 
 
 def fixed(corpus, capsys) -> dict:
-    """What `parquetry doctor --fix --json` prints."""
+    """Return the output of `parquetry doctor --fix --json`."""
     code = run(["doctor", "--fix", "--json", "--config", str(corpus.parent / "parquetry.toml")])
     told = json.loads(capsys.readouterr().out)
     assert code == (0 if told["healthy"] else 1)
@@ -67,7 +67,7 @@ OWN_ROWS = {
     "notes: shard": {"notes"},
     "searches: shard": {"searches"},
 }
-"""what nothing else holds, is lost with its shard"""
+"""damage -> tables without another copy of their rows, which are lost with the shard"""
 
 
 EVERY = ("",)
@@ -87,7 +87,7 @@ def test_every_kind_of_file_is_named_and_mended(made, corpus, capsys, how, where
         ways = [damage for name, damage in damages(file) if name == how]
         ways[len(ways) // 2]()
         if kind == "search index":
-            # An older one takes its place; a bit that nobody reads changes nothing.
+            # An older index takes its place; a flipped bit may lie in an unused part of the file.
             assert how in ("deleted", "flipped") or file.name in named_by_doctor(corpus)
         else:
             assert file.name in named_by_doctor(corpus), (kind, how)
@@ -96,7 +96,7 @@ def test_every_kind_of_file_is_named_and_mended(made, corpus, capsys, how, where
         after = state(corpus)
         lost = {table for table, rows in held.items() if rows - after[table]}
         assert lost <= OWN_ROWS.get(kind, set()), (kind, told)
-        # A repair is a run of its own, and may have to put on record what is known.
+        # A repair is a run of its own, and may have to record what is known.
         more = {table for table, rows in held.items() if after[table] - rows} - {"runs", "searches"}
         assert more <= ({"decisions"} if kind == "decisions: shard" else set()), kind
         assert answers(workshop.settings) == found, kind
@@ -215,7 +215,7 @@ def test_what_only_a_source_can_give_back_is_named_if_the_source_is_gone(made, c
     assert "lost: " in output
     assert "which only the source can give back" in output
     assert "problem missing-text" in output
-    # Once it is there again:
+    # Once the source is back:
     assert fixed(corpus, capsys)["healthy"]
 
 

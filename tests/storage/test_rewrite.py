@@ -1,4 +1,4 @@
-"""An earlier version comes back as a new one, and documents are taken out."""
+"""An earlier version is restored as a new one, and documents are removed."""
 
 from dataclasses import replace
 
@@ -20,13 +20,13 @@ STAMP = Stamp("run-restore", NOW)
 
 
 def bare(rows):
-    """Rows without which publish wrote them."""
+    """Return rows without the run and time of their publish."""
     return [replace(each, sequence=0, run_id="", indexed_at=NOW) for each in rows]
 
 
 @pytest.fixture
 def history(shelf):
-    """Version 1: a, b. 2: a edited. 3: b removed. 4: c added. 5: a with other permissions."""
+    """Publish version 1: a, b; 2: a edited; 3: b removed; 4: c added; 5: a with other permissions."""
     shelf.publish({"a.md": ["one"], "b.md": ["two"]})
     shelf.publish({"a.md": ["one, edited"]})
     shelf.remove("b.md")
@@ -105,7 +105,7 @@ def test_unknown_name_removes_nothing(history):
 
 
 class Busy:
-    """A lake in which somebody else publishes first, some times."""
+    """A lake in which another writer publishes first, a given number of times."""
 
     def __init__(self, shelf, times):
         self.shelf, self.times = shelf, times

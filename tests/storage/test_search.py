@@ -1,4 +1,4 @@
-"""Which chunks answer: ranked among those that the caller may see, always as many as there are."""
+"""Search results: ranked among the visible chunks only, and always as many as there are."""
 
 import math
 import re
@@ -39,7 +39,7 @@ def terms(text):
 
 
 def bm25(query, texts):
-    """The formula as it is printed, one document at a time."""
+    """Compute the formula as published, one document at a time."""
     # The heading above a chunk counts as one of its words.
     documents = [["heading", *terms(text)] for text in texts]
     mean = sum(map(len, documents)) / len(documents)
@@ -153,7 +153,7 @@ def test_only_models_of_what_is_visible_count(shelf):
         assert Searcher(connection, Filters(namespaces=("hr",))).embedders() == ["other@2"]
 
 
-# --- both
+# --- hybrid
 
 
 def test_hybrid_order_is_the_convex_combination_of_both_sides(texts):
@@ -187,7 +187,7 @@ def test_hits_tell_which_side_found_them_and_where(shelf):
     assert (first.row["title"], first.row["namespace"], first.row["source"]) == ("A title", "default", "docs")
 
 
-# --- how many
+# --- number of results
 
 
 @pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
@@ -202,7 +202,7 @@ def test_as_many_as_asked_for_or_as_there_are(shelf, mode, k):
 
 @pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
 def test_filters_come_before_ranking(shelf, mode):
-    """The best five hundred are excluded; the rest must still fill the page."""
+    """The best five hundred are excluded; the remaining ones must still fill the page."""
     shelf.publish({f"best/{number}.md": ["oak oak oak"] for number in range(300)}, vectors=np.tile(AXES[0], (300, 1)))
     rest = np.tile([0.1, 1, 1, 1], (7, 1))
     shelf.publish({f"rest/{number}.md": [f"some oak {number}"] for number in range(7)}, vectors=rest)
@@ -294,7 +294,7 @@ def test_caller_sees_what_is_theirs(secrets, caller, sees, mode):
 
 @pytest.mark.parametrize("mode", ["text", "vector", "hybrid"])
 def test_forbidden_documents_change_nothing_about_an_answer(shelf, mode):
-    """Not even the statistics: how rare a word is must not tell what others hold."""
+    """Not even through statistics: the rarity of a word must not reveal other users' documents."""
     public = {f"{number}.md": [f"oak {'elm ' * number}{number}"] for number in range(6)}
     vectors = np.random.default_rng(1).normal(size=(6, 4))
     shelf.publish(public, vectors=vectors)

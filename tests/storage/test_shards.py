@@ -1,4 +1,4 @@
-"""A shard holds what was written, whole or not at all."""
+"""A shard is written whole or not at all."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What can go wrong while a commit is written, and what becomes of it."""
+"""Failures while a commit is being written, and their outcome."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_tokens_of_a_text(duck, text, expected):
 @settings(deadline=None, max_examples=60)
 @given(st.text(max_size=200))
 def test_text_and_query_of_the_same_words_have_the_same_tokens(duck, text):
-    """As a chunk and as a query, in one piece and beside something else."""
+    """As a chunk and as a query, alone and next to other text."""
     alone = tokens(duck, text)
     as_chunk = duck.execute(
         f"SELECT {CHUNK_TOKENS} FROM (SELECT $1 AS text, NULL::VARCHAR[] AS headings)", [text]

@@ -1,4 +1,4 @@
-"""Vectors, texts and rows are used again only from shards that are what was written."""
+"""Vectors, texts and rows are reused only from intact shards."""
 
 from __future__ import annotations
 

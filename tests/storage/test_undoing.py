@@ -1,4 +1,4 @@
-"""A decision is taken back by one publish, which gives way to others and never reaches beyond its namespace."""
+"""One publish undoes a decision; it gives way to other publishes and never affects another namespace."""
 
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def test_second_undo_is_refused_and_publishes_nothing(notebook):
 
 
 class Busy:
-    """A lake in which somebody else publishes first, some times."""
+    """A lake in which another writer publishes first, a given number of times."""
 
     def __init__(self, notebook, times):
         self.notebook, self.times = notebook, times

@@ -1,4 +1,4 @@
-"""A filter expression is one expression over a document's columns, whatever else somebody writes."""
+"""A filter expression is a single expression over a document's columns, regardless of its text."""
 
 import json
 
@@ -152,7 +152,7 @@ def nodes(tree):
     )
 )
 def test_whatever_is_accepted_stands_as_one_condition_in_its_place(expression):
-    """Between two conditions it joins them, and takes neither of them away; nothing in it reaches further."""
+    """It joins two conditions and removes neither of them; nothing in it reaches further."""
     try:
         where = parse_where(expression)
     except SettingsError:
@@ -176,7 +176,7 @@ def test_whatever_is_accepted_stands_as_one_condition_in_its_place(expression):
 
 
 def test_every_allowed_function_is_a_scalar_function_of_duckdb_or_a_shape_of_its_parser():
-    """A name that DuckDB gives to a table function or an aggregate has no business in the list."""
+    """Names that DuckDB gives to a table function or an aggregate do not belong in the list."""
     with duckdb.connect() as connection:
         kinds = connection.execute(
             "SELECT function_name, list(DISTINCT function_type) FROM duckdb_functions() GROUP BY 1"

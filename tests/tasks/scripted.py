@@ -1,4 +1,4 @@
-"""An embedder that does what a test says, and raises on anything unscripted."""
+"""A scripted embedder that raises on anything unscripted."""
 
 import threading
 
@@ -8,7 +8,7 @@ from parquetry.embed.base import Embedded
 
 
 class ScriptedEmbedder:
-    """Vectors from the length of texts; records every text that it was asked for."""
+    """Return vectors derived from the length of the texts; record every text that is requested."""
 
     id = "scripted@4"
     dimension = 4
@@ -18,10 +18,10 @@ class ScriptedEmbedder:
     def __init__(self):
         self.asked = []
         self.failures = []
-        """raised one by one, before anything is embedded"""
+        """errors raised one by one before anything is embedded"""
         self.refuses = ()
         self.gate = None
-        """an event that an embedding waits for"""
+        """event that an embedding call waits for"""
         self.entered = threading.Event()
         self.vectors = lambda texts: np.array([[len(text), 1, 0, 0] for text in texts], np.float32).reshape(-1, 4)
 

@@ -1,4 +1,4 @@
-"""What a run waits for is known while it waits, and told to whoever watches."""
+"""A run reports what it is waiting for while it waits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_threads_ask_about_subjects_of_their_own():
 
 
 class Watcher(Silent):
-    """Keeps what it is given to look at."""
+    """Record everything that is reported."""
 
     asking: Asking
 

@@ -1,4 +1,4 @@
-"""One batch: every document has a row whatever happens, and a failure stays where it belongs."""
+"""One batch: every document gets a row, and a failure affects only its own document."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from tests.tasks.scripted import ScriptedEmbedder
 
 
 class ScriptedRun(Run):
-    """A run whose model is scripted and which waits for nothing."""
+    """A run with a scripted model that never sleeps."""
 
     model: ScriptedEmbedder
     pauses: list[float]
@@ -201,7 +201,7 @@ def test_full_disk_ends_the_run_by_its_name(bench):
         failed_batch(batch, OSError(28, "No space left on device", "x"), run)
 
 
-# --- the engine that runs them
+# --- the pool that runs batches
 
 
 def test_failure_that_may_pass_is_tried_again_with_pauses(bench):

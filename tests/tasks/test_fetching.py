@@ -1,4 +1,4 @@
-"""Documents of a service are read several at a time, in bounded memory, at its rate; those of this machine at once."""
+"""Remote documents are read concurrently, in bounded memory, at their service's rate limit; local ones at once."""
 
 import threading
 

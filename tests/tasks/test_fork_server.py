@@ -1,4 +1,4 @@
-"""The processes that read documents hold no secret of the run in their environment."""
+"""The environment of the extraction processes holds no secret of the run."""
 
 import os
 import subprocess
@@ -61,7 +61,7 @@ if __name__ == "__main__":
 
 
 def test_what_goes_wrong_while_a_process_starts_is_not_written_on_the_terminal(tmp_path):
-    """A pool that is closed takes its semaphores from a process that is just starting, which says so in a traceback."""
+    """Closing a pool removes the semaphores of a process that is just starting, which prints a traceback."""
     file = tmp_path / "program.py"
     file.write_text(START)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

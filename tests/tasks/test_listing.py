@@ -1,4 +1,4 @@
-"""Sources are listed side by side, and what cannot be listed breaks nobody else's."""
+"""Sources are listed concurrently, and one that cannot be listed does not affect the others."""
 
 import threading
 from dataclasses import replace
@@ -68,7 +68,7 @@ def settled(*rows):
 
 
 def test_document_that_is_listed_again_as_it_is_published_needs_nothing_after_all():
-    """It changed back while its folder was listed."""
+    """The document changed back while its folder was being listed."""
     source = ShelfSource(a__md="1")
     (item,) = source.scan("")
     known = settled(row("a.md", etag=item.etag, uri=item.uri, access=item.access))

@@ -1,4 +1,4 @@
-"""A plan holds little of a corpus in memory, and is the one that it would be with all of it there."""
+"""A plan keeps little of a corpus in memory, and is the same as with the whole corpus in memory."""
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +24,7 @@ CONTENTS = ["one", "two", "the third"]
 
 
 class Place:
-    """A source that lists what a test says, and knows the contents of it."""
+    """A source with a scripted listing and scripted contents."""
 
     def __init__(self, items, unlisted=(), breaks_off=False):
         self.items, self.unlisted, self.breaks_off = items, unlisted, breaks_off
@@ -49,7 +49,7 @@ def scope(name="docs", prefix=""):
 
 
 class Rows:
-    """Current rows as storage gives them."""
+    """Current rows in the form that storage returns."""
 
     def __init__(self, rows):
         self._rows = rows
@@ -161,7 +161,7 @@ def test_unchanged_documents_are_counted_and_take_no_row_and_no_item(lake):
 
 
 def test_document_of_two_scopes_that_changes_between_their_listings_is_not_taken_for_gone(lake):
-    """One scope holds the other, and the document is settled for the one only."""
+    """One scope contains the other, and the document is unchanged in only one of the listings."""
     lake.publish(lake.snapshot(), [row("sub/a.md"), row("b.md", "b")], "run-1")
     before, after = Place([item("sub/a.md"), item("b.md", "b")]), Place([item("sub/a.md", "edited")])
     found = planned(published_in(lake), [(scope(), before), (scope(prefix="sub/"), after)], fingerprints())

@@ -1,4 +1,4 @@
-"""Every document of a run moves its progress once, and one that takes long has a name."""
+"""Every document of a run advances its progress once, and a slow one is shown by name."""
 
 import re
 import threading
@@ -48,7 +48,7 @@ def extracting(reading, path, *, running=True, is_all=True):
 
 
 class Watcher(Silent):
-    """Keeps what it is told, in order."""
+    """Record everything that is reported, in order."""
 
     def __init__(self):
         self.events = []
@@ -156,7 +156,7 @@ def test_documents_of_a_batch_are_told_one_by_one_and_the_one_that_is_waited_for
     gate = threading.Event()
 
     class Opens(Watcher):
-        """Lets the last document come once it was told of all others, and that this one is missing."""
+        """Let the last document finish once all others are reported and this one is shown as missing."""
 
         def document_slow(self, slow):
             if self.events.count("read") == 3:
@@ -196,11 +196,11 @@ def test_documents_that_are_chunked_again_from_stored_text_count(workshop):
     assert watcher.events == ["read"] * 3 + ["batch"]
 
 
-# --- what a person sees
+# --- the progress bar
 
 
 def drawn(reading, width):
-    """What a bar draws, without the terminal's commands."""
+    """Return the text that a progress bar draws, without terminal escape sequences."""
     console = Console(file=StringIO(), force_terminal=True, width=width, color_system=None)
     with Bar(console) as bar:
         bar.documents_read(reading)

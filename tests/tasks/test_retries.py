@@ -1,4 +1,4 @@
-"""What may pass is tried again, with growing waits, and counted; what will not is raised at once."""
+"""Transient errors are retried with growing delays and counted; permanent ones are raised at once."""
 
 import pytest
 
@@ -11,7 +11,7 @@ UNREACHABLE = TransientError("unreachable", "no answer")
 
 
 class Script:
-    """A call that fails in the given ways, one after another, and then succeeds."""
+    """A call that raises the given errors, one after another, and then succeeds."""
 
     def __init__(self, *failures):
         self.failures = list(failures)
@@ -118,7 +118,7 @@ def test_cancelled_run_does_not_wait_to_the_end():
 
 
 def test_place_that_is_down_is_not_waited_for_again_and_again(retries, pauses):
-    """A hundred thousand documents of a store that went away must not take four tries and seconds each."""
+    """A hundred thousand documents of an unreachable store must not take four attempts and several seconds each."""
     for _ in range(PATIENCE):
         with pytest.raises(TransientError):
             retries.call("down", Script(*[UNREACHABLE] * 4))

@@ -1,4 +1,4 @@
-"""Questions to the language model are paid for once, whoever asks and however often."""
+"""Each request to the language model is paid for once, regardless of its caller and number of repetitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOB = Owner("default", None, "bob", "individual")
 
 
 class Weather(Reply):
-    """What is asked for."""
+    """Reply schema of the request."""
 
     rained: bool
 

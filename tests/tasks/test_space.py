@@ -1,4 +1,4 @@
-"""What a run takes of a disk is told before it begins, and only what is certain stops it."""
+"""A run estimates its disk usage before it starts, and stops only if the shortage is certain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_told_is_near_to_what_is_taken_and_the_certain_part_below(worksh
 
 
 def test_nothing_to_do_takes_nothing(workshop):
-    """A corpus on a full disk can still be told that it is up to date."""
+    """A run over a full disk can still report that the corpus is up to date."""
     workshop.write("a.md", "The oak is dried.")
     workshop.refresh()
     assert plan_with_space(Request(workshop.settings))[1] == ()

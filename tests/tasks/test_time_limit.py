@@ -1,4 +1,4 @@
-"""A small file is not given the time of a large one; scans and mails, which may hold pictures, are given all of it."""
+"""A small file gets less time than a large one; scans and mails, which may hold images, get the full time."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A vector is computed once: looked up in what is stored, awaited from who computes it, and only then paid for."""
+"""A vector is computed once: reused from storage, awaited from a concurrent computation, or else paid for."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +81,7 @@ def test_batches_at_the_same_time_compute_a_text_once(embedder):
 
 
 def test_who_waits_for_a_failed_computation_may_try_again(embedder):
-    """Its documents have nothing to do with the failure, which may pass."""
+    """The failure may be transient and has nothing to do with the documents that wait."""
     vectors = RunVectors(Stored(), embedder)
     _, theirs, _ = vectors._find_or_claim(inputs("shared"))
     (future,) = theirs.values()

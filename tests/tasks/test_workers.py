@@ -1,4 +1,4 @@
-"""A document that hangs, eats memory or kills its process costs itself and nothing else."""
+"""A document that hangs, exhausts memory or kills its process fails alone."""
 
 import os
 import time

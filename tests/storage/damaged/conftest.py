@@ -1,4 +1,4 @@
-"""Corpora that are damaged by a test, and the commands that are asked about them."""
+"""Corpora that a test damages, and commands run on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.storage.damaged_shelf import make
 
 
 class Asked:
-    """What a command said."""
+    """Exit code and output of a command."""
 
     def __init__(self, code, out, err):
         self.code, self.out = code, out
@@ -32,7 +32,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def corpora(made, tmp_path):
-    """Copies of it, each at a place of its own."""
+    """Return an iterator of copies of the corpus, each in its own place."""
     return (Path(shutil.copytree(made, tmp_path / f"{number}")) for number in count())
 
 
@@ -43,7 +43,7 @@ def corpus(corpora):
 
 @pytest.fixture
 def ask(capsys, caplog):
-    """Run a command on a corpus; what it warns of stands before what it ends with."""
+    """Run a command on a corpus; warnings precede the final message."""
 
     def ask(corpus, *arguments):
         caplog.clear()
@@ -58,7 +58,7 @@ def ask(capsys, caplog):
 
 @pytest.fixture
 def found(ask):
-    """Search a corpus; the answer without the seconds."""
+    """Search a corpus; return the answer without the seconds."""
 
     def found(corpus, *options):
         asked = ask(corpus, "search", "the oak", "--mode", "text", "--what", "both", "--json", *options)

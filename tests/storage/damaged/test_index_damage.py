@@ -1,4 +1,4 @@
-"""A search index that is damaged, or that cannot be written: it heals, or an older one or the tables answer."""
+"""A search index that is damaged or not writable: it is rebuilt, or an older one or the tables answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_damaged_index_heals(corpora, found, right, how):
 
 
 def with_postings_damaged(corpus):
-    """A bit of the words flips, which an opening of the file does not read."""
+    """Flip a bit of the words, which opening the file does not read."""
     file = index_of(corpus)
     with duckdb.connect(file, read_only=True) as index:
         (block,) = index.execute(
@@ -57,7 +57,7 @@ def test_sql_heals_the_index_too(corpus, ask):
 
 
 def test_both_files_of_the_index_may_be_damaged(corpus, found, right):
-    """What the next file is made from is no better than the one that is replaced."""
+    """The older file, from which the next one is made, is damaged like the one to be replaced."""
     later(corpus).publish({"d.md": ["a plane"]})
     expected = found(corpus).out
     for file in (corpus / "index").glob("*.duckdb"):
@@ -83,7 +83,7 @@ def test_damaged_index_that_cannot_be_replaced_is_not_asked(corpus, found, right
 
 
 def lock_out(corpus):
-    """Nobody can write an index any more."""
+    """Make the index unwritable."""
     (corpus / "index" / "refresh.lock").unlink(missing_ok=True)
     (corpus / "index" / "refresh.lock").mkdir(parents=True)
 
@@ -116,7 +116,7 @@ def test_earlier_index_does_not_answer_with_what_is_not_to_be_seen_any_more(corp
     shutil.rmtree(corpus / "index")
     kept.rename(corpus / "index")
     for file in (corpus / "index").glob("index-4.*"):
-        # Of before the document came that is erased.
+        # A file from before the erased document was published.
         file.unlink()
     lock_out(corpus)
     asked = ask(corpus, "search", "oak", "--mode", "text", "--user", "eve", "--json")

@@ -1,4 +1,4 @@
-"""Whatever happens to a file of a corpus, a search is right or names the file, and is never wrong."""
+"""With any file of a corpus damaged, a search is right or names the file, and is never wrong."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SPARED = tuple(table for table in TABLES if table not in ("documents", "chunks")
 """tables that a search does not need"""
 
 
-# --- what a search does not need
+# --- tables that a search does not need
 
 
 COPIED = ("runs", "failures")
-"""tables that the index has a copy of"""
+"""tables that are copied into the index"""
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_search_does_without_a_damaged_table_that_only_tells_of_things(corpora, 
             assert (asked.code, asked.out, asked.lines) == (0, right, []), (position, how)
 
 
-# --- what it needs
+# --- tables that a search needs
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_checksums_are_looked_for_in_no_more_commits_than_it_takes(corpus):
 
 
 def test_chunks_that_a_commit_took_along_are_missed(corpus, found):
-    """The table of chunks is a whole one, only of an earlier time than that of documents."""
+    """The table of chunks is intact, but older than the table of documents."""
     *_, newest = files_of(corpus, "chunks")
     newest.unlink()
     newest.with_name(copy_name(newest.name)).unlink()
@@ -142,7 +142,7 @@ def test_statement_that_is_wrong_suspects_no_file(corpus, ask):
 
 
 def test_copy_of_a_damaged_table_in_the_index_is_no_shorter_one(corpus, found, right):
-    """Whoever opens the index with DuckDB alone is told, until the file is back."""
+    """A reader that opens the index with DuckDB alone gets an error until the file is restored."""
     shard, *_ = files_of(corpus, "runs")
     content = shard.read_bytes()
     damage(shard, "last bit")
@@ -159,7 +159,7 @@ def test_copy_of_a_damaged_table_in_the_index_is_no_shorter_one(corpus, found, r
         assert index.execute("SELECT run_id FROM runs").fetchall() == [("run-1",)]
 
 
-# --- who writes needs everything
+# --- writers need everything
 
 
 @pytest.mark.parametrize("table", SPARED)
