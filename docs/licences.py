@@ -1,7 +1,7 @@
-"""Lists the licences of everything that Parquetry needs at run time, as the installed packages state them.
+"""List the licences of all run-time dependencies, as the installed packages state them.
 
-Those under which whoever passes the packages on has duties beyond keeping a notice (LGPL, MPL, GPL, ...), and those
-that leave a choice, come first: `docs/licences.md` says what was found, and a test compares.
+Licences with duties for redistribution beyond keeping a notice (LGPL, MPL, GPL, ...), and those that offer a choice,
+come first: `docs/licences.md` records them, and a test compares.
 
     make licences
 """

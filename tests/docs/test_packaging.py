@@ -1,4 +1,4 @@
-"""What an installation brings along."""
+"""Requirements of an installation."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def _imported(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_import_is_declared(room):
-    """What is only there because something else needs it is missing one day."""
+    """An import that only works through another package's dependency breaks one day."""
     declared = {_name(each) for each in PROJECT["project"]["dependencies"]}
     for extra in PROJECT["project"]["optional-dependencies"].values():
         declared |= {_name(each) for each in extra}
