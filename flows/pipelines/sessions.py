@@ -109,8 +109,8 @@ def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
     configured = [scope.name for scope in scopes if scope.settings in settings.source]
     if configured:
         raise SettingsError(
-            f"--user, --org and --widest are for places that the settings do not name; {configured[0]} is a configured "
-            "source: its [[source]] table says whose its sessions are"
+            "--user, --org and --max-visibility are for places that the settings do not name; "
+            f"{configured[0]} is a configured source: its [[source]] table says whose its sessions are"
         )
     return tuple(replace(scope, settings=_owned(scope.settings, owner)) for scope in scopes)
 
@@ -223,9 +223,9 @@ def _owned(source: SourceSettings, owner: AdHoc) -> SourceSettings:
 
 def _owner_checked(owner: AdHoc) -> None:
     if owner.widest == "individual" and not owner.user_id:
-        raise SettingsError("--widest individual needs --user: whose sessions they are")
+        raise SettingsError("--max-visibility individual needs --user: whose sessions they are")
     if owner.widest == "organization" and not owner.org_id:
-        raise SettingsError("--widest organization needs --org: whose sessions they are")
+        raise SettingsError("--max-visibility organization needs --org: whose sessions they are")
 
 
 def _wait(seconds: float) -> None:

@@ -36,10 +36,12 @@ def add(
     target: Annotated[
         str | None, typer.Argument(metavar="FILE|URL|-", help="A file, a URL, or - for text from standard input.")
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", help="The text itself, as Markdown.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Text to add, as Markdown.")] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="File name of a text; the same name again replaces it. Default: its first words."),
+        typer.Option(
+            "--name", help="File name of the text; reusing a name replaces the text. Default: its first words."
+        ),
     ] = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
@@ -47,7 +49,7 @@ def add(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Take one file, web page or text into the corpus.
+    """Add one file, web page or text to the corpus.
 
     Exit code 1 if it could not be indexed, 4 in an outage.
     """

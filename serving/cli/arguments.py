@@ -12,9 +12,22 @@ from typer.core import TyperCommand
 _OF_ANY_BYTES = frozenset({"config", "dataset", "file", "queries", "target", "targets"})
 """arguments that name files, whose names may hold any bytes the system allows"""
 
+_FORMER_NAMES = {"--what": "--type", "--widest": "--max-visibility"}
+"""former spellings of options, still understood"""
+
 
 class Command(TyperCommand):
     """Command that rejects invalid text in its arguments with one line, before it opens anything."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, with former spellings of options replaced."""
+        known = {option for parameter in self.params for option in parameter.opts}
+        end = args.index("--") if "--" in args else len(args)
+        for place, each in enumerate(args[:end]):
+            name, equals, value = each.partition("=")
+            if (now := _FORMER_NAMES.get(name)) in known:
+                args[place] = f"{now}{equals}{value}"
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         check_arguments(ctx)

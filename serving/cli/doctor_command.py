@@ -42,17 +42,22 @@ class Repair:
 
 def doctor(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Read the ends of files and a sample of texts, not every byte.")
+        bool, typer.Option("--quick", help="Read the ends of files and a sample of texts instead of every byte.")
     ] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Repair from the index, unnamed files and sources; each step is told first.")
+        bool,
+        typer.Option(
+            "--fix", help="Repair from the index, unreferenced files and sources; each step is printed first."
+        ),
     ] = False,
-    _: Annotated[bool, typer.Option("--all", hidden=True, help="Read every byte, as it does without --quick.")] = False,
+    _: Annotated[
+        bool, typer.Option("--all", hidden=True, help="Read every byte; the default without --quick.")
+    ] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the corpus is whole and agrees with itself.
+    """Check that the corpus is complete and consistent.
 
     Exit code 1 if not.
     """

@@ -37,9 +37,9 @@ from parquetry.storage.search.names import ENTRIES_AND_DECISIONS
 
 def entries(
     kind: Annotated[EntryKind | None, typer.Option(help="Only those.")] = None,
-    contains: Annotated[str | None, typer.Option(metavar="TEXT", help="Only those with this in their text.")] = None,
+    contains: Annotated[str | None, typer.Option(metavar="TEXT", help="Only entries whose text contains this.")] = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Tell how each came about: decisions, sessions, evidence.")
+        bool, typer.Option("--history", help="Show the origin of each entry: decisions, sessions, evidence.")
     ] = False,
     user: UserOption = None,
     org: OrgOption = None,
@@ -49,7 +49,7 @@ def entries(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what is known from chat sessions."""
+    """List the knowledge entries learned from chat sessions."""
     settings, caller = settings_for(config, corpus), caller_of(user, org)
     snapshot = Lake(settings.corpus.root).snapshot(version, needed=["documents"])
     with _views(snapshot, caller) as connection:
@@ -83,13 +83,15 @@ def _entry_json(entry: Row, story: EntryStory | None) -> dict[str, Any]:
 
 
 def decisions(
-    run: Annotated[str | None, typer.Option(metavar="ID", help="Only of this run.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Only decisions of this run.")] = None,
     session: Annotated[
-        str | None, typer.Option(metavar="URI", help="Only about this session; part of its uri will do.")
+        str | None, typer.Option(metavar="URI", help="Only decisions about this session; part of its uri is enough.")
     ] = None,
     kind: Annotated[DecisionKind | None, typer.Option(help="Only those.")] = None,
-    entry: Annotated[str | None, typer.Option(metavar="ID", help="Only those that name this entry.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST_ROWS, help="Newest decisions to show.")] = None,
+    entry: Annotated[str | None, typer.Option(metavar="ID", help="Only decisions that name this entry.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST_ROWS, help="Number of decisions to show, newest first.")
+    ] = None,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,
@@ -98,7 +100,7 @@ def decisions(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what was decided about entries, newest first."""
+    """List the decisions about entries, newest first."""
     settings, caller = settings_for(config, corpus), caller_of(user, org)
     snapshot = Lake(settings.corpus.root).snapshot(version, needed=["documents"])
     with _views(snapshot, caller) as connection:
@@ -115,14 +117,14 @@ def decisions(
 
 
 def undo(
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Its id, as `decisions` lists it.")],
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision, as listed by `decisions`.")],
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a decision about entries back.
+    """Undo a decision about entries.
 
-    What it replaced is known again.
+    What it replaced is restored.
     """
     from parquetry.planning.rows import new_stamp
     from parquetry.storage.entries.undoing import undo_decision

@@ -56,15 +56,15 @@ def evaluate(
     dataset: Annotated[
         Path, typer.Argument(metavar="DATASET", help="Folder with corpus.jsonl, queries.jsonl and qrels/test.tsv.")
     ],
-    mode: Annotated[EvalMode, typer.Option(help="How to rank; `all` measures each of the three.")] = "hybrid",
+    mode: Annotated[EvalMode, typer.Option(help="Ranking mode; `all` measures all three.")] = "hybrid",
     limit_queries: Annotated[
         int | None,
-        typer.Option("--limit-queries", metavar="N", min=1, max=MOST_ROWS, help="Ask only the first N queries."),
+        typer.Option("--limit-queries", metavar="N", min=1, max=MOST_ROWS, help="Run only the first N queries."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure search on a test collection in the form of BEIR.
+    """Measure search on a test collection in BEIR format.
 
     The collection is indexed in a temporary corpus.
     """

@@ -30,10 +30,10 @@ from parquetry.storage.search.filters import Caller
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where corpus.duckdb is written.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write corpus.duckdb to.")],
     user: UserOption = None,
     org: OrgOption = None,
-    public: Annotated[bool, typer.Option("--public", help="Only what everybody may see.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Only what is public.")] = False,
     namespace: NamespacesOption = None,
     where: WhereOption = None,
     config: ConfigOption = None,
@@ -41,9 +41,9 @@ def export(
     version: VersionOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what a caller may see to a DuckDB file of its own.
+    """Export what a caller may see to a separate DuckDB file.
 
-    The file needs nothing else of the corpus.
+    The file is self-contained.
     """
     from dataclasses import replace
 

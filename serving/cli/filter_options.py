@@ -19,26 +19,32 @@ NamespacesOption = Annotated[
 ]
 FilenameOption = Annotated[str | None, typer.Option(metavar="GLOB", help="Only files of this name or path.")]
 TagsOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only documents with this tag; all of several.")
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only documents with this tag; if repeated, with all of them."),
 ]
 AnyTagsOption = Annotated[
     list[str] | None,
-    typer.Option("--any-tag", metavar="TAG", help="Only documents with this tag, or another one given."),
+    typer.Option("--any-tag", metavar="TAG", help="Only documents with at least one of these tags."),
 ]
-MediaTypeOption = Annotated[str | None, typer.Option(metavar="TYPE", help="Only this media type, as in `show`.")]
+MediaTypeOption = Annotated[
+    str | None, typer.Option(metavar="TYPE", help="Only documents of this media type, as in `show`.")
+]
 SourceOption = Annotated[str | None, typer.Option(metavar="NAME", help="Only documents of this source.")]
 SinceOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Modified then or later: 2031-03-01, 2031-03-01T09:30Z, or 30d ago.")
+    str | None,
+    typer.Option(metavar="TIME", help="Modified at this time or later: 2031-03-01, 2031-03-01T09:30Z, or 30d ago."),
 ]
-UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Modified before that.")]
+UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Modified before this time.")]
 MetadataOption = Annotated[
     list[str] | None,
-    typer.Option("--metadata", metavar="PATH=VALUE", help="Only with this in their metadata, as author.name=Ada."),
+    typer.Option("--metadata", metavar="PATH=VALUE", help="Only documents with this metadata, e.g. author.name=Ada."),
 ]
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help='Only documents for which this holds, as "pages > 10".')
 ]
-WhatOption = Annotated[What, typer.Option(help="Documents, entries (learned from chats), or both in one ranking.")]
+TypeOption = Annotated[
+    What, typer.Option("--type", help="Documents, entries (learned from chats), or both in one ranking.")
+]
 UserOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of this user.")]
 OrgOption = Annotated[str | None, typer.Option(metavar="NAME", help="On behalf of a member of this organization.")]
 

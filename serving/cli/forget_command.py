@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def forget(
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose data leaves, as `user_id` names it.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="User whose data is erased, as in `user_id`.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Erase a user's documents, entries and sessions for good.
 
-    Those that only this user may see leave all files, of earlier versions too. This cannot be undone.
+    Data that only this user may see is erased from all files, including earlier versions. This cannot be undone.
     """
     from parquetry.storage.maintenance.erasure import forget_user
 

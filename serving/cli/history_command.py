@@ -16,7 +16,9 @@ from parquetry.storage.lake.history import Publish
 
 
 def history(
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST_ROWS, help="Newest versions to show.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST_ROWS, help="Number of versions to show, newest first.")
+    ] = None,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
@@ -24,7 +26,7 @@ def history(
 ) -> None:
     """List the versions of the corpus, newest first.
 
-    With the kind of the run that made each, and its counts. -v adds the ids of the runs.
+    Each with the kind of its run and its counts. -v adds run ids.
     """
     with Reader(settings_for(config, corpus)) as reader:
         found = reader.history(limit)

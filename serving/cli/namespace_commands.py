@@ -64,14 +64,14 @@ def namespaces(
 @app.command(cls=Command)
 def delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace to delete.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take everything of a namespace out of the corpus.
+    """Remove all documents of a namespace from the corpus.
 
-    Earlier versions keep it.
+    Earlier versions keep them.
     """
     from parquetry.planning.rows import new_stamp
     from parquetry.storage.lake.rewrite import remove_namespace

@@ -10,14 +10,14 @@ import typer
 from parquetry.settings.sections import Settings, load_settings, override
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings file; default parquetry.toml if there is one.")
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file; default: parquetry.toml, if it exists.")
 ]
 CorpusOption = Annotated[
-    str | None, typer.Option("--corpus", metavar="ROOT", help="Folder of the corpus; default ./corpus.")
+    str | None, typer.Option("--corpus", metavar="ROOT", help="Folder of the corpus; default: ./corpus.")
 ]
 NamespaceOption = Annotated[str | None, typer.Option("--namespace", metavar="NAME", help="One part of the corpus.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Print more details.")]
 MOST_RESULTS = 10_000
 """maximum number of results of a search"""
 MOST_CONTEXT = 1_000

@@ -37,10 +37,11 @@ _DOCUMENT = "Id or its beginning, uri, path, source/path, filename, or a glob."
 def sql(
     statement: Annotated[str | None, typer.Argument(help="SQL over documents, chunks, texts, runs, failures.")] = None,
     as_script: Annotated[
-        bool, typer.Option("--script", help="Print the SQL that makes the views in any DuckDB.")
+        bool, typer.Option("--script", help="Print the SQL that creates the views in any DuckDB.")
     ] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="No file, network or setting beside the corpus; nothing is written.")
+        bool,
+        typer.Option("--read-only", help="Allow no access to other files, the network or settings, and no writes."),
     ] = False,
     user: UserOption = None,
     org: OrgOption = None,
@@ -51,8 +52,8 @@ def sql(
 ) -> None:
     """Run SQL on the corpus.
 
-    A statement can read and write files, unless it runs with --read-only, --user or --org. Without one, tell what there
-    is to query, and how in the DuckDB CLI.
+    A statement can read and write files, unless it runs with --read-only, --user or --org. Without a
+    statement, list what there is to query, and how to do it in the DuckDB CLI.
     """
     settings = settings_for(config, corpus)
     caller = caller_of(user, org)
@@ -102,9 +103,7 @@ def _reader(settings: Settings, version: int | None, user: str | None, org: str 
 def documents(
     names: Annotated[list[str] | None, typer.Argument(metavar="DOCUMENT", help=f"{_DOCUMENT} Default: all.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only those.")] = None,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Only those in which something was worked around, and what.")
-    ] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Only documents with notes, and the notes.")] = False,
     user: UserOption = None,
     org: OrgOption = None,
     config: ConfigOption = None,

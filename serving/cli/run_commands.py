@@ -33,20 +33,20 @@ TargetsArgument = Annotated[
 ]
 DirectOption = Annotated[bool, typer.Option("--direct", help="Run in this process, without Prefect.")]
 AllowRemovalsOption = Annotated[
-    bool, typer.Option("--allow-removals", help="Agree to the removal of any number of documents.")
+    bool, typer.Option("--allow-removals", help="Allow the removal of any number of documents.")
 ]
 RehashOption = Annotated[
-    bool, typer.Option("--rehash", help="Read every document, and compare its bytes with what is published.")
+    bool, typer.Option("--rehash", help="Read every document and compare its bytes with what is published.")
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a document or a source failed.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 1 if a document or a source failed.")]
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(DEFAULT_FILE),
+    file: Annotated[Path, typer.Argument(help="File to write.")] = Path(DEFAULT_FILE),
 ) -> None:
     """Write a commented settings file.
 
-    One that exists is checked and kept.
+    An existing file is checked and kept.
     """
     from parquetry.settings.template import template
 
@@ -71,7 +71,7 @@ def plan(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell what a refresh would do and cost.
+    """Show what a refresh would do and cost.
 
     Writes and spends nothing.
     """
@@ -131,7 +131,7 @@ def reindex(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every document.")] = False,
     embeddings_only: Annotated[
-        bool, typer.Option("--embeddings-only", help="Compute vectors anew from the stored text.")
+        bool, typer.Option("--embeddings-only", help="Compute new vectors from the stored text.")
     ] = False,
     direct: DirectOption = False,
     strict: StrictOption = False,

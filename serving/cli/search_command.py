@@ -21,9 +21,9 @@ from parquetry.serving.cli.filter_options import (
     SinceOption,
     SourceOption,
     TagsOption,
+    TypeOption,
     UntilOption,
     UserOption,
-    WhatOption,
     WhereOption,
     filters_from,
 )
@@ -46,25 +46,21 @@ from parquetry.storage.search.searcher import Mode
 
 
 def search(
-    query: Annotated[str | None, typer.Argument(help="What you want to know.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="How many results.")] = 5,
-    what: WhatOption = "documents",
+    query: Annotated[str | None, typer.Argument(help="Question or keywords.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="Number of results.")] = 5,
+    what: TypeOption = "documents",
     mode: Annotated[Mode, typer.Option(help="Vectors, keywords, or both.")] = "hybrid",
     level: Annotated[Level, typer.Option(help="Rank chunks, or documents by their best chunk.")] = "chunk",
     rerank: Annotated[
-        bool, typer.Option("--rerank", help="Have the model of search.rerank read the candidates and rank them again.")
+        bool, typer.Option("--rerank", help="Rerank the candidates with the model of search.rerank.")
     ] = False,
     diversify: Annotated[
-        bool, typer.Option("--diversify", help="Prefer results that say something new to ones that repeat.")
+        bool, typer.Option("--diversify", help="Prefer results that add something new over ones that repeat.")
     ] = False,
-    duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Give equal texts as results of their own, not as one.")
-    ] = False,
+    duplicates: Annotated[bool, typer.Option("--duplicates", help="Return equal texts as separate results.")] = False,
     recency: Annotated[
         float | None,
-        typer.Option(
-            min=0.01, max=100_000, metavar="DAYS", help="What was said or changed this many days ago counts half."
-        ),
+        typer.Option(min=0.01, max=100_000, metavar="DAYS", help="Halve the score of what is this many days old."),
     ] = None,
     min_score: Annotated[
         float | None, typer.Option(min=-1_000_000, max=1_000_000, help="Leave out results below this score.")
@@ -82,18 +78,18 @@ def search(
     user: UserOption = None,
     org: OrgOption = None,
     citations: Annotated[
-        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources by [n].")
+        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources as [n].")
     ] = False,
     context: Annotated[
         int | None,
         typer.Option(
-            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Show N chunks before and after each result, too."
+            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Also show N chunks before and after each result."
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Print whole chunks; with --json, the documents' whole texts, too.")
+        bool, typer.Option("--full", help="Print whole chunks; with --json, also the documents' full texts.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Tell how the results were found.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain how the results were found.")] = False,
     queries: Annotated[
         str | None,
         typer.Option(

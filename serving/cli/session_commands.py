@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(cls=Commands, name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
 UserOption = Annotated[
-    str | None, typer.Option("--user", metavar="NAME", help="Whose the sessions of the given places are.")
+    str | None, typer.Option("--user", metavar="NAME", help="Owner of the sessions in ad-hoc targets.")
 ]
 OrgOption = Annotated[
-    str | None, typer.Option("--org", metavar="NAME", help="Whose organization the sessions belong to.")
+    str | None, typer.Option("--org", metavar="NAME", help="Organization of the sessions in ad-hoc targets.")
 ]
-WidestOption = Annotated[
+MaxVisibilityOption = Annotated[
     Literal["public", "organization", "individual"] | None,
-    typer.Option("--widest", help="How widely what is learned may be shown; default: to the owner alone."),
+    typer.Option("--max-visibility", help="Widest visibility of what is learned; default: the owner alone."),
 ]
 
 RetryQuarantinedOption = Annotated[
     bool,
-    typer.Option("--retry-quarantined", help="Ask again about parts of sessions to which the replies were of no use."),
+    typer.Option("--retry-quarantined", help="Retry quarantined windows."),
 ]
 
 
@@ -51,7 +51,7 @@ def plan(
     targets: TargetsArgument = None,
     user: UserOption = None,
     org: OrgOption = None,
-    widest: WidestOption = None,
+    max_visibility: MaxVisibilityOption = None,
     retry_quarantined: RetryQuarantinedOption = False,
     config: ConfigOption = None,
     corpus: CorpusOption = None,
@@ -59,14 +59,16 @@ def plan(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Tell what there is to learn from and what it would cost.
+    """Show what there is to learn from and what it would cost.
 
     Writes and spends nothing.
     """
     from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, plan_sessions_only
 
     settings = settings_for(config, corpus)
-    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
+    request = SessionsRequest(
+        settings, tuple(targets or ()), namespace, AdHoc(user, org, max_visibility), retry_quarantined
+    )
     planned = plan_sessions_only(request)
     if as_json:
         print_json(planned.as_json())
@@ -79,7 +81,7 @@ def refresh(
     targets: TargetsArgument = None,
     user: UserOption = None,
     org: OrgOption = None,
-    widest: WidestOption = None,
+    max_visibility: MaxVisibilityOption = None,
     retry_quarantined: RetryQuarantinedOption = False,
     direct: DirectOption = False,
     review: Annotated[
@@ -101,7 +103,9 @@ def refresh(
     if review and not sys.stdin.isatty():
         raise RefusedError("--review asks about every merge, and there is no terminal to answer; nothing was done")
     settings = settings_for(config, corpus)
-    request = SessionsRequest(settings, tuple(targets or ()), namespace, AdHoc(user, org, widest), retry_quarantined)
+    request = SessionsRequest(
+        settings, tuple(targets or ()), namespace, AdHoc(user, org, max_visibility), retry_quarantined
+    )
     _run(request, direct=direct, review=review, as_json=as_json, strict=strict, verbose=verbose)
 
 

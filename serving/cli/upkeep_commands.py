@@ -32,15 +32,15 @@ def _check_namespace(settings: Settings, namespace: str | None, relation: str = 
 
 
 def restore(
-    version: Annotated[int, typer.Option("--version", metavar="N", help="The version to go back to (see `history`).")],
+    version: Annotated[int, typer.Option("--version", metavar="N", help="Version to restore (see `history`).")],
     config: ConfigOption = None,
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring an earlier version back, as a new version.
+    """Restore an earlier version as a new version.
 
-    Nothing of the history is lost.
+    The history is kept.
     """
     from parquetry.storage.lake.rewrite import restore_version
 
@@ -87,7 +87,7 @@ def remove(
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take documents out of the corpus; earlier versions keep them."""
+    """Remove documents from the corpus; earlier versions keep them."""
     from parquetry.storage.lake.rewrite import remove_documents
 
     settings = settings_for(config, corpus)

@@ -47,7 +47,7 @@ def watch(
 ) -> None:
     """Refresh local folders whenever something in them changes.
 
-    Without targets, all local sources. Ctrl-C ends it.
+    Without targets, all local sources. Ctrl-C stops it.
     """
     settings = settings_for(config, corpus)
     watched = _watched(settings, targets or (), namespace)

@@ -1,6 +1,6 @@
 """Views and macros of the search index: plain SQL for any DuckDB from 1.4 on, without extensions.
 
-The macros search documents; `parquetry search --what` finds entries, under the permissions of the caller.
+The macros search documents; `parquetry search --type` finds entries, under the permissions of the caller.
 """
 
 from __future__ import annotations

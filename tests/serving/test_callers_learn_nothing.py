@@ -80,7 +80,7 @@ ASKED = [
     ["search", "--json", "--explain", "-k", "20", WORD],
     ["search", "--json", "--duplicates", "-k", "20", "oak"],
     ["search", "--json", "--level", "document", "--diversify", "--citations", "--context", "2", "--full", "oak"],
-    ["search", "--what", "both", "--json", "oak"],
+    ["search", "--type", "both", "--json", "oak"],
     ["search", "--queries", "questions.txt", "--json", "--explain", "-k", "20"],
     ["search", "--queries", "questions.txt", "--citations", "-k", "20"],
     ["search", "--source", WORD, "oak"],

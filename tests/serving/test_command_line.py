@@ -168,3 +168,16 @@ def test_completion_script_works_in_a_real_bash(tmp_path):
         ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
     assert done.stdout == "documents\ncomplete -o default -F _parquetry_completion parquetry\n", done.stderr
+
+
+def test_former_spellings_of_options_are_understood_and_not_shown(help_of, capsys):
+    for given in (["search", "--what", "entires", "x"], ["search", "--what=entires", "x"]):
+        assert run(given) == 2
+        assert "'--type': 'entires' is not one of" in capsys.readouterr().err
+    assert run(["sessions", "plan", "--widest", "all"]) == 2
+    assert "'--max-visibility': 'all' is not one of" in capsys.readouterr().err
+    assert "--what" not in help_of("search")
+    assert "--widest" not in help_of("sessions", "refresh")
+    # Only of commands that have them, and only options.
+    assert run(["documents", "--what", "x"]) == 2
+    assert "No such option: --what" in capsys.readouterr().err

@@ -218,13 +218,13 @@ def test_search_finds_entries_beside_documents_under_the_same_permissions(known)
 
     document = ("document", "the staging database is described here")
     assert found() == {document}
-    assert found("--what", "both") == {document, ("entry", BOTH.text), ("entry", NEVER.text)}
-    assert found("--what", "entries", "--user", "ada") == set()
-    assert found("--what", "entries", "--org", "acme", "--metadata", "kind=lesson") == set()
+    assert found("--type", "both") == {document, ("entry", BOTH.text), ("entry", NEVER.text)}
+    assert found("--type", "entries", "--user", "ada") == set()
+    assert found("--type", "entries", "--org", "acme", "--metadata", "kind=lesson") == set()
 
 
 def test_entry_is_its_own_passage_and_is_diversified(known):
-    ask = ("search", "staging", "--what", "both", "--mode", "text", "--json", "-k", 9)
+    ask = ("search", "staging", "--type", "both", "--mode", "text", "--json", "-k", 9)
     found = known(*ask, "--context", 1, "--full").json
     assert {each["text"] for each in found["passages"]} == {each["text"] for each in found["results"]}
     assert {each["text"] for each in found["documents"]} == {each["text"] for each in found["results"]}
@@ -233,7 +233,7 @@ def test_entry_is_its_own_passage_and_is_diversified(known):
 
 def test_citation_of_an_entry_tells_its_kind_and_sessions_and_nobodys_name(known):
     told = known(
-        "search", "staging", "--what", "entries", "--mode", "text", "--citations", "--json", "--org", "acme"
+        "search", "staging", "--type", "entries", "--mode", "text", "--citations", "--json", "--org", "acme"
     ).json
     assert {each["line"].partition("] ")[2] for each in told["bibliography"]} == {
         f"fact, learned from 3 sessions, contradicted. entry:{BOTH.entry_id}",
@@ -250,7 +250,7 @@ def test_recency_halves_what_is_old_and_states_it(known):
     for number, (each, days) in enumerate(((old, 60), (new, 0))):
         said = decision(0, entry=each, session=f"r-{number}", said_at=now - timedelta(days=days))
         known.notebook.decide([said], [each])
-    ask = ("search", "staging key", "--what", "entries", "--mode", "text", "--json", "-k", 9)
+    ask = ("search", "staging key", "--type", "entries", "--mode", "text", "--json", "-k", 9)
     plain = {each["text"]: each["score"] for each in known(*ask).json["results"]}
     aged = known(*ask, "--recency", 30, "--explain").json
     order = [each["text"] for each in aged["results"]]

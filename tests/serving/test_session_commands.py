@@ -48,7 +48,7 @@ def test_plan_tells_what_is_new_and_that_no_price_is_known(shelf):
 
 
 def test_refresh_tells_what_was_learned_and_then_that_nothing_is_new(shelf):
-    options = ("--direct", "--user", "ada", "--org", "acme", "--widest", "organization")
+    options = ("--direct", "--user", "ada", "--org", "acme", "--max-visibility", "organization")
     done = run("refresh", str(shelf.folder), *options)
     assert done.exit_code == 0, done.output
     assert "1 new." in done.stdout
@@ -93,8 +93,8 @@ def test_quarantined_part_is_told_with_how_to_ask_again_and_learned_from_then(tm
     ("arguments", "message"),
     [
         (("refresh",), 'no source with content = "sessions" is configured'),
-        (("refresh", "chats", "--widest", "organization"), "needs --org"),
-        (("refresh", "chats", "--widest", "individual"), "needs --user"),
+        (("refresh", "chats", "--max-visibility", "organization"), "needs --org"),
+        (("refresh", "chats", "--max-visibility", "individual"), "needs --user"),
         (("refresh", "chats", "--review"), "no terminal to answer"),
         (("plan", "elsewhere"), "neither a folder or file nor the name of a source"),
     ],

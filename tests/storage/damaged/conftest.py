@@ -61,7 +61,7 @@ def found(ask):
     """Search a corpus; return the answer without the seconds."""
 
     def found(corpus, *options):
-        asked = ask(corpus, "search", "the oak", "--mode", "text", "--what", "both", "--json", *options)
+        asked = ask(corpus, "search", "the oak", "--mode", "text", "--type", "both", "--json", *options)
         if asked.code == 0:
             told = json.loads(asked.out)
             del told["seconds"]
