@@ -19,7 +19,7 @@ import numpy.typing as npt
 from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.embedder import chunks_of
 from benchmarks.search_synthetic import clusters
-from parquetry.storage.index.codes import rotation
+from parquetry.storage.index.signatures import rotation
 
 KEPT = (100, 300, 400, 500, 1000, 2000)
 TRUE = (10, 100)

@@ -149,9 +149,9 @@ def _by_size(
 
 
 def _row(parts: Sequence[_Searched], words: float, bar: float) -> dict[str, float]:
-    from parquetry.sessions.merge.thresholds import Bar
+    from parquetry.sessions.merge.thresholds import Threshold
 
-    floor = Bar(bar, words).cosine if bar else -1.0
+    floor = Threshold(bar, words).cosine if bar else -1.0
 
     def best(found: Matrix) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         alike = np.where(found[:, :, 0] >= floor, found[:, :, 0] + words * found[:, :, 1], -1)

@@ -34,7 +34,7 @@ from benchmarks.conditions import RESULTS, conditions, write_result
 from benchmarks.entry_sets import Half, clusters, pairs
 from parquetry.sessions.distill.passages import passage
 from parquetry.sessions.distill.support import SUPPORT, inexact, nearness, support
-from parquetry.sessions.particulars import particulars
+from parquetry.sessions.facts import facts
 
 PACKAGES = ("parquetry", "wordllama", "numpy")
 THRESHOLDS = [round(each / 100, 2) for each in range(20, 71, 5)]
@@ -114,10 +114,10 @@ def _unrelated(corpora: Path, half: Half, chance: random.Random, most: int) -> l
 
 def _changed(sentences: Sequence[str], chance: random.Random) -> list[Case]:
     """Alter sentences by a raised number or another name; the evidence is the original."""
-    names = sorted({name for text in sentences for name in particulars(text).names if name.isalpha() and len(name) > 2})
+    names = sorted({name for text in sentences for name in facts(text).names if name.isalpha() and len(name) > 2})
     changed = []
     for text in sentences:
-        own = particulars(text)
+        own = facts(text)
         if number := _NUMBER.search(text):
             other = f"{text[: number.start()]}{int(number[0]) + chance.randint(2, 9)}{text[number.end() :]}"
             changed.append(Case(other, (text,)))
@@ -141,7 +141,7 @@ def _curve(found: dict[str, list[Case]]) -> list[dict[str, float]]:
 
 def _score(case: Case) -> float:
     """Return the highest threshold that a case passes; below 0 if an exact fact is missing."""
-    one, there = particulars(case.statement), [passage(text) for text in case.evidence]
+    one, there = facts(case.statement), [passage(text) for text in case.evidence]
     if inexact(one, there, case.evidence, DAY):
         return -1.0
     return support(*nearness(one, there))

@@ -26,7 +26,7 @@ from parquetry.embed.base import Embedder
 from parquetry.model import Access, DocumentRow, Item
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.report import count_documents
-from parquetry.planning.rows import Stamp, blank_row
+from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.settings.sections import Settings, SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
@@ -94,7 +94,7 @@ def publish(documents: int, folder: Path) -> None:
     lake = Lake(str(folder / "corpus"), create=True)
     for first in range(0, documents, _AT_A_TIME):
         numbers = range(first, min(documents, first + _AT_A_TIME))
-        stamp = Stamp(f"run-{first}", _THEN)
+        stamp = RunStamp(f"run-{first}", _THEN)
         lake.publish(lake.snapshot(), [_row(listed(number), stamp) for number in numbers], stamp.run_id)
 
 
@@ -114,7 +114,7 @@ def _free() -> Embedder:
     return free
 
 
-def _row(item: Item, stamp: Stamp) -> DocumentRow:
+def _row(item: Item, stamp: RunStamp) -> DocumentRow:
     identity = ids.document_id("default", "docs", item.path)
     return replace(
         blank_row(stamp),

@@ -28,7 +28,7 @@ from benchmarks.conditions import RESULTS, conditions, write_result
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
 from parquetry.model import RawDocument
 from parquetry.serving.cli.progress import Silent
-from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.injection import is_instruction
 from parquetry.sessions.distill.learn import statement
 from parquetry.sessions.distill.small_talk import small_talk
 from parquetry.sessions.distill.support import unsupported

@@ -15,7 +15,7 @@ from parquetry.deployments.command import complain, run_command
 from parquetry.deployments.definitions import check_deployments, deployments_of
 from parquetry.errors import SettingsError
 from parquetry.flows.local import api_is_configured
-from parquetry.flows.orchestration.guarded import STARTER
+from parquetry.flows.orchestration.parent_watch import STARTER
 from parquetry.flows.orchestration.server import ENVIRONMENT, is_free, lasting_server
 from parquetry.ids import settings_hash
 from parquetry.printing import tell

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 
 from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
 from parquetry.flows.orchestration.flow_run import (
-    Caller,
+    FlowCaller,
     begin,
     calling,
     cancelled,
@@ -22,7 +22,7 @@ from parquetry.flows.orchestration.flow_run import (
     tag,
     without_index,
 )
-from parquetry.flows.orchestration.overlap import one_run_at_a_time
+from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import Parameters, RefreshParameters, ReindexParameters
 from parquetry.flows.orchestration.report import create_artifacts
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
@@ -34,7 +34,7 @@ from parquetry.storage.files.layout import layout_of
 from parquetry.tasks.documents.run import Cancelled
 from parquetry.tasks.engine.prefect import PrefectEngine
 
-_Caller = Caller[Request, Observer, RunReport]
+_Caller = FlowCaller[Request, Observer, RunReport]
 _caller: ContextVar[_Caller | None] = ContextVar("caller", default=None)
 _EVERYTHING = RefreshParameters()
 _NO_DOCUMENT = ReindexParameters()

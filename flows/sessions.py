@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 
 from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
 from parquetry.flows.orchestration.flow_run import (
-    Caller,
+    FlowCaller,
     begin,
     calling,
     cancelled,
@@ -22,7 +22,7 @@ from parquetry.flows.orchestration.flow_run import (
     tag,
     without_index,
 )
-from parquetry.flows.orchestration.overlap import one_run_at_a_time
+from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import SessionsParameters
 from parquetry.flows.orchestration.run_log import tasks_log_to_run
 from parquetry.flows.orchestration.session_log import SessionsLog
@@ -39,7 +39,7 @@ from parquetry.tasks.sessions.publish import Review
 
 
 @dataclass
-class _Caller(Caller[SessionsRequest, SessionsObserver, SessionsReport]):
+class _Caller(FlowCaller[SessionsRequest, SessionsObserver, SessionsReport]):
     review: Review | None = None
     """asks for approval of merges; None to publish without review"""
 

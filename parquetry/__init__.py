@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     )
     from parquetry.flows.in_process import plan, refresh
     from parquetry.model import Item, Unlisted
-    from parquetry.pieces import Piece, split
     from parquetry.serving.corpus import Corpus
     from parquetry.serving.search.answer_cache import AnswerCache
     from parquetry.serving.search.answers import Shown, answer
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from parquetry.settings.sections import Settings, load_settings
     from parquetry.sources.base import Place
     from parquetry.sources.options import options_of
+    from parquetry.splitting import Piece, split
     from parquetry.storage.connect import connect
     from parquetry.storage.search.filters import Caller, Filters
     from parquetry.storage.search.searcher import Hit
@@ -65,7 +65,7 @@ __all__ = [
     "split",
 ]
 _MODULES = {
-    **dict.fromkeys(("Piece", "split"), "pieces"),
+    **dict.fromkeys(("Piece", "split"), "splitting"),
     **dict.fromkeys(("IndexNotWritten", "OutageError", "ParquetryError", "RefusedError"), "errors"),
     **dict.fromkeys(("SettingsError", "StorageError", "TransientError"), "errors"),
     **dict.fromkeys(("plan", "refresh"), "flows.in_process"),

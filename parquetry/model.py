@@ -102,7 +102,7 @@ class Listing:
     """places that could not be read; while there are any, nothing of this source may be removed"""
     broken: BrokenOff | None = None
     """set if the listing broke off; then nothing of this source may be removed either"""
-    settled: int = 0
+    unchanged: int = 0
     """documents besides `items` that are unchanged since they were published"""
     left_out: tuple[LeftOut, ...] = ()
     """documents besides these that belong to other sources"""

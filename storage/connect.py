@@ -10,7 +10,7 @@ from parquetry.embed.registry import embedder_behind, id_of
 from parquetry.errors import IndexNotWritten, SettingsError, StorageError
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import FAILURES, Connection, reading
-from parquetry.storage.files.places import files_at
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import OpenIndex, in_memory, spaces_of
 from parquetry.storage.index.views import hybrid_macro
@@ -164,7 +164,7 @@ def _add_views(opened: OpenIndex, snapshot: Snapshot, settings: Settings, *, loc
     if locked:
         snapshot = lent(opened.connection, snapshot)
     else:
-        files_at(snapshot.layout.root).lend(opened.connection)
+        filesystem_at(snapshot.layout.root).attach(opened.connection)
     with reading():
         for statement in file_views(snapshot, dimensions):
             opened.connection.execute(statement)

@@ -78,11 +78,11 @@ def _raise_damage(error: duckdb.Error) -> None:
 
 
 def _raise_if_missing(error: duckdb.Error) -> None:
-    from parquetry.storage.given_way import missing_file, why_missing
+    from parquetry.storage.replaced_files import missing_file, missing_file_error
 
     file = missing_file(error)
     if file is not None:
-        raise why_missing(file) from error
+        raise missing_file_error(file) from error
 
 
 def _end_of_traceback(error: Exception) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from parquetry import known_secrets
 from parquetry.llm import reply_forms
-from parquetry.llm.quota import quota_of
+from parquetry.llm.rate_limit import rate_limit_of
 from tests.servers.azurite import Azurite
 from tests.servers.google_storage import GoogleStorage
 from tests.servers.seaweed import S3Server, seaweed
@@ -64,7 +64,7 @@ def _nothing_known_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process remembers each service by its address; a test's server may get the port of a different earlier one."""
     for ways in (reply_forms.FORMS, reply_forms.CAPS, reply_forms.OFFICIAL_CAPS):
         monkeypatch.setattr(ways, "_known", {})
-    quota_of.cache_clear()
+    rate_limit_of.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ SHORT = 0.002
 ENDLESS = 10
 BOUNDED = {
     "parquetry.serving.search.sentences._WORD_BEFORE": "40 characters before a mark",
-    "parquetry.storage.given_way._MISSING[2]": "what DuckDB says of a file of the corpus",
-    "parquetry.sessions.distill.instructions._ORDERS": "statements, which have a longest length",
-    "parquetry.sessions.distill.instructions._ORDERS_ELSEWHERE": "statements, which have a longest length",
+    "parquetry.storage.replaced_files._MISSING[2]": "what DuckDB says of a file of the corpus",
+    "parquetry.sessions.distill.injection._ORDERS": "statements, which have a longest length",
+    "parquetry.sessions.distill.injection._ORDERS_ELSEWHERE": "statements, which have a longest length",
 }
 """patterns that only see short texts -> those texts"""
 LINES = dict.fromkeys(

@@ -24,7 +24,7 @@ from prefect.states import Completed, Failed
 from prefect.utilities.engine import is_prefect_sigterm_handler_installed
 
 from parquetry.errors import IndexNotWritten, ParquetryError, RefusedError
-from parquetry.flows.orchestration.guarded import end_with_starter
+from parquetry.flows.orchestration.parent_watch import end_with_starter
 from parquetry.masked_output import guard_output
 from parquetry.printing import visible
 from parquetry.settings.sections import Settings, load_settings, override
@@ -47,7 +47,7 @@ _HOOK_SECONDS = 0.1
 
 
 @dataclass
-class Caller(Generic[Asked, Watcher, Report]):
+class FlowCaller(Generic[Asked, Watcher, Report]):
     """A program that runs a flow in its own process: its request, observer and the resulting report."""
 
     request: Asked
@@ -64,7 +64,7 @@ class Caller(Generic[Asked, Watcher, Report]):
         return self.report
 
 
-C = TypeVar("C", bound=Caller[Any, Any, Any])
+C = TypeVar("C", bound=FlowCaller[Any, Any, Any])
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
         variable.reset(token)
 
 
-def cancelled(caller: Caller[Any, Any, Any] | None, why: Cancelled) -> State[Any]:
+def cancelled(caller: FlowCaller[Any, Any, Any] | None, why: Cancelled) -> State[Any]:
     """Return the final state of a cancelled run, and pass the cause to its caller."""
     if caller:
         caller.stopped = why

@@ -18,6 +18,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import psutil
+from filelock import lock_descriptor
 
 from parquetry.errors import ParquetryError
 
@@ -60,7 +61,7 @@ class Server:
         self.ui_url = f"http://127.0.0.1:{self._port}"
         self.api_url = f"{self.ui_url}/api"
         _make_private(home)
-        command = [sys.executable, "-m", "parquetry.flows.orchestration.guarded", "server", "start"]
+        command = [sys.executable, "-m", "parquetry.flows.orchestration.parent_watch", "server", "start"]
         command += ["--host", "127.0.0.1", "--port", str(self._port)]
         with self.log.open("wb") as log:
             self.log.chmod(_FILE)
@@ -199,7 +200,7 @@ def _lock(folder: Path) -> IO[str] | None:
         held = (folder / "lock").open("w")
     except OSError:
         return None
-    if _locked(held.fileno()):
+    if lock_descriptor(held.fileno(), blocking=False):
         return held
     held.close()
     return None
@@ -216,19 +217,6 @@ def _make_private(home: Path) -> None:
     for file in home.glob("*"):
         if file.is_file():
             file.chmod(_FILE)
-
-
-def _locked(descriptor: int) -> bool:
-    """Take a lock that ends with this process; return False if another process holds it."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _free_port() -> int:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from parquetry.ids import settings_hash
 from parquetry.plural import counted
-from parquetry.sessions.merge.effects import Proposal
+from parquetry.sessions.merge.effects import MergeProposal
 
 POLL_SECONDS = 5
 """seconds between two checks for an answer"""
@@ -25,7 +25,7 @@ class MergeReview(RunInput):
     rejected: list[str] = Field([], title="Rejected", description="Keys of the merges that must not be made.")
 
 
-def wait_for_review(proposals: Sequence[Proposal]) -> Collection[str]:
+def wait_for_review(proposals: Sequence[MergeProposal]) -> Collection[str]:
     """Show merges in the flow run's UI, and wait for the answer.
 
     A deployment's run is suspended: its process ends, and it restarts when the answer is there, without paid calls,
@@ -44,7 +44,7 @@ def wait_for_review(proposals: Sequence[Proposal]) -> Collection[str]:
     return answer.rejected
 
 
-def as_markdown(proposals: Sequence[Proposal]) -> str:
+def as_markdown(proposals: Sequence[MergeProposal]) -> str:
     """Format merges as Markdown."""
     parts = [
         f"# {counted(len(proposals), 'merge waits', 'merges wait')} for an answer",

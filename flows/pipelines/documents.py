@@ -9,7 +9,7 @@ from time import perf_counter, sleep
 from typing import Protocol
 
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.run_frame import (
+from parquetry.flows.pipelines.run_lifecycle import (
     check_places,
     from_newest,
     open_run,
@@ -22,7 +22,7 @@ from parquetry.llm.spending import Ledger
 from parquetry.model import DocumentRow, Failure
 from parquetry.nearest import hint
 from parquetry.planning.batches import Batch, into_batches
-from parquetry.planning.diff import Force
+from parquetry.planning.diff import Reindex
 from parquetry.planning.match import named
 from parquetry.planning.outage import needs_of, outages
 from parquetry.planning.report import RunReport, Work, count_documents, held_back, with_all_paid
@@ -30,9 +30,9 @@ from parquetry.planning.rows import failure_of, rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.nesting import place_in
 from parquetry.sources.registry import Scope, open_source, scope_of_source, scopes_of
-from parquetry.storage.given_way import reread
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.replaced_files import reread
 from parquetry.tasks.documents.batch import BatchReport, document_batches
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
@@ -40,7 +40,7 @@ from parquetry.tasks.documents.plan import RefreshPlan, check_budget, check_pric
 from parquetry.tasks.documents.publish import publish
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS, ReadingProgress, SlowDocument
 from parquetry.tasks.documents.run import BUDGET_KEY, Run
-from parquetry.tasks.documents.space import Space, check_space, space_of
+from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
 from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Teller, Waits
@@ -54,7 +54,7 @@ class Request:
     targets: tuple[str, ...] = ()
     namespace: str | None = None
     allow_removals: bool = False
-    force: Force | None = None
+    force: Reindex | None = None
     scopes: tuple[Scope, ...] = ()
     """scopes to refresh, instead of targets"""
     kind: str = "refresh"
@@ -171,7 +171,7 @@ def plan_only(request: Request) -> RefreshPlan:
     return plan_with_space(request)[0]
 
 
-def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[Space, ...]]:
+def plan_with_space(request: Request) -> tuple[RefreshPlan, tuple[DiskSpace, ...]]:
     """Return the plan of a refresh and the space it takes on each disk. Write nothing, not even an empty corpus.
 
     Raises:
@@ -376,7 +376,7 @@ def reindex_request(
             )
         chosen.update((row.namespace, row.document_id) for row in found)
         sources.update((row.namespace, row.source) for row in found)
-    force = Force("rechunk" if embeddings_only else "extract", lambda row: (row.namespace, row.document_id) in chosen)
+    force = Reindex("rechunk" if embeddings_only else "extract", lambda row: (row.namespace, row.document_id) in chosen)
     return Request(
         settings,
         namespace=namespace,

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Protocol
 
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.run_frame import (
+from parquetry.flows.pipelines.run_lifecycle import (
     check_places,
     from_newest,
     open_run,
@@ -33,7 +33,6 @@ from parquetry.tasks.documents.plan import check_prices
 from parquetry.tasks.documents.run import Run
 from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
-from parquetry.tasks.sessions.answers import PlannedAnswers
 from parquetry.tasks.sessions.asking import Asking
 from parquetry.tasks.sessions.batch import (
     LearnedSession,
@@ -42,6 +41,7 @@ from parquetry.tasks.sessions.batch import (
     into_session_batches,
     session_batches,
 )
+from parquetry.tasks.sessions.llm_cache import CacheOnlyLlm
 from parquetry.tasks.sessions.outage import session_needs
 from parquetry.tasks.sessions.plan import SessionPlan, check_session_budget, known_of, plan_sessions
 from parquetry.tasks.sessions.publish import Outcome, Review, publish_learned
@@ -207,7 +207,7 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
             fetching,
             "plan",
             retry_quarantined=request.retry_quarantined,
-            asker=PlannedAnswers(settings.llm.model or "", answers, retry_quarantined=request.retry_quarantined),
+            llm=CacheOnlyLlm(settings.llm.model or "", answers, retry_quarantined=request.retry_quarantined),
             retries=retries,
         )
     finally:
@@ -236,7 +236,7 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
     base, settings = run.run, run.run.settings
     rows = current_rows(base.base, {scope.namespace for scope in scopes}, what="knowledge")
     budget = settings.sessions.budget_usd
-    asker = PlannedAnswers(run.asker.model, Answers(base.lake.layout), retry_quarantined=run.retry_quarantined)
+    llm = CacheOnlyLlm(run.llm.model, Answers(base.lake.layout), retry_quarantined=run.retry_quarantined)
     plan = plan_sessions(
         settings,
         [(scope, base.sources[scope.namespace, scope.name]) for scope in scopes],
@@ -245,7 +245,7 @@ def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
         base.fetching,
         base.stamp.run_id,
         retry_quarantined=run.retry_quarantined,
-        asker=asker if budget is not None else None,
+        llm=llm if budget is not None else None,
         keep=run.spool.keep,
         retries=base.retries,
         check_cancelled=base.check_cancelled,
@@ -283,7 +283,7 @@ def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float
         sessions=_counts(plan, outcome),
         entries=count_decisions(outcome.decisions),
         calls=sum(each.calls for each in usage),
-        cached=run.asker.looked_up,
+        cached=run.llm.looked_up,
         tokens=run.tokens,
         embedding_tokens=run.embedding_tokens,
         cost_usd=run.cost_usd,

@@ -30,7 +30,7 @@ _UNDERLINE = re.compile(r"^([^\w\s])\1+[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Unit:
     """Block of text that is kept together where possible."""
 
     kind: Literal["heading", "text", "table", "code"]
@@ -46,7 +46,7 @@ class Item:
     """language of code in Markdown"""
 
 
-def items(text: str, start: int, end: int, headings: Sequence[Heading], *, markdown: bool) -> Iterator[Item]:
+def items(text: str, start: int, end: int, headings: Sequence[Heading], *, markdown: bool) -> Iterator[Unit]:
     """Yield the blocks of a span, in order, with only white space between them.
 
     Args:
@@ -63,7 +63,7 @@ def items(text: str, start: int, end: int, headings: Sequence[Heading], *, markd
             continue
         yield from _body(text, place, heading.start, markdown=markdown)
         stop = min(end, _heading_end(text, heading.start))
-        yield Item("heading", heading.start, stop, heading.level, section_end)
+        yield Unit("heading", heading.start, stop, heading.level, section_end)
         place = stop
     yield from _body(text, place, end, markdown=markdown)
 
@@ -96,7 +96,7 @@ def _heading_end(text: str, start: int) -> int:
     return stops[1]
 
 
-def _body(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Item]:
+def _body(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Unit]:
     place = start
     found = _TABLE_OR_FENCE.search(text, place, end) if markdown else None
     while found is not None or (markdown and place < end):
@@ -112,7 +112,7 @@ def _body(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Item]:
         yield from _stripped("text", text, place, stop)
         if found["fence"]:
             place = _fence_end(text, found, end)
-            yield Item("code", stop, stop + len(text[stop:place].rstrip()), language=found["language"] or None)
+            yield Unit("code", stop, stop + len(text[stop:place].rstrip()), language=found["language"] or None)
         else:
             place = found.end()
             yield from _stripped("table", text, stop, place)
@@ -128,12 +128,12 @@ def _fence_end(text: str, opening: re.Match[str], end: int) -> int:
     return found.end() if found is not None else end
 
 
-def _stripped(kind: Literal["text", "table"], text: str, start: int, end: int) -> Iterator[Item]:
+def _stripped(kind: Literal["text", "table"], text: str, start: int, end: int) -> Iterator[Unit]:
     piece = text[start:end]
     bare = piece.lstrip()
     if bare:
         start += len(piece) - len(bare)
-        yield Item(kind, start, start + len(bare.rstrip()))
+        yield Unit(kind, start, start + len(bare.rstrip()))
 
 
 class Packer:
@@ -163,7 +163,7 @@ class Packer:
         self._repeatable = -1
         """start of the running text at the end of the open chunk; -1 if it ends with something else"""
 
-    def add(self, item: Item) -> None:
+    def add(self, item: Unit) -> None:
         if item.kind == "heading":
             self._add_heading(item)
         else:
@@ -183,7 +183,7 @@ class Packer:
     def _only_headings(self) -> bool:
         return self._headings is not None and self._headings[1] == self._start
 
-    def _add_heading(self, item: Item) -> None:
+    def _add_heading(self, item: Unit) -> None:
         if self._start >= 0 and not self._only_headings:
             fill = self._ruler.size(self._start, self._end) / self._size
             whole = self._ruler.size(self._start, item.section_end) <= self._size
@@ -202,7 +202,7 @@ class Packer:
             self._open(item.start, item.end)
         self._end, self._repeatable = item.end, -1
 
-    def _add_block(self, item: Item) -> None:
+    def _add_block(self, item: Unit) -> None:
         if self._extended(item):
             return
         if self._start >= 0 and self._is_better_alone(item):
@@ -222,7 +222,7 @@ class Packer:
         self._take(pieces)
         self._repeatable = pieces[-1][0] if item.kind == "text" else -1
 
-    def _extended(self, item: Item) -> bool:
+    def _extended(self, item: Unit) -> bool:
         """Add an item to the open chunk, or a new one, if it fits; return True if it did."""
         start = self._start if self._start >= 0 else item.start
         if self._ruler.size(start, item.end) > self._size:
@@ -236,7 +236,7 @@ class Packer:
         self._end, self._headings = item.end, None
         return True
 
-    def _is_better_alone(self, item: Item) -> bool:
+    def _is_better_alone(self, item: Unit) -> bool:
         """Return True if an item that does not fit should start a new chunk rather than be cut here."""
         used = self._ruler.size(self._start, item.start) / self._size
         if 1 - used < _LEAST_ROOM:
@@ -244,7 +244,7 @@ class Packer:
         whole = self._ruler.size(item.start, item.end) <= self._size
         return whole and not self._only_headings and (used >= _ROOMY or item.kind != "text")
 
-    def _turn(self, item: Item) -> None:
+    def _turn(self, item: Unit) -> None:
         """Close the open chunk; the next one begins with its end if both are running text of one section."""
         start, end, repeatable = self._start, self._end, self._repeatable
         self.close()
@@ -255,7 +255,7 @@ class Packer:
             if again < end:
                 self._open(again, end)
 
-    def _cut(self, item: Item, room: int) -> list[Span]:
+    def _cut(self, item: Unit, room: int) -> list[Span]:
         if item.kind == "table":
             return self._cutter.rows(item.start, item.end, room)
         if item.kind == "code":

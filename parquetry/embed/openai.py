@@ -17,7 +17,7 @@ from parquetry import ids
 from parquetry.embed.base import Embedded, Embedder, Vectors, Worst, model_id
 from parquetry.embed.checks import blank, in_order, same_dimension, unit_rows
 from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
-from parquetry.llm.calls import Endpoint, Patience, endpoint, open_client, patiently
+from parquetry.llm.calls import Endpoint, RetryPolicy, endpoint, open_client, with_retry
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import excerpt
 from parquetry.settings.sections import EmbeddingSettings
@@ -45,7 +45,7 @@ class OpenAIEmbedder:
     Args:
         model: the service's name for it.
         settings: endpoint, key, batch sizes, tries, dimension, prefixes.
-        patience: retry policy; None uses the settings' number of tries and the real clock.
+        retry_policy: number of tries and clock; None uses the settings' number of tries and the real clock.
 
     Raises:
         SettingsError: OpenAI itself is called without a key.
@@ -53,11 +53,11 @@ class OpenAIEmbedder:
 
     tokenizer_json: str | None = None
 
-    def __init__(self, model: str, settings: EmbeddingSettings, patience: Patience | None = None) -> None:
+    def __init__(self, model: str, settings: EmbeddingSettings, retry_policy: RetryPolicy | None = None) -> None:
         self._model = model
         self._settings = settings
         self._where: Endpoint = endpoint(settings.base_url, settings.api_key, "embedding")
-        self._patience = patience or Patience(settings.attempts)
+        self._patience = retry_policy or RetryPolicy(settings.attempts)
         self._dimension = settings.dimension or _DIMENSIONS.get(model)
         self._format: Format = "base64"
         self._proven = False
@@ -249,7 +249,7 @@ class OpenAIEmbedder:
             reply, paid = self._accounted(post, inputs)
             return _vectors(reply, len(inputs)), paid
 
-        found, paid = patiently(one_try, self._where, self._patience)
+        found, paid = with_retry(one_try, self._where, self._patience)
         with self._lock:
             if self._dimension is None:
                 self._dimension = found.shape[1]

@@ -14,7 +14,7 @@ from parquetry.settings.sections import EmbeddingSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class EmbedderProvider:
     """One kind of embedder."""
 
     form: str
@@ -28,18 +28,18 @@ class Provider:
     """US dollars per million tokens; None if unknown"""
 
 
-PROVIDERS: dict[str, Provider] = {
-    "wordllama": Provider(
+PROVIDERS: dict[str, EmbedderProvider] = {
+    "wordllama": EmbedderProvider(
         "wordllama",
         "",
         lambda _, settings: wordllama.WordLlamaEmbedder(settings),
         lambda _, settings: wordllama.embedder_id(settings),
         wordllama.WORST,
     ),
-    "openai": Provider(
+    "openai": EmbedderProvider(
         "openai:<model>", "a model", openai.OpenAIEmbedder, openai.embedder_id, openai.WORST, openai.price
     ),
-    "onnx": Provider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id, onnx.WORST),
+    "onnx": EmbedderProvider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id, onnx.WORST),
 }
 
 _open: dict[tuple[object, ...], Embedder] = {}
@@ -134,7 +134,7 @@ def embedder_behind(model: str, names: Iterable[str], settings: EmbeddingSetting
     return None
 
 
-def _parse(name: str) -> tuple[Provider, str]:
+def _parse(name: str) -> tuple[EmbedderProvider, str]:
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
     if provider is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,13 +83,13 @@ def _turn() -> Iterator[None]:
 
     The allocator would otherwise keep the memory of hundreds of layers for a next picture that may never come.
     """
-    if _turns is None or sys.platform == "win32":
+    if _turns is None:
         yield
         return
-    import fcntl
+    from filelock import lock_descriptor
 
     with _turns.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        lock_descriptor(held.fileno())
         _trim()
         try:
             yield

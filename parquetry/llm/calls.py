@@ -45,7 +45,7 @@ _TRANSIENT_STATUS = {408, 409, 425, 429}
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """The retry policy: number of tries, and the clock to wait by."""
 
     attempts: int
@@ -106,13 +106,13 @@ def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
     )
 
 
-def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
+def with_retry(call: Callable[[], T], where: Endpoint, retry_policy: RetryPolicy) -> T:
     """Return the result of `call`, retrying while its failure is transient.
 
     Args:
         call: one request through a client of `open_client`.
         where: endpoint, for messages.
-        patience: number of tries and clock.
+        retry_policy: number of tries and clock.
 
     Raises:
         BrokenDocument: `input-rejected`, the service will never accept this input.
@@ -127,7 +127,7 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
         try:
             return call()
         except openai.APIError as error:
-            raise meaning(error, where, patience.now()) from error
+            raise translate_error(error, where, retry_policy.now()) from error
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TransientError(BAD_REPLY, f"{where.url} answered what is no JSON: {error}") from error
         # While a reply is being read, the client passes on the errors of its HTTP library unchanged.
@@ -140,19 +140,19 @@ def patiently(call: Callable[[], T], where: Endpoint, patience: Patience) -> T:
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, TransientError) else None
         seconds = FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked is None else asked
-        return min(seconds, LONGEST_WAIT) * (1 + _JITTER * patience.spread())
+        return min(seconds, LONGEST_WAIT) * (1 + _JITTER * retry_policy.spread())
 
     retrying = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(patience.attempts),
+        stop=tenacity.stop_after_attempt(retry_policy.attempts),
         wait=wait,
         retry=tenacity.retry_if_exception_type(TransientError),
-        sleep=patience.sleep,
+        sleep=retry_policy.sleep,
         reraise=True,
     )
     return retrying(one_try)
 
 
-def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryError:
+def translate_error(error: openai.APIError, where: Endpoint, now: float) -> ParquetryError:
     """Translate an error of the client into one of Parquetry.
 
     Args:
@@ -170,10 +170,10 @@ def meaning(error: openai.APIError, where: Endpoint, now: float) -> ParquetryErr
         return TransientError("unreachable", f"{where.url} cannot be reached: {error.__cause__ or error}")
     if not isinstance(error, openai.APIStatusError):
         return TransientError(BAD_REPLY, f"{where.url} answered something that is not a reply: {error.message}")
-    return _meaning_of_status(error, where, now)
+    return _translate_status(error, where, now)
 
 
-def _meaning_of_status(error: openai.APIStatusError, where: Endpoint, now: float) -> ParquetryError:
+def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float) -> ParquetryError:
     status, said = error.status_code, _said(error)
     if status == 402 or {error.code, error.type} & _NO_MONEY:
         return ServiceRefused(f"the account at {where.url} has no quota left; top it up, then run again ({said})")

@@ -15,12 +15,12 @@ from parquetry.llm.calls import (
     INPUT_REJECTED,
     REPLY_CUT,
     Endpoint,
-    Patience,
+    RetryPolicy,
     endpoint,
     open_client,
-    patiently,
+    with_retry,
 )
-from parquetry.llm.quota import Quota, quota_of
+from parquetry.llm.rate_limit import ModelRateLimit, rate_limit_of
 from parquetry.llm.reply_forms import CAPS, FORMS, OFFICIAL_CAPS, CapName, ReplyForm, response_format
 from parquetry.llm.spending import Ledger, Purpose, Usage
 from parquetry.masking import excerpt, without_known
@@ -56,7 +56,7 @@ _IMAGE_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """Reply of a model."""
 
     text: str
@@ -82,8 +82,8 @@ class LanguageModel:
         settings: model, endpoint, key, tries, limits, prices.
         purpose: key under which the ledger counts the calls.
         ledger: of the run, shared by all its models; None counts for this model alone.
-        patience: retry policy; None uses the settings' number of tries and the real clock.
-        quota: rate limit; None uses the one of this process.
+        retry_policy: number of tries and clock; None uses the settings' number of tries and the real clock.
+        rate_limit: rate limit; None uses the one of this process.
 
     Raises:
         SettingsError: no model is configured, OpenAI itself is called without a key, or there is a budget but no price.
@@ -94,8 +94,8 @@ class LanguageModel:
         settings: LlmSettings,
         purpose: Purpose,
         ledger: Ledger | None = None,
-        patience: Patience | None = None,
-        quota: Quota | None = None,
+        retry_policy: RetryPolicy | None = None,
+        rate_limit: ModelRateLimit | None = None,
     ) -> None:
         if not settings.model:
             raise SettingsError(
@@ -114,14 +114,14 @@ class LanguageModel:
         self._settings, self._purpose = settings, purpose
         self._where: Endpoint = endpoint(settings.base_url, settings.api_key, "llm")
         self._place = (self._where.url, self.model)
-        self._patience = patience or Patience(settings.attempts)
-        self._quota = quota or quota_of(
+        self._patience = retry_policy or RetryPolicy(settings.attempts)
+        self._rate_limit = rate_limit or rate_limit_of(
             self._where.url, self.model, settings.requests_per_minute, settings.tokens_per_minute
         )
         self._lock = threading.Lock()
         self._client: openai.OpenAI | None = None
 
-    def describe_image(self, content: bytes, media_type: str) -> Answer:
+    def describe_image(self, content: bytes, media_type: str) -> Completion:
         """Describe an image in one paragraph.
 
         Args:
@@ -142,7 +142,7 @@ class LanguageModel:
             raise BrokenDocument(REPLY_CUT, f"the description was cut before its end: {TOO_LONG}")
         return told
 
-    def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None) -> Answer:
+    def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None = None) -> Completion:
         """Return the model's next reply in a conversation.
 
         Args:
@@ -178,7 +178,7 @@ class LanguageModel:
             asked = "for JSON without a schema" if form == "json_object" else "in words alone"
             self.ledger.warn(f"{self.model} at {self._where.url} takes no JSON schema: asked {asked}, replies checked")
 
-    def _capped(self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None) -> Answer:
+    def _capped(self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None) -> Completion:
         """Ask one question in one reply form, with the reply limit in the parameter that the service knows."""
         caps = OFFICIAL_CAPS if self._where.official else CAPS
         limit = self.reply_tokens(messages)
@@ -201,7 +201,7 @@ class LanguageModel:
 
     def _tried(
         self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any] | None, limit: Mapping[CapName, int]
-    ) -> Answer:
+    ) -> Completion:
         """Ask one question in one reply form, retrying transient failures."""
         expected = expected_tokens(messages)
         paid = Usage()
@@ -212,10 +212,10 @@ class LanguageModel:
             paid += used
             return _answer(reply, self._where)
 
-        text, is_cut = patiently(call, self._where, self._patience)
+        text, is_cut = with_retry(call, self._where, self._patience)
         if is_cut:
             self.ledger.cut(self._purpose)
-        return Answer(text, paid.input_tokens, paid.output_tokens, paid.cost_usd, self.model, is_cut)
+        return Completion(text, paid.input_tokens, paid.output_tokens, paid.cost_usd, self.model, is_cut)
 
     def _accounted(
         self,
@@ -229,10 +229,10 @@ class LanguageModel:
         self.ledger.begin(reserved, patient=True)
         used = Usage()
         try:
-            turn = self._quota.take(expected + ANSWER_TOKENS)
+            turn = self._rate_limit.take(expected + ANSWER_TOKENS)
             reply = _received(self._connected(), self._where, self.model, messages, form, limit)
             used = self._used(reply, expected)
-            self._quota.correct(turn, used.input_tokens + used.output_tokens)
+            self._rate_limit.correct(turn, used.input_tokens + used.output_tokens)
         finally:
             self.ledger.settle(self._purpose, reserved, used)
         return reply, used

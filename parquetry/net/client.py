@@ -54,7 +54,7 @@ def dial_tcp(address: Address, port: int, seconds: float) -> httpcore.NetworkStr
     return httpcore.SyncBackend().connect_tcp(str(address), port, timeout=seconds)
 
 
-class Answer:
+class WebResponse:
     """Response with its headers received and its body still unread."""
 
     def __init__(self, url: httpx.URL, response: httpcore.Response, max_bytes: int) -> None:
@@ -118,7 +118,7 @@ class GuardedClient:
         self._resolve, self._dial = resolve, dial
 
     @contextmanager
-    def get(self, address: str, headers: Mapping[str, str] | None = None) -> Iterator[Answer]:
+    def get(self, address: str, headers: Mapping[str, str] | None = None) -> Iterator[WebResponse]:
         """Request a document.
 
         Args:
@@ -141,7 +141,7 @@ class GuardedClient:
                 with budget.paused():
                     self._before(url)
             with self._exchange(url, headers or {}, budget) as response:
-                answer = Answer(url, response, self._max_bytes)
+                answer = WebResponse(url, response, self._max_bytes)
                 location = answer.headers.get("location")
                 if answer.status not in _REDIRECTS or location is None:
                     yield answer

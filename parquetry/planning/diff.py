@@ -12,7 +12,7 @@ from typing import Literal
 from parquetry import ids
 from parquetry.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
-from parquetry.planning.kept import Kept, kept_of
+from parquetry.planning.kept import KeptDocuments, kept_of
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import within
 
@@ -57,19 +57,19 @@ class SourcePlan:
     """reason why a guard refuses this source; None if it may proceed"""
     broken: BrokenOff | None = None
     """reason why its listing is incomplete"""
-    settled: int = 0
+    unchanged: int = 0
     """number of further listed documents that need nothing"""
     left_out: tuple[LeftOut, ...] = ()
     """further documents, which belong to other sources"""
     handed_over: tuple[Change, ...] = ()
     """removals of documents that now belong to other sources; exempt from the guard"""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptDocuments, ...] = ()
     """further documents, which would be removed if the listing were complete"""
 
     @property
     def listed(self) -> int:
         """Number of documents listed so far, plus the planned removals."""
-        return self.settled + len(self.changes)
+        return self.unchanged + len(self.changes)
 
     @property
     def found_nothing(self) -> bool:
@@ -87,7 +87,7 @@ class SourcePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Force:
+class Reindex:
     """Documents to reindex whatever their hashes; all others are left alone."""
 
     effort: Literal["rechunk", "extract"]
@@ -103,7 +103,7 @@ def plan_source(
     *,
     elsewhere: Iterable[DocumentRow] = (),
     allow_removals: bool = False,
-    force: Force | None = None,
+    force: Reindex | None = None,
     owner_of: Callable[[str], str | None] = lambda _: None,
     missing: Iterable[str] = (),
     rehash: bool = False,
@@ -112,16 +112,16 @@ def plan_source(
 
     Args:
         listing: items of the source, complete or not.
-        current: current rows of the listing's source, except those counted in `listing.settled`; rows of other sources
-            are used only for their content.
+        current: current rows of the listing's source, except those counted in `listing.unchanged`; rows of other
+            sources are used only for their content.
         fingerprints: fingerprints of the present settings.
         hash_of: path -> content hash, or None if reading it now costs too much; called only when it can save work.
         settings: limits of the guard.
-        elsewhere: current rows of the namespace, settled ones included, with content that a new document may share.
+        elsewhere: current rows of the namespace, unchanged ones included, with content that a new document may share.
         allow_removals: True if the operator has approved any number of removals.
         force: documents to redo.
         owner_of: path -> name of the nested source that owns a document; None if this source owns it.
-        missing: paths of settled documents that were not listed; consumed only if the listing is incomplete.
+        missing: paths of unchanged documents that were not listed; consumed only if the listing is incomplete.
         rehash: True to detect changes by content hash and not by change token.
     """
     planner = _Planner(listing, current, elsewhere, fingerprints, hash_of, force, owner_of, missing, rehash=rehash)
@@ -136,7 +136,7 @@ class _Planner:
         elsewhere: Iterable[DocumentRow],
         fingerprints: Fingerprints,
         hash_of: Callable[[str], str | None],
-        force: Force | None,
+        force: Reindex | None,
         owner_of: Callable[[str], str | None],
         missing: Iterable[str],
         *,
@@ -171,8 +171,8 @@ class _Planner:
     def _refusal(self, settings: RefreshSettings) -> str | None:
         """Return the reason to refuse the removals; None if they need no approval."""
         listing, removed = self.listing, len(self.gone)
-        source, total = listing.source, len(self.known) + listing.settled
-        if removed and not listing.items and not listing.settled:
+        source, total = listing.source, len(self.known) + listing.unchanged
+        if removed and not listing.items and not listing.unchanged:
             # An empty mount, a wrong prefix or credentials without access look the same.
             return (
                 f"source {source} would lose {removed} of {total} documents, because it lists nothing; nothing of it "
@@ -193,7 +193,7 @@ class _Planner:
             tuple(changes),
             listing.unlisted,
             broken=listing.broken,
-            settled=listing.settled,
+            unchanged=listing.unchanged,
             left_out=listing.left_out,
             handed_over=tuple(
                 self._make("removed", "row", f"belongs to source {owner} now", None, row)
@@ -202,7 +202,7 @@ class _Planner:
             kept=self.kept,
         )
 
-    def _forced(self, force: Force) -> SourcePlan:
+    def _forced(self, force: Reindex) -> SourcePlan:
         changes = []
         for item in self.listing.items:
             known = self.known.get(item.path)

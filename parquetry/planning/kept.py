@@ -13,7 +13,7 @@ from parquetry.sources.paths import ways
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptDocuments:
     """Published documents that were not listed but are kept, as they may be in a place that could not be listed."""
 
     namespace: str
@@ -36,7 +36,7 @@ class Kept:
         return {name: value for name, value in asdict(self).items() if name != "itself"}
 
 
-def kept_of(listing: Listing, missing: Iterable[str]) -> tuple[Kept, ...]:
+def kept_of(listing: Listing, missing: Iterable[str]) -> tuple[KeptDocuments, ...]:
     """Return the kept documents of a source by place, the place with the most documents first.
 
     Args:
@@ -52,7 +52,7 @@ def kept_of(listing: Listing, missing: Iterable[str]) -> tuple[Kept, ...]:
         place = next((above for above in reversed(tuple(ways(path))) if above in unseen), "")
         counts[place, place == path] += 1
     return tuple(
-        Kept(
+        KeptDocuments(
             listing.namespace,
             listing.source,
             path,

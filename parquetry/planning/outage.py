@@ -143,7 +143,7 @@ def _refused_again(plans: Sequence[SourcePlan], lost: Mapping[Key, Lost]) -> set
     found: set[Key] = set()
     stored = {key for key, each in lost.items() if each.service == "store"}
     for plan in plans if stored else ():
-        others = plan.settled or any(
+        others = plan.unchanged or any(
             change.effort == "nothing" and change.known is not None and change.known.status == "indexed"
             for change in plan.changes
         )

@@ -12,7 +12,7 @@ from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import masked
 from parquetry.model import DocumentRow, Failure
 from parquetry.planning.diff import Change, SourcePlan
-from parquetry.planning.kept import Kept
+from parquetry.planning.kept import KeptDocuments
 from parquetry.plural import counted
 
 
@@ -55,7 +55,7 @@ class Work:
         return Work(**counts, cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs))
 
 
-class Published(Protocol):
+class PublishOutcome(Protocol):
     """Published version and index state, part of every run's report."""
 
     @property
@@ -93,7 +93,7 @@ class RunReport:
     """sources that a service failed, one line each: the run has failed, although its successful part is published"""
     left_out: tuple[str, ...] = ()
     """sources that leave documents to nested sources, one line each"""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptDocuments, ...] = ()
     """documents that were not removed because their source could not be listed completely"""
     index_error: str | None = None
     """reason why the search index was not updated, and the remedy; None if it was"""
@@ -155,7 +155,7 @@ def tell_masked(report: Any, *names: str) -> None:
         object.__setattr__(report, name, shown)
 
 
-def published_line(root: str, report: Published) -> str:
+def published_line(root: str, report: PublishOutcome) -> str:
     """Format the line on a corpus's version after a run, and on its search index if that was not updated."""
     changed = "published" if report.version != report.version_before else "unchanged at"
     index = "" if report.index_error is None else f", but its search index is not written: {report.index_error}"
@@ -176,7 +176,7 @@ def count_documents(plans: Sequence[SourcePlan], written: Iterable[DocumentRow] 
     published = None if written is None else {(row.namespace, row.document_id): row for row in written}
     counts: Counter[str] = Counter()
     for plan in plans:
-        counts.update(scanned=plan.settled, unchanged=plan.settled)
+        counts.update(scanned=plan.unchanged, unchanged=plan.unchanged)
         for change in plan.changes:
             key = (change.namespace, change.document_id)
             row = published.get(key) if published is not None else None

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from parquetry.model import DocumentRow
 from parquetry.planning.rebase import Key
-from parquetry.planning.rows import Stamp, removed_row
+from parquetry.planning.rows import RunStamp, removed_row
 
 
-def restore(target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow], stamp: Stamp) -> list[DocumentRow]:
+def restore(
+    target: Mapping[Key, DocumentRow], current: Mapping[Key, DocumentRow], stamp: RunStamp
+) -> list[DocumentRow]:
     """Return the rows that, once published, make the current state equal to an earlier one.
 
     Args:

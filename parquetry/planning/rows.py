@@ -19,7 +19,7 @@ LIMIT_REASONS = frozenset({"timeout", "memory", "crashed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class RunStamp:
     """Id and time of the run that writes."""
 
     run_id: str
@@ -27,13 +27,13 @@ class Stamp:
     """UTC"""
 
 
-def new_stamp() -> Stamp:
+def new_stamp() -> RunStamp:
     """Return the stamp of a run that starts now; run ids sort by time."""
     now = datetime.now(UTC)
-    return Stamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
+    return RunStamp(f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}", now)
 
 
-def blank_row(stamp: Stamp) -> DocumentRow:
+def blank_row(stamp: RunStamp) -> DocumentRow:
     """Return an empty row with only the run's stamp."""
     return DocumentRow(
         document_id="",
@@ -89,7 +89,7 @@ class Processed:
     tokens: int
 
 
-def processed_row(change: Change, done: Processed, stamp: Stamp) -> DocumentRow:
+def processed_row(change: Change, done: Processed, stamp: RunStamp) -> DocumentRow:
     """Return the row of a processed document; its new revision becomes the visible one."""
     draft = replace(_draft(change, stamp), status="indexed")
     if change.effort == "rechunk" and change.base is not None and change.base.status == "failed":
@@ -120,7 +120,7 @@ def refused_row(
     stage: str,
     verdict: Verdict,
     fingerprints: Fingerprints,
-    stamp: Stamp,
+    stamp: RunStamp,
     *,
     content_hash: str,
     media_type: str | None,
@@ -164,7 +164,7 @@ def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint:
     return base.attempts if same else 0
 
 
-def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
+def kept_row(change: Change, stamp: RunStamp) -> DocumentRow:
     """Return the row of a document with its stored text and vectors kept: moved, touched, or with new permissions."""
     base = change.base
     if base is None:
@@ -180,7 +180,7 @@ def kept_row(change: Change, stamp: Stamp) -> DocumentRow:
     )
 
 
-def removed_row(row: DocumentRow, stamp: Stamp, why: str) -> DocumentRow:
+def removed_row(row: DocumentRow, stamp: RunStamp, why: str) -> DocumentRow:
     """Return the tombstone of a document.
 
     Args:
@@ -191,14 +191,14 @@ def removed_row(row: DocumentRow, stamp: Stamp, why: str) -> DocumentRow:
     return replace(row, removed=True, error=why, run_id=stamp.run_id, indexed_at=stamp.at)
 
 
-def rows_without_work(change: Change, stamp: Stamp) -> list[DocumentRow]:
+def rows_without_work(change: Change, stamp: RunStamp) -> list[DocumentRow]:
     """Return the rows of a change with effort `row`."""
     if change.action == "removed":
         return [removed_row(change.known, stamp, f"scan/gone: {change.reason}")] if change.known else []
     return [kept_row(change, stamp), *origin_removed(change, stamp)]
 
 
-def origin_removed(change: Change, stamp: Stamp) -> list[DocumentRow]:
+def origin_removed(change: Change, stamp: RunStamp) -> list[DocumentRow]:
     """Return the tombstone of the document that a moved one replaces."""
     if change.action != "moved" or change.origin is None:
         return []
@@ -229,7 +229,7 @@ def failure_of(row: DocumentRow, *, known: bool = False) -> Failure:
     )
 
 
-def _draft(change: Change, stamp: Stamp) -> DocumentRow:
+def _draft(change: Change, stamp: RunStamp) -> DocumentRow:
     """Return the document's base row, updated from the listing and the run."""
     item = change.item
     if item is None:
@@ -257,6 +257,6 @@ def _draft(change: Change, stamp: Stamp) -> DocumentRow:
     )
 
 
-def new_revision(change: Change, stamp: Stamp) -> int:
+def new_revision(change: Change, stamp: RunStamp) -> int:
     """Return the revision that this run writes for a document."""
     return ids.revision(change.document_id, stamp.run_id)

@@ -19,7 +19,7 @@ _PATH, _TOKEN = 16, 24
 _UNSEEN, _SAME, _OTHER = 0, 1, 2
 
 
-class Settled:
+class UnchangedIndex:
     """Published documents of one source that need nothing while the listing matches them.
 
     A corpus may hold a million documents of which ten changed: only those ten get a row and an item in memory. The
@@ -74,14 +74,14 @@ class Settled:
         return ids.digest(uri, etag, self._told[access], size=_TOKEN - _PATH)
 
 
-class Sighting:
-    """Scan pass over a source: marks its settled documents as they are listed; each attempt to list starts afresh."""
+class ScanPass:
+    """Scan pass over a source: marks its unchanged documents as they are listed; each attempt to list starts afresh."""
 
-    def __init__(self, settled: Settled) -> None:
-        self._settled = settled
-        self._before = bytearray(len(settled))
+    def __init__(self, unchanged: UnchangedIndex) -> None:
+        self._settled = unchanged
+        self._before = bytearray(len(unchanged))
         """marks of earlier attempts"""
-        self._marks = bytearray(len(settled))
+        self._marks = bytearray(len(unchanged))
 
     def begin(self) -> None:
         """Start another attempt to list."""
@@ -104,7 +104,7 @@ class Sighting:
         """Number of documents listed unchanged."""
         return self._marks.count(_SAME)
 
-    def unsettled(self, *, complete: bool) -> Iterator[str]:
+    def needing_work(self, *, complete: bool) -> Iterator[str]:
         """Yield the ids of documents that may need work.
 
         Args:
@@ -115,7 +115,7 @@ class Sighting:
                 yield self._settled.identity(place)
 
     def misses(self, path: str) -> bool:
-        """Return True if a settled document was not listed."""
+        """Return True if an unchanged document was not listed."""
         return any(self._marks[place] == _UNSEEN for place in self._settled.find(path))
 
     def _of_all_tries(self) -> bytearray:

@@ -22,7 +22,7 @@ Judgements = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CollectionDocument:
     """One document of a test collection."""
 
     id: str
@@ -38,7 +38,7 @@ class Dataset:
 
     name: str
     """name of its folder"""
-    documents: tuple[Passage, ...]
+    documents: tuple[CollectionDocument, ...]
     queries: Mapping[str, str]
     """id -> text of the queries that have a relevant document, in the order of the file"""
     judgements: Mapping[str, Judgements]
@@ -132,13 +132,15 @@ def read_dataset(folder: Path) -> Dataset:
     )
 
 
-def _read_documents(file: Path) -> tuple[Passage, ...]:
-    documents: dict[str, Passage] = {}
+def _read_documents(file: Path) -> tuple[CollectionDocument, ...]:
+    documents: dict[str, CollectionDocument] = {}
     for place, record in _records(file):
         id_ = _id(record, place)
         if id_ in documents:
             raise SettingsError(f"{place}: _id {id_!r} stands in an earlier line too; ids must differ")
-        documents[id_] = Passage(id_, _text(record, "title", place), _text(record, "text", place, needed=True))
+        documents[id_] = CollectionDocument(
+            id_, _text(record, "title", place), _text(record, "text", place, needed=True)
+        )
     if not documents:
         raise SettingsError(f"{file} holds no documents")
     return tuple(documents.values())

@@ -19,7 +19,7 @@ CANDIDATES_PER_HIT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class RerankScores:
     """Scores of some texts for a query."""
 
     scores: Scores
@@ -36,7 +36,7 @@ class Reranker(Protocol):
         """Provider and model; scores of different ids are never compared."""
         ...
 
-    def judge(self, query: str, texts: Sequence[str]) -> Judgement:
+    def judge(self, query: str, texts: Sequence[str]) -> RerankScores:
         """Score how well each text answers the query.
 
         Raises:

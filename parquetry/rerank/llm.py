@@ -10,11 +10,11 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from parquetry.errors import TransientError
-from parquetry.llm.calls import Patience
+from parquetry.llm.calls import RetryPolicy
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.json_reply import asked_again, complaint, json_object
 from parquetry.llm.spending import Ledger
-from parquetry.rerank.base import Judgement, Scores
+from parquetry.rerank.base import RerankScores, Scores
 from parquetry.settings.llm import LlmSettings
 
 INSTRUCTION = (
@@ -52,31 +52,33 @@ class LlmReranker:
         SettingsError: no model is configured, or its key is missing.
     """
 
-    def __init__(self, settings: LlmSettings, patience: Patience | None = None, ledger: Ledger | None = None) -> None:
-        self._model = LanguageModel(settings, "rerank", ledger, patience)
+    def __init__(
+        self, settings: LlmSettings, retry_policy: RetryPolicy | None = None, ledger: Ledger | None = None
+    ) -> None:
+        self._model = LanguageModel(settings, "rerank", ledger, retry_policy)
         self.id = f"llm:{self._model.model}"
 
-    def judge(self, query: str, texts: Sequence[str]) -> Judgement:
+    def judge(self, query: str, texts: Sequence[str]) -> RerankScores:
         """Score each text with the model.
 
         Raises:
             TransientError: `bad-reply`, two invalid replies in a row.
         """
         if not texts:
-            return Judgement(np.zeros(0, np.float32))
+            return RerankScores(np.zeros(0, np.float32))
         passages = [{"n": n, "text": text[:PASSAGE_CHARACTERS]} for n, text in enumerate(texts, start=1)]
         # In JSON, a passage cannot end early and continue as something else.
         question = json.dumps({"question": query, "passages": passages}, ensure_ascii=False)
         messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": question}]
         first = self._model.ask(messages)
         try:
-            return Judgement(_read(first.text, len(texts)), first.usage)
+            return RerankScores(_read(first.text, len(texts)), first.usage)
         except ValueError as error:
             wrong = complaint(error, cut=first.cut)
             messages += asked_again(first.text, wrong, cut=first.cut)
         second = self._model.ask(messages)
         try:
-            return Judgement(_read(second.text, len(texts)), first.usage + second.usage)
+            return RerankScores(_read(second.text, len(texts)), first.usage + second.usage)
         except ValueError as error:
             wrong = complaint(error, cut=second.cut)
             raise TransientError(

@@ -21,7 +21,7 @@ from parquetry.embed.onnx_model import (
     tokenizer_file,
 )
 from parquetry.errors import SettingsError
-from parquetry.rerank.base import Judgement, Scores
+from parquetry.rerank.base import RerankScores, Scores
 
 
 class CrossEncoder:
@@ -59,7 +59,7 @@ class CrossEncoder:
         # Any problem of the model shows before the first search.
         self.judge("a", ["b"])
 
-    def judge(self, query: str, texts: Sequence[str]) -> Judgement:
+    def judge(self, query: str, texts: Sequence[str]) -> RerankScores:
         """Return the probability that each text answers the query."""
         pairs = self._tokenizer.encode_batch_fast([(query, text) for text in texts])
         found = np.zeros(len(texts), np.float32)
@@ -68,7 +68,7 @@ class CrossEncoder:
             feed = {name: given[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
             (output,) = self._session.run([self._output], feed)
             found[batch] = self._probabilities(np.asarray(output, np.float32), len(batch))
-        return Judgement(found)
+        return RerankScores(found)
 
     def _probabilities(self, output: npt.NDArray[np.float32], pairs: int) -> Scores:
         rows = output.reshape(pairs, -1) if output.ndim in {1, 2} and len(output) == pairs else None

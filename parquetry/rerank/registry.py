@@ -14,7 +14,7 @@ from parquetry.settings.llm import LlmSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class RerankerProvider:
     """One kind of reranker."""
 
     form: str
@@ -24,9 +24,9 @@ class Provider:
     open: Callable[[str, LlmSettings], Reranker]
 
 
-PROVIDERS: dict[str, Provider] = {
-    "onnx": Provider("onnx:<folder>", "a folder", lambda folder, _: onnx.CrossEncoder(folder)),
-    "llm": Provider("llm", "", lambda _, settings: llm.LlmReranker(settings)),
+PROVIDERS: dict[str, RerankerProvider] = {
+    "onnx": RerankerProvider("onnx:<folder>", "a folder", lambda folder, _: onnx.CrossEncoder(folder)),
+    "llm": RerankerProvider("llm", "", lambda _, settings: llm.LlmReranker(settings)),
 }
 
 _open: dict[tuple[object, ...], Reranker] = {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parquetry.language.stems import fold, stemmer, stop_words
-from parquetry.sessions.near import bare
+from parquetry.sessions.normalise import bare
 
 LANGUAGES = ("english", "german", "french", "spanish")
 """languages with known negations and function words; other languages are covered only where they share these"""

@@ -15,7 +15,7 @@ from parquetry.sources.base import Place
 from parquetry.sources.filesystem import connect
 from parquetry.sources.remote import NO_TIME, Root, listing, reading
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 _READS = 3
 _PAGE = 5000
 """blobs per page; Azure's maximum"""
@@ -122,11 +122,11 @@ async def _load(blob: Any) -> tuple[Any, bytes]:
     return stream.properties, await stream.readall()
 
 
-def _run(filesystem: Any, call: Callable[[], Awaitable[Answer]]) -> Answer:
+def _run(filesystem: Any, call: Callable[[], Awaitable[Result]]) -> Result:
     """Run a call in the client's thread and wait for the result."""
     from fsspec.asyn import sync
 
-    answer: Answer = sync(filesystem.loop, call)
+    answer: Result = sync(filesystem.loop, call)
     return answer
 
 

@@ -41,7 +41,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedSource:
     """Source with documents or sessions in a corpus."""
 
     namespace: str
@@ -54,7 +54,7 @@ def scopes_of(
     targets: Sequence[str],
     namespace: str | None = None,
     content: Content = "documents",
-    published: Callable[[], Iterable[Published]] = tuple,
+    published: Callable[[], Iterable[PublishedSource]] = tuple,
 ) -> tuple[Scope, ...]:
     """Resolve targets to the scopes that a refresh covers.
 
@@ -92,7 +92,7 @@ class _Targets:
         settings: Settings,
         namespace: str | None,
         content: Content,
-        published: Callable[[], Iterable[Published]],
+        published: Callable[[], Iterable[PublishedSource]],
     ) -> None:
         self._namespace, self._content = namespace, content
         self._own_namespace = namespace or settings.corpus.namespace
@@ -233,7 +233,7 @@ def _exists(path: Path) -> bool:
 
 
 def scope_of_source(
-    settings: Settings, namespace: str, name: str, published: Callable[[], Iterable[Published]] = tuple
+    settings: Settings, namespace: str, name: str, published: Callable[[], Iterable[PublishedSource]] = tuple
 ) -> Scope:
     """Return the scope of the whole source of some documents of a corpus.
 

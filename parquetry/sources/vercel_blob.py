@@ -17,7 +17,7 @@ from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.remote import Root, listing, reading
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 _TIMEOUT = 60.0
 """seconds"""
 
@@ -108,7 +108,7 @@ class VercelBlobSource:
             "stale", f"{item.path} is not yet given out in its newest version; Vercel takes up to a minute"
         )
 
-    def _run(self, call: Callable[[], Answer]) -> Answer:
+    def _run(self, call: Callable[[], Result]) -> Result:
         return self._context.copy().run(call)
 
 

@@ -109,7 +109,7 @@ def _kept(settings: Settings, text: str, name: str | None) -> Path:
     elif "." not in name:
         name += ".md"
     root = local_path(settings.corpus.root).resolve()
-    from parquetry.storage.files.places import last_folder
+    from parquetry.storage.files.filesystem import last_folder
 
     last_folder(str(root))
     folder = root.with_name(f"{root.name}-added")

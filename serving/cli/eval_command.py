@@ -16,7 +16,7 @@ from parquetry.flows.pipelines.silent import Silent
 from parquetry.planning.report import RunReport
 from parquetry.plural import counted
 from parquetry.printing import tell
-from parquetry.ranking.evaluation import RECALL_DEPTH, Dataset, Measures, Passage, measure, read_dataset
+from parquetry.ranking.evaluation import RECALL_DEPTH, CollectionDocument, Dataset, Measures, measure, read_dataset
 from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.cli.progress import progress
@@ -131,11 +131,11 @@ def _filename(number: int) -> str:
     return f"{number}.md"
 
 
-def _document(dataset: Dataset, filename: str) -> Passage:
+def _document(dataset: Dataset, filename: str) -> CollectionDocument:
     return dataset.documents[int(filename.removesuffix(".md"))]
 
 
-def _markdown(document: Passage) -> str:
+def _markdown(document: CollectionDocument) -> str:
     """Format a document as Markdown: its title, then its text."""
     title = " ".join(document.title.split())
     return f"# {title}\n\n{document.text}\n" if title else f"{document.text}\n"

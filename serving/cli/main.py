@@ -18,7 +18,7 @@ from parquetry.printing import tell
 from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.suggestions import no_such_option
 from parquetry.settings.errors import MOST_SHOWN
-from parquetry.storage.given_way import reread
+from parquetry.storage.replaced_files import reread
 
 _INTERRUPTED = 130
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from parquetry.planning.kept import Kept
+from parquetry.planning.kept import KeptDocuments
 from parquetry.planning.report import RunReport, dollars, failures_by_reason, published_line
 from parquetry.plural import counted
 from parquetry.printing import tell, tell_json, tell_text, visible
 
 if TYPE_CHECKING:
     from parquetry.tasks.documents.plan import RefreshPlan
-    from parquetry.tasks.documents.space import Space
+    from parquetry.tasks.documents.space import DiskSpace
 
 SHOWN_FAILURES = 20
 NARROWEST_COLUMN = 10
@@ -98,7 +98,7 @@ def print_failures(report: RunReport) -> None:
         tell(f"  {failure.status} {failure.uri}: {failure.stage}/{failure.reason}: {failure.detail}")
 
 
-def print_kept(kept: Sequence[Kept]) -> None:
+def print_kept(kept: Sequence[KeptDocuments]) -> None:
     """Print the documents kept because their source could not be listed completely."""
     for each in kept[:SHOWN_FAILURES]:
         tell(f"Kept: {each}.")
@@ -149,7 +149,7 @@ def print_plan(plan: RefreshPlan, *, verbose: bool) -> None:
     )
 
 
-def print_space(spaces: Iterable[Space]) -> None:
+def print_space(spaces: Iterable[DiskSpace]) -> None:
     """Print the disk space that a refresh would take."""
     for space in spaces:
         tell(f"Space: {space.line}.")

@@ -60,7 +60,7 @@ class Lines(Silent):
         self._telling.close()
 
 
-class Bar(Silent):
+class ProgressBar(Silent):
     """Progress bar that counts documents or sessions and shows the item being waited for.
 
     Args:
@@ -115,7 +115,7 @@ class Bar(Silent):
     def sessions_published(self, report: SessionsReport) -> None:  # noqa: ARG002
         self._progress.update(self._task, description="Published")
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         self._progress.start()
         return self
 
@@ -152,4 +152,4 @@ def progress(*, silent: bool) -> Silent:
     """Return a bar on a terminal, else lines; a silent observer if `silent`."""
     if silent:
         return Silent()
-    return Bar() if sys.stderr.isatty() else Lines()
+    return ProgressBar() if sys.stderr.isatty() else Lines()

@@ -40,7 +40,7 @@ from parquetry.serving.cli.output import print_json, print_json_line
 from parquetry.serving.cli.query_file import Query, read_queries
 from parquetry.serving.search.answers import Shown, answer
 from parquetry.serving.search.known_names import check_filters
-from parquetry.serving.search.second_look import Recency, SecondLook
+from parquetry.serving.search.reranking import Recency, Reranking
 from parquetry.serving.search.service import Level, Reader, SearchRequest, SearchResponse
 from parquetry.storage.search.searcher import Mode
 
@@ -121,7 +121,7 @@ def search(
     settings = settings_for(config, corpus)
     shown = Shown(citations, context, full, explain)
     age = None if recency is None else Recency(recency, datetime.now(UTC))
-    look = SecondLook(rerank, age, diversify)
+    look = Reranking(rerank, age, diversify)
     requests = [
         SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
     ]

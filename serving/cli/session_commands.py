@@ -26,7 +26,7 @@ from parquetry.serving.cli.suggestions import Commands
 
 if TYPE_CHECKING:
     from parquetry.flows.pipelines.sessions import SessionsRequest
-    from parquetry.sessions.merge.effects import Proposal
+    from parquetry.sessions.merge.effects import MergeProposal
 
 app = typer.Typer(cls=Commands, name="sessions", help="Learn from finished chat sessions.", no_args_is_help=True)
 UserOption = Annotated[
@@ -133,7 +133,7 @@ def _run(request: SessionsRequest, *, direct: bool, review: bool, as_json: bool,
         raise typer.Exit(1)
 
 
-def _asked(proposals: Sequence[Proposal]) -> Collection[str]:
+def _asked(proposals: Sequence[MergeProposal]) -> Collection[str]:
     """Ask at the terminal about each merge, and return the keys of the rejected ones."""
     return [
         proposal.key

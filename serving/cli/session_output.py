@@ -11,7 +11,7 @@ from parquetry.serving.cli.output import SHOWN_FAILURES, confirmed, priced
 from parquetry.sessions.report import SessionsReport, reasons
 
 if TYPE_CHECKING:
-    from parquetry.sessions.merge.effects import Proposal
+    from parquetry.sessions.merge.effects import MergeProposal
     from parquetry.sessions.model import Decision
     from parquetry.tasks.sessions.plan import SessionPlan
 
@@ -92,7 +92,7 @@ def print_session_plan(plan: SessionPlan, *, verbose: bool) -> None:
     tell(f"{seen} to read{kept}: about {counted(estimate.tokens, 'token')}, comparisons assumed; {cost}.")
 
 
-def ask_about(proposal: Proposal, number: int, count: int) -> bool:
+def ask_about(proposal: MergeProposal, number: int, count: int) -> bool:
     """Show a merge at the terminal and ask for approval."""
     tell()
     tell(f"Merge {number} of {count}, from {proposal.session_uri}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parquetry.serving.search.citations import Cited, cite
-from parquetry.serving.search.passages import Passage, Place, merge
+from parquetry.serving.search.passages import ChunkPosition, Passage, merge
 from parquetry.serving.search.service import Reader, SearchResponse
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import tuples
@@ -138,7 +138,8 @@ def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Pa
         Passages in the order of their best hits.
     """
     places = [
-        Place(row["document_id"], row["chunk_index"], row["start"], row["end"]) for row in (hit.row for hit in hits)
+        ChunkPosition(row["document_id"], row["chunk_index"], row["start"], row["end"])
+        for row in (hit.row for hit in hits)
     ]
     stretches = merge(places, _neighbours(reader, places), context)
     texts = _texts(reader, hits)
@@ -152,7 +153,7 @@ def read_passages(reader: Reader, hits: Sequence[Hit], context: int) -> tuple[Pa
     )
 
 
-def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
+def _neighbours(reader: Reader, places: Sequence[ChunkPosition]) -> list[ChunkPosition]:
     """Read all chunks of the documents of `places`."""
     with closing(reader.index.session()) as session:
         found = tuples(
@@ -161,7 +162,7 @@ def _neighbours(reader: Reader, places: Sequence[Place]) -> list[Place]:
             WHERE document_id IN (SELECT unnest($1::VARCHAR[]))""",
             [sorted({each.document_id for each in places})],
         )
-    return [Place(*values) for values in found]
+    return [ChunkPosition(*values) for values in found]
 
 
 def _texts(reader: Reader, hits: Sequence[Hit]) -> dict[str, str]:

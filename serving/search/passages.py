@@ -13,7 +13,7 @@ from parquetry.serving.search.tables import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPosition:
     """Position of a chunk in its document."""
 
     document_id: str
@@ -69,7 +69,7 @@ class Passage:
         }
 
 
-def merge(hits: Sequence[Place], chunks: Sequence[Place], context: int) -> list[Stretch]:
+def merge(hits: Sequence[ChunkPosition], chunks: Sequence[ChunkPosition], context: int) -> list[Stretch]:
     """Extend every hit by its neighbours, and merge stretches that touch or overlap.
 
     Consecutive chunks touch: only white space separates them.

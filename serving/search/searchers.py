@@ -28,7 +28,7 @@ class Searchers:
         self._lock = threading.Lock()
 
     @contextmanager
-    def lent(self, index: OpenIndex, filters: Filters) -> Iterator[Searcher]:
+    def acquire(self, index: OpenIndex, filters: Filters) -> Iterator[Searcher]:
         """Yield a searcher with an exclusive session; after an error it is discarded.
 
         Raises:

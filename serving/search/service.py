@@ -16,10 +16,10 @@ from parquetry.serving.search.answer_cache import AnswerCache
 from parquetry.serving.search.best_documents import best_of_documents
 from parquetry.serving.search.document_names import listed, the_one
 from parquetry.serving.search.query_vectors import query_vectors
+from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.results import result_json
 from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from parquetry.serving.search.searchers import Searchers
-from parquetry.serving.search.second_look import SecondLook
 from parquetry.serving.search.stopwatch import Stopwatch
 from parquetry.settings.sections import Settings
 from parquetry.storage.connect import open_index, replacement, snapshot_of, with_views
@@ -48,7 +48,7 @@ class SearchRequest:
     filters: Filters = field(default_factory=Filters)
     level: Level = "chunk"
     """`chunk` to rank all chunks, `document` to rank documents by their best chunk"""
-    look: SecondLook = field(default_factory=SecondLook)
+    look: Reranking = field(default_factory=Reranking)
     """steps applied to the candidates before the best are taken"""
     duplicates: bool = False
     """True to return equal texts as separate results instead of one that names the other places"""
@@ -261,7 +261,7 @@ class Reader:
             known = {request: ranking for request in requests if (ranking := self._cache.get(self._key(request)))}
             unknown = [request for request in requests if request not in known]
             if unknown:
-                searcher = held.enter_context(self._searchers.lent(index, filters))
+                searcher = held.enter_context(self._searchers.acquire(index, filters))
                 watch.stage("filter")
                 vectors = self._vectors(searcher, unknown)
                 watch.stage("embed")
@@ -318,7 +318,7 @@ class Reader:
         explanation = asdict(searcher.explanation)
         explanation["seconds"] = {**before, **explanation["seconds"]}
         watch = Stopwatch()
-        if request.look != SecondLook():
+        if request.look != Reranking():
             looked = request.look.apply(hits, request.query, request.k, searcher.connection, self._settings)
             hits = list(looked.hits)
             if looked.judged is not None:

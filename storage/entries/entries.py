@@ -18,7 +18,7 @@ import pyarrow as pa
 from parquetry import ids
 from parquetry.errors import StorageError
 from parquetry.model import Chunk, DocumentRow, Part
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.entry_rows import (
     EntryStored,
     contradicted,
@@ -27,7 +27,7 @@ from parquetry.sessions.ledger.entry_rows import (
     retired_row,
     stored_of,
 )
-from parquetry.sessions.ledger.standing import UNKNOWN, Standing, standings
+from parquetry.sessions.ledger.entry_state import UNKNOWN, EntryState, entry_states
 from parquetry.sessions.model import Decision, Entry
 from parquetry.storage.database import Connection, each_row
 from parquetry.storage.files.layout import entries_shard_name
@@ -85,7 +85,7 @@ class EntryWriter:
         stamp: stamp of the run.
     """
 
-    def __init__(self, lake: Lake, stamp: Stamp) -> None:
+    def __init__(self, lake: Lake, stamp: RunStamp) -> None:
         self._lake = lake
         self._stamp = stamp
         self._written: dict[tuple[str, str], EntryStored] = {}
@@ -168,11 +168,11 @@ class EntryWriter:
         stored = self._stored(texts, known)
         # No decision that counts names an entry that was never published.
         history = history_of(connection, namespace, known) if known else []
-        standing = standings([*history, *decisions])
+        states = entry_states([*history, *decisions])
         retired = {entry: each.decision_id for each in decisions for entry in each.retires}
         rows = []
         for entry_id in named:
-            before, now = known.get(entry_id), standing.get(entry_id, UNKNOWN)
+            before, now = known.get(entry_id), states.get(entry_id, UNKNOWN)
             row = self._row(before, texts.get(entry_id), stored.get(entry_id), now)
             if row is None:
                 raise StorageError(f"no text was given for entry {entry_id} of {namespace}; nothing was published")
@@ -185,11 +185,11 @@ class EntryWriter:
         return rows
 
     def _row(
-        self, before: DocumentRow | None, text: EntryText | None, stored: EntryStored | None, standing: Standing
+        self, before: DocumentRow | None, text: EntryText | None, stored: EntryStored | None, state: EntryState
     ) -> DocumentRow | None:
         if before is None:
-            return entry_row(text.entry, stored, standing, self._stamp) if text and stored else None
-        row = live_again(before, standing, self._stamp)
+            return entry_row(text.entry, stored, state, self._stamp) if text and stored else None
+        row = live_again(before, state, self._stamp)
         if stored is None:
             return row
         return replace(row, revision=stored.revision, embedder=stored.embedder, tokens=stored.tokens)

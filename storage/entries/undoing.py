@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from parquetry.errors import PublishConflict, SettingsError
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.undo import Undoing, undo
 from parquetry.sessions.model import Decision
 from parquetry.storage.database import Connection, rows, tuples
@@ -30,7 +30,7 @@ class Undone:
     """text of every entry that one of the decisions names, by entry id"""
 
 
-def undo_decision(lake: Lake, decision_id: str, stamp: Stamp) -> Undone:
+def undo_decision(lake: Lake, decision_id: str, stamp: RunStamp) -> Undone:
     """Publish a version in which a decision does not count.
 
     Args:

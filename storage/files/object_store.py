@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from parquetry.errors import StorageError
 from parquetry.storage.database import Connection
-from parquetry.storage.files.lent_files import LentFiles, Sizes
-from parquetry.storage.files.places import Entry, Written, told
-from parquetry.storage.files.stores import KINDS, Reach
+from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
+from parquetry.storage.files.filesystem import FileInfo, Written, one_line_error
+from parquetry.storage.files.object_store_options import KINDS, ObjectStoreOptions
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -35,15 +35,15 @@ class ObjectStore:
         reach: connection details of the store.
     """
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: ObjectStoreOptions) -> None:
         self._reach = reach
         self._filesystem: AbstractFileSystem = reach.filesystem
         self._errors: tuple[type[Exception], ...] = (*reach.errors, OSError)
         sizes = Sizes(lambda folder: [(each.name, each.size) for each in self.entries(folder) if not each.is_folder])
-        self._lent = LentFiles(reach.scheme, self._read, sizes)
+        self._lent = DuckdbFilesystem(reach.scheme, self._read, sizes)
         self._sizes = sizes
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[FileInfo]:
         with self._translated(f"{folder} cannot be listed"):
             try:
                 found = self._filesystem.ls(folder, detail=True)
@@ -51,7 +51,7 @@ class ObjectStore:
                 # Folders of a store are only prefixes of names.
                 return []
         entries = [
-            Entry(posixpath.basename(each["name"].rstrip("/")), each.get("size") or 0, each["type"] == "directory")
+            FileInfo(posixpath.basename(each["name"].rstrip("/")), each.get("size") or 0, each["type"] == "directory")
             for each in found
         ]
         # Some clients list the object that marks a folder as a member of that folder.
@@ -113,7 +113,7 @@ class ObjectStore:
         with self._translated("credentials for the object store cannot be had"):
             return self._reach.table_options()
 
-    def lend(self, connection: Connection) -> None:
+    def attach(self, connection: Connection) -> None:
         if not connection.filesystem_is_registered(self._reach.scheme):
             connection.register_filesystem(self._lent)
 
@@ -127,7 +127,7 @@ class ObjectStore:
         try:
             yield
         except self._errors as error:
-            raise StorageError(f"{what}: {told(error)}") from error
+            raise StorageError(f"{what}: {one_line_error(error)}") from error
 
 
 def open_store(scheme: str) -> ObjectStore:

@@ -1,8 +1,8 @@
 """Fill the tables of the search index from a snapshot of the lake, and update them to another version.
 
 All tables are in the schema `parts`. Chunks and postings are only ever appended: rows that a publish replaced are
-listed in `parts.dead` and left out of every answer until `is_spent` requires a rebuild. A refresh therefore costs what
-the publish changed.
+listed in `parts.dead` and left out of every answer until `needs_rebuild` requires a rebuild. A refresh therefore costs
+what the publish changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from parquetry.language.stems import stop_words
 from parquetry.plural import counted
 from parquetry.storage.database import Connection, sql_list, tuples
 from parquetry.storage.files.layout import TABLES, Table
-from parquetry.storage.index.codes import bit_place, code_columns, codes_of, rotation
+from parquetry.storage.index.signatures import bit_place, rotation, signature_columns, signatures_of
 from parquetry.storage.index.tokens import MACROS
 from parquetry.storage.index.words import count_of, count_words, learn_words, slices
 from parquetry.storage.lake import schema
@@ -143,7 +143,7 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def is_spent(connection: Connection, snapshot: Snapshot) -> bool:
+def needs_rebuild(connection: Connection, snapshot: Snapshot) -> bool:
     """True if an index needs a rebuild: too much is dead or unsorted, or rows have been erased since.
 
     Until then, it keeps the texts of dead documents.
@@ -253,7 +253,7 @@ def _spaces(connection: Connection) -> list[tuple[int, int]]:
         if f"vector_{space}" in names:
             continue
         connection.execute(f"ALTER TABLE parts.chunks ADD COLUMN vector_{space} FLOAT[{dimension}]")
-        columns = ", ".join(f"{name} BIGINT" for name in code_columns(dimension))
+        columns = ", ".join(f"{name} BIGINT" for name in signature_columns(dimension))
         connection.execute(f"CREATE TABLE parts.codes_{space} (chunk INTEGER, doc INTEGER, {columns})")
         rows = pa.FixedSizeListArray.from_arrays(pa.array(rotation(dimension).ravel()), dimension)
         words, masks = zip(*(bit_place(bit) for bit in range(dimension)), strict=True)
@@ -333,8 +333,8 @@ def _codes(connection: Connection, space: int, first: int) -> None:
             continue
         column = rows.column("vector").combine_chunks()
         vectors = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1)
-        codes = codes_of(vectors)
-        words = {name: pa.array(codes[:, i]) for i, name in enumerate(code_columns(vectors.shape[1]))}
+        codes = signatures_of(vectors)
+        words = {name: pa.array(codes[:, i]) for i, name in enumerate(signature_columns(vectors.shape[1]))}
         batch = pa.table({"chunk": rows.column("chunk"), "doc": rows.column("doc"), **words})
         connection.register("batch", batch)
         connection.execute(f"INSERT INTO parts.codes_{space} BY NAME FROM batch")

@@ -11,12 +11,12 @@ import numpy as np
 from parquetry.errors import StorageError, first_line
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, reading, rows, tuples
-from parquetry.storage.files.places import files_at
-from parquetry.storage.index.codes import are_codes_of, code_columns
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import read_all, spaces_of
+from parquetry.storage.index.signatures import are_signatures_of, signature_columns
 from parquetry.storage.index.tokens import CHUNK_TOKENS
-from parquetry.storage.index.views import Space
+from parquetry.storage.index.views import VectorSpace
 from parquetry.storage.index.words import stems_of
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.lake import Snapshot
@@ -67,7 +67,7 @@ def disagreements(
 
 
 def _compared(connection: Connection, snapshot: Snapshot) -> Iterator[Disagreement]:
-    files_at(snapshot.layout.root).lend(connection)
+    filesystem_at(snapshot.layout.root).attach(connection)
     for table in ("documents", "chunks"):
         connection.execute(f"CREATE TEMP VIEW lake_{table} AS {scan(table, snapshot.files[table])}")
     connection.execute(
@@ -106,12 +106,12 @@ def _compared(connection: Connection, snapshot: Snapshot) -> Iterator[Disagreeme
 _CHUNK = 'chunk_index, start, "end", kind, page, headings, text, tokens, text_hash, embedder'
 
 
-def _codes(connection: Connection, spaces: Sequence[Space]) -> Iterator[Disagreement]:
+def _codes(connection: Connection, spaces: Sequence[VectorSpace]) -> Iterator[Disagreement]:
     for space in spaces:
         sample = f"""SELECT c.rowid AS chunk, c.doc, vector_{space.number} AS vector FROM parts.chunks AS c
             SEMI JOIN parts.documents USING (doc) WHERE vector_{space.number} IS NOT NULL
             ORDER BY hash(c.rowid) LIMIT {SAMPLE_CHUNKS}"""
-        words = ", ".join(code_columns(space.dimension))
+        words = ", ".join(signature_columns(space.dimension))
         found = tuples(
             connection,
             f"""SELECT s.chunk, s.vector, [{words}] FROM ({sample}) AS s
@@ -120,9 +120,9 @@ def _codes(connection: Connection, spaces: Sequence[Space]) -> Iterator[Disagree
         if not found:
             continue
         vectors = np.array([vector for _, vector, _ in found], np.float32)
-        absent = [0] * len(code_columns(space.dimension))
+        absent = [0] * len(signature_columns(space.dimension))
         codes = np.array([absent if None in code else code for _, _, code in found], np.int64)
-        right = are_codes_of(codes, vectors)
+        right = are_signatures_of(codes, vectors)
         wrong = [
             (f"chunk {chunk}",)
             for (chunk, _, code), agrees in zip(found, right.tolist(), strict=True)

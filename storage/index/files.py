@@ -5,16 +5,17 @@ Readers hold a lease on the file that they read; a file without a lease may be r
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from filelock import lock_descriptor
 
 from parquetry import ids
 from parquetry.settings.sections import SearchSettings
@@ -65,7 +66,7 @@ def open_file(file: IndexFile) -> OpenIndex | None:
     with ExitStack() as unfinished, suppress(FileNotFoundError, BlockingIOError, duckdb.Error):
         lease = os.open(file.lease, os.O_RDONLY)
         unfinished.callback(os.close, lease)
-        fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        _share(lease)
         # The lease may belong to a file of this name that was removed before the lock was taken.
         if os.fstat(lease).st_ino == file.lease.stat().st_ino:
             opened = OpenIndex(attach(file.path, read_only=True), file.version, lease)
@@ -78,25 +79,43 @@ def open_file(file: IndexFile) -> OpenIndex | None:
 def locked(lock: Path) -> Iterator[None]:
     """Hold the update lock: one process at a time updates an index; the others wait and find it up to date."""
     with lock.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        lock_descriptor(stream.fileno(), poll_interval=0.02)
         yield
 
 
 @contextmanager
-def leased(file: IndexFile, how: int) -> Iterator[bool]:
-    """Try to take a file's lease for the block; yield True if it was taken or there is no lease file."""
+def unread(file: IndexFile) -> Iterator[bool]:
+    """Keep readers away from a file for the block; yield False if a reader holds its lease."""
     try:
         stream = file.lease.open("rb")
     except FileNotFoundError:
         yield True
         return
     with stream:
-        try:
-            fcntl.flock(stream, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield lock_descriptor(stream.fileno(), blocking=False)
+
+
+def _share(lease: int) -> None:
+    """Take a reader's share of a lease, or raise BlockingIOError if the file is being replaced.
+
+    Windows needs no lease: it does not rename a file that a reader has open.
+    """
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def rename(path: Path, new: Path) -> bool:
+    """Rename a database that the caller keeps readers away from; return False if Windows keeps it for a reader."""
+    try:
+        path.replace(new)
+    except PermissionError:
+        if sys.platform != "win32":
+            raise
+        return False
+    return True
 
 
 def delete(path: Path) -> None:

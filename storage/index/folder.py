@@ -8,7 +8,6 @@ read; a file without a lease may be reused. The whole folder can be deleted with
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -22,12 +21,22 @@ from parquetry.errors import IndexNotWritten, StorageError, first_line
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.files.durable import replace
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at
-from parquetry.storage.index.build import FORMAT, IndexState, file_name, is_spent, read_state
-from parquetry.storage.index.files import FILE_NAME, IndexFile, delete, folder_of, leased, locked, make_place, open_file
-from parquetry.storage.index.open_index import OpenIndex, attached, bring, fill, is_sound
+from parquetry.storage.index.build import FORMAT, IndexState, file_name, needs_rebuild, read_state
+from parquetry.storage.index.files import (
+    FILE_NAME,
+    IndexFile,
+    delete,
+    folder_of,
+    locked,
+    make_place,
+    open_file,
+    rename,
+    unread,
+)
+from parquetry.storage.index.open_index import OpenIndex, attached, build, is_sound, update
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import scan
@@ -138,8 +147,8 @@ class IndexFolder:
 
     def _clear_unfinished(self) -> None:
         """Delete unfinished files; the caller holds the lock."""
-        unread = [file.path for file in self._every_file() if not file.lease.exists()]
-        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp"), *unread):
+        unfinished = [file.path for file in self._every_file() if not file.lease.exists()]
+        for left in (*self.path.glob(f"{_BUILDING}*"), *self.path.glob("*.tmp"), *unfinished):
             delete(left)
         for lease in self.path.glob("*.lease"):
             if not lease.with_suffix(".duckdb").exists():
@@ -151,7 +160,7 @@ class IndexFolder:
         if not brought:
             delete(building)
             with attached(building, read_only=False) as connection:
-                fill(connection, snapshot, language)
+                build(connection, snapshot, language)
         made = self._file(snapshot.version)
         made.lease.touch()
         # The new file is on disk before the files that it replaces are deleted.
@@ -179,11 +188,11 @@ class IndexFolder:
         """Provide a working file that holds an earlier version."""
         files = self._files()
         for spare in files[1:]:
-            with leased(spare, fcntl.LOCK_EX) as free:
-                if free:
-                    spare.path.replace(building)
-                    spare.lease.unlink(missing_ok=True)
-                    return True
+            with unread(spare) as free:
+                taken = free and rename(spare.path, building)
+            if taken:
+                spare.lease.unlink(missing_ok=True)
+                return True
         opened = self._opened(files[0]) if files else None
         if opened is None:
             return False
@@ -197,9 +206,9 @@ class IndexFolder:
         try:
             with attached(building, read_only=False) as connection:
                 state = read_state(connection)
-                if not self._fits(state) or state.version > snapshot.version or is_spent(connection, snapshot):
+                if not self._fits(state) or state.version > snapshot.version or needs_rebuild(connection, snapshot):
                     return False
-                bring(connection, snapshot)
+                update(connection, snapshot)
                 return True
         except _UNUSABLE:
             # Any fault of a derived file is repaired by rebuilding it from the corpus.
@@ -305,7 +314,7 @@ def _is_only_outgrown(connection: Connection, snapshot: Snapshot) -> bool:
         return False
     since = [file for name, file in present.items() if name not in held]
     check_written(snapshot, "documents", since)
-    files_at(snapshot.layout.root).lend(connection)
+    filesystem_at(snapshot.layout.root).attach(connection)
     taken_back = tuples(
         connection,
         f"""SELECT 1 FROM parts.documents AS before

@@ -13,9 +13,9 @@ import duckdb
 
 from parquetry.errors import StorageError
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_string, tuples
-from parquetry.storage.files.places import files_at
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.index.build import advance, create_tables, transaction
-from parquetry.storage.index.views import Space, statements
+from parquetry.storage.index.views import VectorSpace, statements
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import failing
@@ -60,7 +60,7 @@ class OpenIndex:
             self.lease = None
 
 
-def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
+def build(connection: Connection, snapshot: Snapshot, language: str) -> None:
     """Create the index of a version in the empty current database of a connection.
 
     Args:
@@ -69,12 +69,12 @@ def fill(connection: Connection, snapshot: Snapshot, language: str) -> None:
         language: language of the words.
     """
     create_tables(connection, language)
-    bring(connection, snapshot)
+    update(connection, snapshot)
 
 
-def bring(connection: Connection, snapshot: Snapshot) -> None:
+def update(connection: Connection, snapshot: Snapshot) -> None:
     """Update the index in the current database of a connection to a version, with its views and macros."""
-    files_at(snapshot.layout.root).lend(connection)
+    filesystem_at(snapshot.layout.root).attach(connection)
     damaged = advance(connection, snapshot)
     wanted = statements(spaces_of(connection), {table: failing(table, wrong) for table, wrong in damaged.items()})
     made = tuples(connection, "SELECT value FROM parts.meta WHERE key = 'views'")
@@ -87,12 +87,14 @@ def bring(connection: Connection, snapshot: Snapshot) -> None:
     connection.execute("CHECKPOINT ix")
 
 
-def spaces_of(connection: Connection) -> list[Space]:
+def spaces_of(connection: Connection) -> list[VectorSpace]:
     """Return the vector spaces of the index in the current database."""
     found = tuples(connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space")
     ((mixed,),) = tuples(connection, f"SELECT count(*) > 0 FROM parts.documents WHERE {IS_ENTRY}")
     return [
-        Space(number, name, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0], mixed)
+        VectorSpace(
+            number, name, dimension, tuples(connection, f"SELECT count(*) FROM parts.codes_{number}")[0][0], mixed
+        )
         for number, name, dimension in found
     ]
 
@@ -122,7 +124,7 @@ def in_memory(snapshot: Snapshot, language: str) -> OpenIndex:
         unfinished.callback(connection.close)
         connection.execute("ATTACH ':memory:' AS ix")
         connection.execute("USE ix")
-        fill(connection, snapshot, language)
+        build(connection, snapshot, language)
         unfinished.pop_all()
     return OpenIndex(connection, snapshot.version, None)
 

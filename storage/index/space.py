@@ -11,8 +11,8 @@ from pathlib import Path
 
 from parquetry.errors import IndexNotWritten
 from parquetry.settings.sections import SearchSettings
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import is_full
-from parquetry.storage.files.places import files_at
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Snapshot
 
@@ -78,7 +78,7 @@ def chunk_bytes(snapshot: Snapshot) -> int:
     """Return the bytes of the chunk shards of a version."""
     named = set(snapshot.files["chunks"])
     layout = snapshot.layout
-    entries = files_at(layout.root).entries(layout.table("chunks"))
+    entries = filesystem_at(layout.root).entries(layout.table("chunks"))
     return sum(entry.size for entry in entries if layout.shard("chunks", entry.name) in named)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from parquetry.model import SESSION_TYPE
 from parquetry.ranking.fusion import VECTOR_WEIGHT
 from parquetry.storage.files.layout import Table
-from parquetry.storage.index.codes import code_columns
 from parquetry.storage.index.ranking import (
     best,
     candidates,
@@ -22,6 +21,7 @@ from parquetry.storage.index.ranking import (
     text_scores,
     vector_scores,
 )
+from parquetry.storage.index.signatures import signature_columns
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_ENTRY, SESSION_COLUMNS, entries_of
 
 TWO_STAGE_ROWS = 50_000
@@ -30,7 +30,7 @@ TWO_STAGE_CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class VectorSpace:
     """A vector space of the index: the vectors of one embedder."""
 
     number: int
@@ -77,7 +77,7 @@ _CHUNK_COUNT = f"(SELECT sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS 
 _MEAN_LENGTH = f"(SELECT sum(r.length) / sum(r.chunks) FROM {_SEARCHED} JOIN parts.revisions AS r USING (doc))"
 
 
-def statements(spaces: Sequence[Space], damaged: Mapping[Table, str]) -> list[str]:
+def statements(spaces: Sequence[VectorSpace], damaged: Mapping[Table, str]) -> list[str]:
     """Return the SQL statements that create the views and macros of an index.
 
     Args:
@@ -92,7 +92,7 @@ def statements(spaces: Sequence[Space], damaged: Mapping[Table, str]) -> list[st
     return made
 
 
-def _vector(spaces: Sequence[Space]) -> str:
+def _vector(spaces: Sequence[VectorSpace]) -> str:
     if len(spaces) == 1:
         return f"c.vector_{spaces[0].number}"
     # Vectors of several dimensions fit no single array type.
@@ -109,12 +109,12 @@ def _text_side(limit: str) -> str:
         ) SELECT * FROM ({scores})"""
 
 
-def _vector_side(space: Space, limit: str, vector: str = "query_vector") -> str:
+def _vector_side(space: VectorSpace, limit: str, vector: str = "query_vector") -> str:
     # A subquery is computed once, whatever expression gives the vector.
     query = f"(SELECT {vector}::FLOAT[{space.dimension}])"
     if space.rows <= TWO_STAGE_ROWS:
         return best(vector_scores(space.number, query, _LIVE, None), limit)
-    columns = code_columns(space.dimension)
+    columns = signature_columns(space.dimension)
     signs, large = ([f"(SELECT {kind}_{column} FROM code)" for column in columns] for kind in ("sign", "large"))
     packed = ", ".join(
         f"coalesce(bit_or(mask) FILTER (word = {i} AND {condition}), 0) AS {kind}_{column}"
@@ -144,12 +144,12 @@ def _text_macro() -> str:
     return f"CREATE OR REPLACE MACRO search_text(query, k := 10) AS TABLE {result}"
 
 
-def _vector_macro(space: Space) -> str:
+def _vector_macro(space: VectorSpace) -> str:
     result = _result(_vector_side(space, "k"), "r.score")
     return f"CREATE OR REPLACE MACRO search_vector(query_vector, k := 10) AS TABLE {result}"
 
 
-def hybrid_macro(space: Space, *, embeds: bool, depth: int = 100, weight: float = VECTOR_WEIGHT) -> str:
+def hybrid_macro(space: VectorSpace, *, embeds: bool, depth: int = 100, weight: float = VECTOR_WEIGHT) -> str:
     """Return the SQL that creates `search_hybrid`.
 
     Args:

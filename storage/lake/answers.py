@@ -13,9 +13,9 @@ import pyarrow as pa
 from parquetry.errors import StorageError
 from parquetry.ids import owner_folder
 from parquetry.storage.files.durable import PRIVATE, make_folder
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout
-from parquetry.storage.files.places import files_at
 
 
 class Answers:
@@ -27,7 +27,7 @@ class Answers:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._files = files_at(layout.root)
+        self._files = filesystem_at(layout.root)
 
     def folder(self, user_id: str | None) -> str:
         """Return the folder of all answers about the sessions of a user; None for sessions without a user."""

@@ -17,8 +17,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from parquetry.errors import StorageError
+from parquetry.storage.files.filesystem import filesystem_at, one_line_error
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at, told
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.log_check import check_log
 from parquetry.storage.lake.shards import Shard
@@ -42,7 +42,7 @@ def open_table(layout: Layout, table: Table, version: int | None = None) -> Delt
     """
     if layout.is_local:
         check_log(layout, table, version)
-    return DeltaTable(layout.table(table), version=version, storage_options=files_at(layout.root).table_options())
+    return DeltaTable(layout.table(table), version=version, storage_options=filesystem_at(layout.root).table_options())
 
 
 def commit(
@@ -136,8 +136,8 @@ def _landed(
         files = set(files_of(found))
     except (DeltaError, OSError) as error:
         raise StorageError(
-            f"{told(failure)}; whether it was written all the same is not known, because the table cannot "
-            f"be read either ({told(error)}). `parquetry history` tells later; running again is safe"
+            f"{one_line_error(failure)}; whether it was written all the same is not known, because the table cannot "
+            f"be read either ({one_line_error(error)}). `parquetry history` tells later; running again is safe"
         ) from failure
     joined = {layout.shard(table, shard.name) for shard in shards} <= files
     return found.version() if joined and not files & {layout.shard(table, name) for name in gone} else None

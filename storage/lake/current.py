@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from parquetry.errors import FilesGaveWay
 from parquetry.model import TRANSCRIPTS_TYPE, DocumentRow
-from parquetry.sources.registry import Published
+from parquetry.sources.registry import PublishedSource
 from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Table
-from parquetry.storage.files.places import files_at
-from parquetry.storage.given_way import reread
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT, IS_KNOWLEDGE
@@ -25,6 +24,7 @@ from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.shards import StoredText, parse_structure
 from parquetry.storage.lake.snapshot_views import scan
 from parquetry.storage.lake.trust import FILE, Trust
+from parquetry.storage.replaced_files import reread
 
 Vector = npt.NDArray[np.float32]
 
@@ -104,7 +104,7 @@ class CurrentRows:
             self._is_checked = True
         shards = scan("documents", files)
         with open_duckdb() as connection:
-            files_at(self._snapshot.layout.root).lend(connection)
+            filesystem_at(self._snapshot.layout.root).attach(connection)
             if chosen is not None:
                 connection.register("chosen", chosen)
             # Each thread holds rows of its own in memory, and converting them to objects takes longer than reading
@@ -115,7 +115,7 @@ class CurrentRows:
                 yield made.row(values)
 
 
-def published_sources(root: str) -> list[Published]:
+def published_sources(root: str) -> list[PublishedSource]:
     """Return the sources with documents or session files in a corpus; empty for a corpus that does not exist yet.
 
     Args:
@@ -130,9 +130,9 @@ def published_sources(root: str) -> list[Published]:
     wanted = f"({IS_DOCUMENT} OR {sessions})"
     current = _CURRENT.format(history=scan("documents", snapshot.files["documents"]), told="true", wanted=wanted)
     with open_duckdb() as connection:
-        files_at(snapshot.layout.root).lend(connection)
+        filesystem_at(snapshot.layout.root).attach(connection)
         found = tuples(connection, f"SELECT DISTINCT namespace, source, {sessions} FROM ({current}) ORDER BY ALL")
-    return [Published(space, name, "sessions" if chats else "documents") for space, name, chats in found]
+    return [PublishedSource(space, name, "sessions" if chats else "documents") for space, name, chats in found]
 
 
 def _in_order(rows: Iterable[DocumentRow]) -> list[DocumentRow]:
@@ -231,7 +231,7 @@ class Stored:
         with self._lock:
             if self._connection is None:
                 self._connection = open_duckdb()
-                files_at(file).lend(self._connection)
+                filesystem_at(file).attach(self._connection)
             return self._connection.cursor()
 
     def add_chunks(self, file: str) -> None:

@@ -15,13 +15,13 @@ import duckdb
 
 from parquetry.errors import DamagedCorpus, FilesGaveWay
 from parquetry.storage.database import FAILURES, QueryError
+from parquetry.storage.files.filesystem import filesystem_at, sha256_of
 from parquetry.storage.files.layout import TABLES, Layout, Table
-from parquetry.storage.files.places import files_at, sha256_of
-from parquetry.storage.given_way import why_missing
 from parquetry.storage.lake.checksums import recorded_hashes
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import faulty_columns, is_whole
 from parquetry.storage.lake.staging import COMMIT, commit_name, number_of
+from parquetry.storage.replaced_files import missing_file_error
 
 _NAMED = 3
 """files named in a message"""
@@ -66,8 +66,8 @@ def damage_in(snapshot: Snapshot, tables: Sequence[Table] = TABLES) -> list[str]
 
 def _raise_if_it_gave_way(file: str) -> None:
     """Raise if a file is missing because the newest version no longer names it; that is not damage."""
-    missing = basename(file) not in {entry.name for entry in files_at(file).entries(dirname(file))}
-    if missing and isinstance(error := why_missing(file), FilesGaveWay):
+    missing = basename(file) not in {entry.name for entry in filesystem_at(file).entries(dirname(file))}
+    if missing and isinstance(error := missing_file_error(file), FilesGaveWay):
         raise error
 
 

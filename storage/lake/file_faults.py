@@ -6,8 +6,8 @@ from collections.abc import Set
 from concurrent.futures import ThreadPoolExecutor
 from posixpath import basename
 
+from parquetry.storage.files.filesystem import sha256_of
 from parquetry.storage.files.layout import TABLES
-from parquetry.storage.files.places import sha256_of
 from parquetry.storage.lake.checksums import recorded_hashes
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import faulty_columns, is_whole

@@ -21,10 +21,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError, first_line
 from parquetry.model import DocumentRow, Failure
-from parquetry.storage.files.conditional import overwrites, weakness
+from parquetry.storage.files.conditional_writes import probe, probe_without_race
+from parquetry.storage.files.filesystem import check_can_be_made, check_folders_writable, filesystem_at, one_line_error
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import LATER, TABLES, Layout, Table, layout_of
-from parquetry.storage.files.places import check_can_be_made, check_folders_writable, files_at, told
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.commits import commit, files_of, is_conflict, open_table
 from parquetry.storage.lake.history import Publish, publishes
@@ -156,7 +156,7 @@ class Lake:
         with self._lock:
             if self._checked:
                 return
-            found = (weakness if new else overwrites)(self.layout)
+            found = (probe if new else probe_without_race)(self.layout)
             if found is not None and not (self.single_writer and found.single_writer_helps):
                 raise SettingsError(f"corpus {self.layout.root}: {found.what}; {found.advice}")
             self._checked = True
@@ -240,7 +240,7 @@ class Lake:
         except TableNotFoundError:
             if table not in LATER:
                 raise
-            entries = files_at(self.layout.root).entries(self.layout.table(table))
+            entries = filesystem_at(self.layout.root).entries(self.layout.table(table))
             if any(entry.name.endswith(".parquet") for entry in entries):
                 raise DamagedCorpus(f"the corpus is damaged: {self.layout.log(table)} is missing or empty") from None
             # The corpus is older than this table.
@@ -253,7 +253,7 @@ class Lake:
         if not 0 <= version <= newest:
             raise SettingsError(f"corpus {self.layout.root} has no version {version}; it has 0 to {newest}")
         opened = self._table("documents", version)
-        there = {entry.name for entry in files_at(self.layout.root).entries(self.layout.table("documents"))}
+        there = {entry.name for entry in filesystem_at(self.layout.root).entries(self.layout.table("documents"))}
         if any(file.rpartition("/")[2] not in there for file in files_of(opened)):
             raise SettingsError(
                 f"version {version} of corpus {self.layout.root} cannot be read any more: something that it held was "
@@ -268,7 +268,7 @@ class Lake:
         truncated by a power failure is not a Parquet file and is left out.
         """
         registered = set(snapshot.files["chunks"])
-        entries = files_at(self.layout.root).entries(self.layout.table("chunks"))
+        entries = filesystem_at(self.layout.root).entries(self.layout.table("chunks"))
         found = (self.layout.shard("chunks", entry.name) for entry in entries if entry.name.endswith(".parquet"))
         return tuple(path for path in found if path not in registered and is_whole(path))
 
@@ -324,7 +324,7 @@ class Lake:
             except CommitFailedError as error:
                 if not is_conflict(error):
                     raise
-                files_at(self.layout.root).delete(self.layout.shard("documents", name))
+                filesystem_at(self.layout.root).delete(self.layout.shard("documents", name))
                 namespaces = ", ".join(keys)
                 raise PublishConflict(f"another run published to {namespaces} meanwhile: {error}") from error
 
@@ -367,7 +367,7 @@ class Lake:
             OSError, StorageError: the files cannot be found or deleted.
         """
         named = self.snapshot().files
-        files = files_at(self.layout.root)
+        files = filesystem_at(self.layout.root)
         for table in TABLES:
             if table == "chunks" and not vectors:
                 continue
@@ -397,4 +397,4 @@ def _translated(what: str) -> Iterator[None]:
         if (full := disk_full(error, "of the corpus", what)) is not None:
             raise full from error
         reason = error.strerror if isinstance(error, OSError) else None
-        raise StorageError(f"{what}: {reason or told(error)}") from error
+        raise StorageError(f"{what}: {reason or one_line_error(error)}") from error

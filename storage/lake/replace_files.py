@@ -9,9 +9,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from parquetry.errors import PublishConflict, StorageError
+from parquetry.storage.files.filesystem import filesystem_at, one_line_error
 from parquetry.storage.files.full_disk import disk_full
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at, told
 from parquetry.storage.lake.commits import commit, files_of, open_table
 from parquetry.storage.lake.shards import Shard
 
@@ -42,7 +42,7 @@ def replace_files(layout: Layout, table: Table, gone: Sequence[str], shards: Seq
         raise PublishConflict(f"another run changed {table} meanwhile: {error}") from error
     except (DeltaError, OSError) as error:
         what = f"{layout.table(table)} cannot be rewritten"
-        raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {told(error)}") from error
+        raise disk_full(error, layout.table(table), what) or StorageError(f"{what}: {one_line_error(error)}") from error
 
 
 def gave_way(layout: Layout, table: Table) -> set[str]:
@@ -53,11 +53,11 @@ def gave_way(layout: Layout, table: Table) -> set[str]:
     """
     folder = layout.table(table)
     try:
-        opened = DeltaTable(folder, storage_options=files_at(layout.root).table_options())
+        opened = DeltaTable(folder, storage_options=filesystem_at(layout.root).table_options())
         found = opened.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)
     except TableNotFoundError:
         # The corpus is older than this table.
         return set()
     except (DeltaError, OSError) as error:
-        raise StorageError(f"what {folder} does not need any more cannot be found out: {told(error)}") from error
+        raise StorageError(f"unneeded files of {folder} cannot be determined: {one_line_error(error)}") from error
     return {posixpath.basename(name) for name in found}

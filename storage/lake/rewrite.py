@@ -12,16 +12,16 @@ from parquetry.model import ENTRY_TYPE, KNOWLEDGE_TYPES, DocumentRow
 from parquetry.planning.match import named
 from parquetry.planning.rebase import Key, by_key
 from parquetry.planning.restore import restore
-from parquetry.planning.rows import Stamp, removed_row
+from parquetry.planning.rows import RunStamp, removed_row
 from parquetry.sessions.ledger.undo import rewritten
 from parquetry.sessions.model import Decision
 from parquetry.storage.database import sql_list, tuples
-from parquetry.storage.given_way import reread
 from parquetry.storage.lake.current import Content, current_rows
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.ledger import write_decisions
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
+from parquetry.storage.replaced_files import reread
 
 ATTEMPTS = 8
 """publishes of other runs after which a rewrite gives up"""
@@ -48,7 +48,7 @@ class Rewrite:
         return [row for row in self.rows if row.media_type == ENTRY_TYPE]
 
 
-def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | None = None) -> Rewrite:
+def restore_version(lake: Lake, version: int, stamp: RunStamp, namespace: str | None = None) -> Rewrite:
     """Publish the documents, entries and sessions of an earlier version as a new version.
 
     Args:
@@ -76,7 +76,7 @@ def restore_version(lake: Lake, version: int, stamp: Stamp, namespace: str | Non
     return _rewrite(lake, "restore", decide, stamp, namespace, "all")
 
 
-def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: str | None = None) -> Rewrite:
+def remove_documents(lake: Lake, names: Sequence[str], stamp: RunStamp, namespace: str | None = None) -> Rewrite:
     """Publish a version without some documents.
 
     Args:
@@ -101,7 +101,7 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: Stamp, namespace: 
     return _rewrite(lake, "remove", decide, stamp, namespace)
 
 
-def remove_namespace(lake: Lake, namespace: str, stamp: Stamp) -> Rewrite:
+def remove_namespace(lake: Lake, namespace: str, stamp: RunStamp) -> Rewrite:
     """Publish a version without a namespace: its documents, entries, and the records of sessions read.
 
     Args:
@@ -123,7 +123,7 @@ def _rewrite(
     lake: Lake,
     kind: str,
     decide: Callable[[Snapshot, Sequence[DocumentRow]], list[DocumentRow]],
-    stamp: Stamp,
+    stamp: RunStamp,
     namespace: str | None,
     what: Content = "documents",
 ) -> Rewrite:
@@ -145,7 +145,7 @@ def _rewrite(
 
 
 def _publish(
-    lake: Lake, snapshot: Snapshot, rows: Sequence[DocumentRow], decisions: Sequence[Decision], stamp: Stamp
+    lake: Lake, snapshot: Snapshot, rows: Sequence[DocumentRow], decisions: Sequence[Decision], stamp: RunStamp
 ) -> int:
     if not decisions:
         return lake.publish(snapshot, rows, stamp.run_id)
@@ -157,7 +157,7 @@ def _publish(
     return lake.publish(snapshot, rows, stamp.run_id, before)
 
 
-def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: Stamp) -> list[Decision]:
+def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: RunStamp) -> list[Decision]:
     """Return, for each namespace, the decision that records the entries a rewrite restored and removed."""
     made = []
     for namespace in sorted({row.namespace for row in rows}):
@@ -170,7 +170,7 @@ def _on_record(kind: str, rows: Sequence[DocumentRow], live: Set[Key], stamp: St
 
 
 def run_row(
-    kind: str, version_before: int, version: int, rows: Sequence[DocumentRow], stamp: Stamp, seconds: float
+    kind: str, version_before: int, version: int, rows: Sequence[DocumentRow], stamp: RunStamp, seconds: float
 ) -> dict[str, object]:
     """Return the row in `runs` of a publish that needs no source."""
     removed = sum(row.removed for row in rows)

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquetry.model import Chunk, Extraction, Heading, Note, Part
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at
 from parquetry.storage.lake import schema
 
 Vectors = npt.NDArray[np.float32]
@@ -135,7 +135,7 @@ def write_chunks(
     return write_shard(layout, "chunks", name, table)
 
 
-def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: Stamp) -> Shard:
+def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: RunStamp) -> Shard:
     """Write the `notes` rows of a batch.
 
     Args:
@@ -175,7 +175,7 @@ def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shar
             write_page_checksum=True,
         )
 
-    written = files_at(layout.root).write(layout.shard(table, name), fill)
+    written = filesystem_at(layout.root).write(layout.shard(table, name), fill)
     return Shard(table, name, written.size, rows.num_rows, written.sha256)
 
 
@@ -186,7 +186,7 @@ def is_whole(path: str) -> bool:
         StorageError: the object store could not be reached.
     """
     try:
-        with files_at(path).open(path) as stream:
+        with filesystem_at(path).open(path) as stream:
             pq.read_metadata(stream)
     except _UNREADABLE:
         return False
@@ -201,7 +201,7 @@ def faulty_columns(path: str) -> list[str]:
     Raises:
         StorageError: the object store could not be reached.
     """
-    with files_at(path).open(path) as stream:
+    with filesystem_at(path).open(path) as stream:
         try:
             file = pq.ParquetFile(stream, page_checksum_verification=True)
             names = file.schema_arrow.names
@@ -216,7 +216,7 @@ def readable_values(path: str, column: str) -> list[str]:
     Raises:
         StorageError: the object store could not be reached.
     """
-    with files_at(path).open(path) as stream:
+    with filesystem_at(path).open(path) as stream:
         try:
             values: list[str] = pq.read_table(stream, columns=[column], page_checksum_verification=True)[
                 column

@@ -8,8 +8,8 @@ import duckdb
 
 from parquetry.errors import StorageError, first_line
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import TABLES, Table
-from parquetry.storage.files.places import files_at
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import damage_in
 from parquetry.storage.lake.knowledge_views import DOCUMENT_VIEWS, ledger_views
@@ -54,7 +54,7 @@ def connect_snapshot(snapshot: Snapshot) -> Connection:
     `sessions`.
     """
     connection = open_duckdb()
-    files_at(snapshot.layout.root).lend(connection)
+    filesystem_at(snapshot.layout.root).attach(connection)
     with reading():
         for statement in _base_views(snapshot):
             connection.execute(statement)
@@ -78,7 +78,7 @@ def readable(snapshot: Snapshot) -> Snapshot:
     while left:
         # Some damage makes a DuckDB instance unusable for everything else.
         with open_duckdb() as connection:
-            files_at(snapshot.layout.root).lend(connection)
+            filesystem_at(snapshot.layout.root).attach(connection)
             for table in tuple(left):
                 left.remove(table)
                 try:

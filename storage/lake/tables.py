@@ -7,8 +7,8 @@ import json
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from parquetry.storage.files.filesystem import filesystem_at, last_folder
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at, last_folder
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.staging import commit_durably
 
@@ -21,7 +21,7 @@ def is_table(layout: Layout, table: Table) -> bool:
     """
     if layout.is_local:
         last_folder(layout.root)
-    entries = files_at(layout.root).entries(layout.log(table))
+    entries = filesystem_at(layout.root).entries(layout.log(table))
     return any(entry.name.endswith((".json", ".checkpoint.parquet")) for entry in entries)
 
 
@@ -38,7 +38,7 @@ def make_table(layout: Layout, table: Table) -> None:
         if layout.is_local:
             commit_durably(layout, table, lambda place: create_table(place, table, None))
         else:
-            create_table(layout.table(table), table, files_at(layout.root).table_options())
+            create_table(layout.table(table), table, filesystem_at(layout.root).table_options())
     except (DeltaError, OSError):
         # Another process has created it meanwhile, or an earlier request of ours whose response was lost.
         if not is_table(layout, table):

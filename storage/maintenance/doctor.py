@@ -13,9 +13,9 @@ from parquetry.settings.sections import SearchSettings
 from parquetry.storage.connect import rolled_back
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.entries.entry_checks import ENTRY_CHECKS
-from parquetry.storage.files.conditional import weakness
+from parquetry.storage.files.conditional_writes import probe
+from parquetry.storage.files.filesystem import FileInfo, filesystem_at
 from parquetry.storage.files.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
-from parquetry.storage.files.places import Entry, files_at
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.commits import open_table
@@ -76,7 +76,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
         StorageError: the log of a table cannot be read, so that nothing can be checked.
     """
     snapshot = lake.snapshot()
-    present = {table: files_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
+    present = {table: filesystem_at(snapshot.layout.root).entries(snapshot.layout.table(table)) for table in TABLES}
     whole = whole_files(snapshot)
     findings = list(_files(snapshot, present, whole))
     if not quick:
@@ -107,7 +107,7 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
 # --- files
 
 
-Present = Mapping[Table, Sequence[Entry]]
+Present = Mapping[Table, Sequence[FileInfo]]
 """table -> entries of its folder"""
 
 
@@ -205,7 +205,7 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
 
 def _strangers(layout: Layout, present: Present) -> Iterator[str]:
     own = {ANSWERS, INDEX, STAGING, *TABLES} if layout.is_local else {ANSWERS, PROBE, *TABLES}
-    yield from (entry.name for entry in files_at(layout.root).entries(layout.root) if entry.name not in own)
+    yield from (entry.name for entry in filesystem_at(layout.root).entries(layout.root) if entry.name not in own)
     for table in TABLES:
         for entry in present[table]:
             if entry.name != "_delta_log" and not entry.name.endswith((".parquet", ".unfinished")):
@@ -215,7 +215,7 @@ def _strangers(layout: Layout, present: Present) -> Iterator[str]:
 def _store(lake: Lake) -> Iterator[Finding]:
     """Report the guarantees that the object store lacks."""
     try:
-        found = weakness(lake.layout)
+        found = probe(lake.layout)
     except StorageError as error:
         yield Finding("conditional-writes", "note", 1, f"whether the store honours them could not be tried: {error}")
         return

@@ -21,12 +21,11 @@ import pyarrow as pa
 
 from parquetry.errors import IndexNotWritten, PublishConflict
 from parquetry.model import SESSION_TYPE, DocumentRow
-from parquetry.planning.rows import Stamp, blank_row
+from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, reading, rows, sql_list, sql_string, tuples
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Table, entries_shard_name, holds_entries, shard_name
-from parquetry.storage.files.places import files_at
-from parquetry.storage.given_way import reread
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake import schema
@@ -46,6 +45,7 @@ from parquetry.storage.maintenance.erased_rows import (
     Erased,
 )
 from parquetry.storage.maintenance.old_secrets import secret_steps
+from parquetry.storage.replaced_files import reread
 
 ATTEMPTS = 8
 """passes over the corpus after which erasure gives up because other runs keep writing data of the user"""
@@ -79,7 +79,7 @@ class Erasure:
     known yet"""
 
 
-def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) -> Erasure:
+def forget_user(lake: Lake, user_id: str, stamp: RunStamp, search: SearchSettings) -> Erasure:
     """Erase the data that only a user may see, and all about the user's sessions, from all files of a corpus.
 
     Args:
@@ -114,9 +114,9 @@ def forget_user(lake: Lake, user_id: str, stamp: Stamp, search: SearchSettings) 
 class _Eraser:
     """One erasure: passes over the corpus until nothing is found."""
 
-    def __init__(self, lake: Lake, user_id: str, stamp: Stamp) -> None:
+    def __init__(self, lake: Lake, user_id: str, stamp: RunStamp) -> None:
         self._lake, self._user, self._stamp = lake, user_id, stamp
-        self._files = files_at(lake.layout.root)
+        self._files = filesystem_at(lake.layout.root)
         self._revisions: set[int] = set()
         """revisions that rows of the user named"""
         self.namespaces: set[str] = set()
@@ -300,7 +300,7 @@ def _any(erased: Erased) -> str:
 
 def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
     """Return a tombstone without a document that only records the publish it belongs to."""
-    row = blank_row(Stamp(run_id, datetime.fromtimestamp(0, UTC)))
+    row = blank_row(RunStamp(run_id, datetime.fromtimestamp(0, UTC)))
     return replace(
         row,
         document_id=f"erased-{run_id}",
@@ -311,7 +311,7 @@ def _tombstone(namespace: str, sequence: int, run_id: str) -> DocumentRow:
     )
 
 
-def _record(lake: Lake, done: Erasure, stamp: Stamp, namespaces: set[str], seconds: float) -> None:
+def _record(lake: Lake, done: Erasure, stamp: RunStamp, namespaces: set[str], seconds: float) -> None:
     """Record that an erasure took place, without naming the user."""
     lake.record(
         {

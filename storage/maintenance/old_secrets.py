@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 
 from parquetry.known_secrets import known_forms
 from parquetry.masking import without_known
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.plural import counted
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import reading, sql_list, tuples
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table, shard_name
-from parquetry.storage.files.places import files_at
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.damage import check_written
@@ -85,7 +85,7 @@ def find_secrets(snapshot: Snapshot) -> OldSecrets:
     return OldSecrets(rows, unique, tuple(dict.fromkeys(left)), tuple(_answers(snapshot.layout)))
 
 
-def secret_steps(lake: Lake, search: SearchSettings, stamp: Stamp) -> Iterator[Step]:
+def secret_steps(lake: Lake, search: SearchSettings, stamp: RunStamp) -> Iterator[Step]:
     """Yield the steps that remove the secrets from a corpus; carry out each before requesting the next.
 
     Files are rewritten and replaced in one commit for each table; then the old ones are deleted. The search index,
@@ -142,12 +142,12 @@ def _held(snapshot: Snapshot, files: Sequence[str], column: str) -> Counter[str]
 def _left_behind(snapshot: Snapshot, table: Table) -> tuple[str, ...]:
     """Return the existing files of a table that only earlier versions name."""
     names = gave_way(snapshot.layout, table) - {basename(file) for file in snapshot.files[table]}
-    entries = files_at(snapshot.layout.root).entries(snapshot.layout.table(table))
+    entries = filesystem_at(snapshot.layout.root).entries(snapshot.layout.table(table))
     return tuple(snapshot.layout.shard(table, entry.name) for entry in entries if entry.name in names)
 
 
 def _answers(layout: Layout) -> Iterator[str]:
-    files = files_at(layout.root)
+    files = filesystem_at(layout.root)
     for owner in files.entries(layout.answers):
         folder = join(layout.answers, owner.name)
         names = [entry.name for entry in files.entries(folder)] if owner.is_folder else []
@@ -162,12 +162,12 @@ def _answers(layout: Layout) -> Iterator[str]:
                 yield path
 
 
-def _mask(lake: Lake, table: Table, files: Sequence[str], stamp: Stamp) -> None:
+def _mask(lake: Lake, table: Table, files: Sequence[str], stamp: RunStamp) -> None:
     # Damaged rows would get a valid checksum of their own, and the damage could no longer be recognised.
     check_written(lake.snapshot(), table, files)
     shards = []
     for file in files:
-        with files_at(file).open(file) as stream:
+        with filesystem_at(file).open(file) as stream:
             rows = pq.read_table(stream)
         columns = [
             rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
@@ -181,4 +181,4 @@ def _mask(lake: Lake, table: Table, files: Sequence[str], stamp: Stamp) -> None:
 
 def _delete(layout: Layout, files: Sequence[str]) -> None:
     for file in files:
-        files_at(layout.root).delete(file)
+        filesystem_at(layout.root).delete(file)

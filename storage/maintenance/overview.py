@@ -8,8 +8,8 @@ from typing import Any
 
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, rows, tuples
+from parquetry.storage.files.filesystem import FileInfo, filesystem_at
 from parquetry.storage.files.layout import TABLES, Table
-from parquetry.storage.files.places import Entry, files_at
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.knowledge_views import IS_ENTRY
 from parquetry.storage.lake.lake import Lake, Snapshot
@@ -136,8 +136,8 @@ def _size(snapshot: Snapshot, table: Table) -> TableSize:
     return TableSize(table, len(shards), sum(each.size for each in shards), sum(each.size for each in log))
 
 
-def _entries(snapshot: Snapshot, folder: str) -> list[Entry]:
-    return files_at(snapshot.layout.root).entries(folder)
+def _entries(snapshot: Snapshot, folder: str) -> list[FileInfo]:
+    return filesystem_at(snapshot.layout.root).entries(folder)
 
 
 def _bytes_below(snapshot: Snapshot, folder: str) -> int:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from parquetry import ids
 from parquetry.model import Part
-from parquetry.planning.rows import Stamp, removed_row
+from parquetry.planning.rows import RunStamp, removed_row
 from parquetry.plural import counted
 from parquetry.sessions.ledger.undo import rewritten
 from parquetry.sessions.model import Decision
@@ -27,8 +27,8 @@ from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, each_row, open_duckdb, reading, sql_list, tuples
 from parquetry.storage.entries.entries import last_rows
 from parquetry.storage.entries.entry_checks import OTHERWISE
+from parquetry.storage.files.filesystem import filesystem_at, last_folder, sha256_of
 from parquetry.storage.files.layout import Table, entries_shard_name, layout_of, shard_name
-from parquetry.storage.files.places import files_at, last_folder, sha256_of
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import spaces_of
@@ -91,7 +91,7 @@ class _Rows:
     """origin of the rows"""
 
 
-def repair(root: str, settings: SearchSettings, stamp: Stamp, *, single_writer: bool = False) -> Iterator[Step]:
+def repair(root: str, settings: SearchSettings, stamp: RunStamp, *, single_writer: bool = False) -> Iterator[Step]:
     """Yield the steps that repair a corpus; carry out each before requesting the next.
 
     Args:
@@ -145,7 +145,7 @@ def documents_lacking(lake: Lake) -> dict[tuple[str, str], list[str]]:
     return {(namespace, source): documents for namespace, source, documents in found}
 
 
-def _standing_steps(lake: Lake, stamp: Stamp) -> Iterator[Step]:
+def _standing_steps(lake: Lake, stamp: RunStamp) -> Iterator[Step]:
     """Keep the published state of entries although decisions are lost: record it in a decision of this run."""
     snapshot = lake.snapshot()
     with connect_snapshot(snapshot) as connection:
@@ -187,7 +187,7 @@ def _index_steps(snapshot: Snapshot, settings: SearchSettings) -> Iterator[Step]
 class _Mender:
     """Replace the unusable shards of a table by copies of their rows from elsewhere."""
 
-    def __init__(self, lake: Lake, salvage: Salvage | None, stamp: Stamp) -> None:
+    def __init__(self, lake: Lake, salvage: Salvage | None, stamp: RunStamp) -> None:
         self._lake = lake
         self._layout = lake.layout
         self._salvage = salvage
@@ -213,7 +213,7 @@ class _Mender:
         shards = [*joining, *(write_shard(self._layout, table, each.name, each.rows) for each in made)]
         replace_files(self._layout, table, [basename(file) for file in gone], shards, self._stamp.run_id)
         for file in gone:
-            files_at(self._layout.root).delete(file)
+            filesystem_at(self._layout.root).delete(file)
 
     def _lost(self, table: Table, gone: Sequence[str]) -> str:
         known = self._salvage.files.get(table, frozenset()) if self._salvage else frozenset()
@@ -231,7 +231,7 @@ class _Mender:
         with connection, reading():
             if self._salvage:
                 connection.execute("USE ix")
-            files_at(self._layout.root).lend(connection)
+            filesystem_at(self._layout.root).attach(connection)
             for view in _VIEWS:
                 connection.execute(view.format_map({t: scan(t, files) for t, files in readable.items()}))
             yield connection
@@ -239,7 +239,7 @@ class _Mender:
     def _unnamed(self, connection: Connection, snapshot: Snapshot, table: Table) -> Iterator[Shard]:
         """Yield complete shards that no commit names and that contain missing revisions."""
         named = {basename(file) for file in snapshot.files[table]}
-        for entry in files_at(self._layout.root).entries(self._layout.table(table)):
+        for entry in filesystem_at(self._layout.root).entries(self._layout.table(table)):
             if not entry.name.endswith(".parquet") or entry.name in named:
                 continue
             path = self._layout.shard(table, entry.name)
@@ -249,7 +249,7 @@ class _Mender:
             if not (revisions := tuples(connection, found)):
                 continue
             _take(connection, [revision for (revision,) in revisions])
-            with files_at(path).open(path) as stream:
+            with filesystem_at(path).open(path) as stream:
                 yield Shard(table, entry.name, entry.size, pq.read_metadata(stream).num_rows, sha256_of(path))
 
     def _made(self, connection: Connection, table: Table, gone: Sequence[str]) -> Iterator[_Rows]:

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from parquetry.plural import counted
 from parquetry.storage.files.durable import replace
+from parquetry.storage.files.filesystem import sha256_of
 from parquetry.storage.files.layout import TABLES, Layout, Table
-from parquetry.storage.files.places import sha256_of
 from parquetry.storage.lake.commits import SHARDS
 from parquetry.storage.lake.log_check import log_faults, whole_copy
 from parquetry.storage.lake.seals import sealed

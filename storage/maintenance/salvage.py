@@ -11,8 +11,8 @@ import duckdb
 from parquetry.errors import StorageError
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table
-from parquetry.storage.files.places import files_at
 from parquetry.storage.index.build import read_state
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import read_all
@@ -40,7 +40,7 @@ def salvaged(layout: Layout, settings: SearchSettings, named: Set[str]) -> Itera
         named: files of `documents` that the log names. An index with a file that is neither named nor on disk belongs
             to another corpus.
     """
-    there = {entry.name for entry in files_at(layout.root).entries(layout.table("documents"))}
+    there = {entry.name for entry in filesystem_at(layout.root).entries(layout.table("documents"))}
     for opened in IndexFolder(layout, settings).opened_ones():
         try:
             state = read_state(opened.connection)

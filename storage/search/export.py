@@ -18,7 +18,7 @@ from parquetry.storage.database import Connection, open_duckdb, reading, sql_lis
 from parquetry.storage.files.durable import make_folder
 from parquetry.storage.files.layout import TABLES, Table
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.open_index import attach, attached, fill
+from parquetry.storage.index.open_index import attach, attached, build
 from parquetry.storage.lake import schema
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import NOTES, connect_snapshot, scan
@@ -116,7 +116,7 @@ def _build(connection: Connection, snapshot: Snapshot, filters: Filters, languag
     with tempfile.TemporaryDirectory(prefix="parquetry-export-") as folder:
         visible = _visible_alone(snapshot, filters, folder)
         with reading():
-            fill(connection, visible, language)
+            build(connection, visible, language)
             connection.execute(
                 f"""CREATE TABLE parts.texts AS
                 SELECT revision, text, structure, embedder FROM read_parquet({sql_list(visible.files["texts"])})"""

@@ -68,7 +68,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """SQL with its bound values."""
 
     sql: str
@@ -81,7 +81,7 @@ COLUMNS = ("revision", "document_id", "embedder")
 
 def visible_statements(
     filters: Filters, documents: str = "documents", columns: Sequence[str] = COLUMNS, table: str = "visible"
-) -> list[Statement]:
+) -> list[SqlStatement]:
     """Return the statements that fill a temporary table with the documents that may answer.
 
     Permissions are applied before everything that can fail: an expression of the caller's is only ever computed for
@@ -112,7 +112,7 @@ def visible_statements(
     return [
         _create("permitted", tuple(needed), documents, certain),
         _create(table, columns, "permitted AS documents", uncertain),
-        Statement("DROP TABLE temp.permitted"),
+        SqlStatement("DROP TABLE temp.permitted"),
     ]
 
 
@@ -252,8 +252,8 @@ def _metadata_is(path: str, value: str) -> str:
     ).join("()")
 
 
-def _create(table: str, columns: Sequence[str], relation: str, conditions: _Conditions) -> Statement:
-    return Statement(
+def _create(table: str, columns: Sequence[str], relation: str, conditions: _Conditions) -> SqlStatement:
+    return SqlStatement(
         f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {', '.join(columns)} FROM {relation} WHERE {conditions.sql}",
         tuple(conditions.parameters),
     )

@@ -17,9 +17,9 @@ import psutil
 
 from parquetry.errors import StorageError, first_line
 from parquetry.storage.database import Connection, QueryError, sql_list
+from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
+from parquetry.storage.files.filesystem import LocalFilesystem, filesystem_at
 from parquetry.storage.files.layout import TABLES
-from parquetry.storage.files.lent_files import LentFiles, Sizes
-from parquetry.storage.files.places import LocalFiles, files_at
 from parquetry.storage.lake.lake import ReadableFiles, Snapshot
 
 SECONDS = 120
@@ -42,7 +42,7 @@ def lent(connection: Connection, snapshot: Snapshot) -> Snapshot:
         snapshot: snapshot of the corpus.
     """
     if not snapshot.layout.is_local:
-        files_at(snapshot.layout.root).lend(connection)
+        filesystem_at(snapshot.layout.root).attach(connection)
         return snapshot
     connection.register_filesystem(_local())
     files = {
@@ -58,16 +58,16 @@ def files_of(snapshot: Snapshot) -> list[str]:
     return [file for table in TABLES if table not in snapshot.damaged for file in snapshot.files[table]]
 
 
-def _local() -> LentFiles:
+def _local() -> DuckdbFilesystem:
     def read(address: str, start: int, end: int) -> bytes:
         with Path(_path(address)).open("rb") as stream:
             stream.seek(start)
             return stream.read(end - start)
 
     def listed(folder: str) -> list[tuple[str, int]]:
-        return [(each.name, each.size) for each in LocalFiles().entries(_path(folder)) if not each.is_folder]
+        return [(each.name, each.size) for each in LocalFilesystem().entries(_path(folder)) if not each.is_folder]
 
-    return LentFiles(_SCHEME, read, Sizes(listed))
+    return DuckdbFilesystem(_SCHEME, read, Sizes(listed))
 
 
 def _path(address: str) -> str:

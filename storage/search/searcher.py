@@ -20,8 +20,8 @@ from parquetry.ranking.fusion import by_rank, convex, reciprocal_rank
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.database import Connection, reading, rows, sql_string, tuples
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.codes import code_columns, query_code
 from parquetry.storage.index.ranking import K3, candidates, distance, frequencies, text_scores, vector_scores
+from parquetry.storage.index.signatures import query_signature, signature_columns
 from parquetry.storage.index.tokens import query_tokens
 from parquetry.storage.index.words import stems_of
 from parquetry.storage.search.filters import Filters
@@ -211,8 +211,8 @@ class Searcher:
             return self._best(scores, [vector.tolist()], depth)
         keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
         self._explain_vectors("two-stage", keep)
-        signs, large = ([f"({word})::BIGINT" for word in words] for words in query_code(vector))
-        apart = distance(code_columns(space.dimension), signs, large)
+        signs, large = ([f"({word})::BIGINT" for word in words] for words in query_signature(vector))
+        apart = distance(signature_columns(space.dimension), signs, large)
         nearest = candidates(space.number, apart, str(keep), None if self._visible.everything else RELATION)
         scores = vector_scores(space.number, query, None, "nearest")
         return self._best(f"WITH nearest AS MATERIALIZED ({nearest}) {scores}", [vector.tolist()], depth)

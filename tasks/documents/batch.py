@@ -26,11 +26,11 @@ from parquetry.storage.lake.shards import (
     write_notes,
     write_texts,
 )
+from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.reading import Document, read_documents
 from parquetry.tasks.documents.run import Run
-from parquetry.tasks.documents.tally import Tally
-from parquetry.tasks.engine.base import Shell
+from parquetry.tasks.engine.base import BatchHandler
 from parquetry.tasks.engine.workers import Prepared
 
 log = logging.getLogger("parquetry")
@@ -54,9 +54,9 @@ class BatchReport:
     """number of documents left unchanged because the budget is reached"""
 
 
-def document_batches(run: Run) -> Shell[Batch, BatchReport]:
+def document_batches(run: Run) -> BatchHandler[Batch, BatchReport]:
     """Return the batch handler of a refresh."""
-    return Shell(
+    return BatchHandler(
         lambda batch: process_batch(batch, run),
         lambda batch, error: failed_batch(batch, error, run),
         run.settings.refresh.workers,
@@ -78,30 +78,30 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         TransientError: the embedder or the disk failed temporarily: the batch may be retried.
         ParquetryError: an error that concerns the whole run.
     """
-    tally = Tally()
+    stats = BatchStats()
     model = run.models[batch.changes[0].namespace]
     run.check_served(model)
     if not run.affords(model):
         return BatchReport(batch.number, (), (), Work(), (), {}, held=len(batch.changes))
-    documents = read_documents(batch.changes, run, tally)
+    documents = read_documents(batch.changes, run, stats)
     good = [document for document in documents if document.prepared is not None]
     revisions = [_revision(document, run) for document in good]
     with run.slots:
-        with tally.stage("embed"):
+        with stats.stage("embed"):
             try:
-                embedded = _embed(good, revisions, model, run, tally)
+                embedded = _embed(good, revisions, model, run, stats)
             except ServiceRefused as error:
                 run.turned_away(model, error)
                 raise
-        with tally.stage("store"):
+        with stats.stage("store"):
             shards, rows = _store(batch, good, embedded, model, run)
-            if tally.notes:
+            if stats.notes:
                 name = shard_name(run.stamp.run_id, batch.number)
-                shards = (*shards, write_notes(run.lake.layout, name, tally.notes, run.stamp))
+                shards = (*shards, write_notes(run.lake.layout, name, stats.notes, run.stamp))
     nothing = [document for document in documents if document.prepared is None and document.held is None]
     rows.extend(_refused_rows(nothing, run))
     price = model.open().price_per_million_tokens if embedded.tokens_paid else 0.0
-    described = tally.description_cost_usd
+    described = stats.description_cost_usd
     work = Work(
         chunks_written=sum(
             len(revision.chunks)
@@ -110,14 +110,14 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
         ),
         chunks_embedded=embedded.computed,
         chunks_reused=embedded.reused,
-        bytes_read=tally.bytes_read,
+        bytes_read=stats.bytes_read,
         tokens=embedded.tokens_paid,
-        description_tokens=tally.description_tokens,
+        description_tokens=stats.description_tokens,
         cost_usd=None if price is None or described is None else embedded.tokens_paid * price / 1e6 + described,
     )
     held = sum(document.held is not None for document in documents)
-    notes, lost = tuple(tally.notes), _lost(documents)
-    return BatchReport(batch.number, tuple(rows), shards, work, notes, tally.seconds, lost, held)
+    notes, lost = tuple(stats.notes), _lost(documents)
+    return BatchReport(batch.number, tuple(rows), shards, work, notes, stats.seconds, lost, held)
 
 
 def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
@@ -183,7 +183,7 @@ def _embed(
     revisions: Sequence[tuple[int, list[str], list[str]]],
     model: Model,
     run: Run,
-    tally: Tally,
+    stats: BatchStats,
 ) -> _Embedded:
     """Look up existing vectors, and compute each missing one once."""
     hashes = [ids.text_hashes(inputs) for _, _, inputs in revisions]
@@ -205,7 +205,7 @@ def _embed(
             chunks, texts = tuple(chunks[place] for place in paid), [texts[place] for place in paid]
             keys = [keys[place] for place in paid]
         without = sorted({obtained.refused[key] for key in keys if key in obtained.refused})
-        tally.notes.extend(
+        stats.notes.extend(
             Note(revision, document.uri, "embed", f"a chunk has no vector: {reason}") for reason in without
         )
         rows.extend(obtained.by_hash[key].vector for key in keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from parquetry.llm.client import Answer, LanguageModel
+from parquetry.llm.client import Completion, LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.settings.llm import LlmSettings
 
@@ -27,7 +27,7 @@ class Describer:
         self._model = LanguageModel(settings, "describe", ledger)
         self._threads = ThreadPoolExecutor(AT_A_TIME, thread_name_prefix="describe")
 
-    def start(self, content: bytes, media_type: str) -> Future[Answer]:
+    def start(self, content: bytes, media_type: str) -> Future[Completion]:
         """Request the description of one image; the future raises what `LanguageModel.describe_image` raises."""
         return self._threads.submit(self._model.describe_image, content, media_type)
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from parquetry.model import Item
-from parquetry.net.rate import TURNS, host_of
+from parquetry.net.rate_limiter import RATE_LIMITER, host_of
 from parquetry.sources.base import Source
 from parquetry.sources.local.source import is_local
 from parquetry.sources.registry import Scope
@@ -94,7 +94,7 @@ class Fetching:
 
         def one_try() -> tuple[Item, bytes]:
             if place.per_second is not None:
-                self._pause(TURNS.reserve(place.host, place.per_second))
+                self._pause(RATE_LIMITER.reserve(place.host, place.per_second))
             with self._waits.on(item.path):
                 return place.source.fetch(item)
 

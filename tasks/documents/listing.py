@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from parquetry.errors import classify
 from parquetry.masking import masked
 from parquetry.model import BrokenOff, Item, Listing, Unlisted
-from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.sources.base import Source
 from parquetry.sources.nesting import Inner, Owners, left_out
 from parquetry.sources.registry import Scope
@@ -23,14 +23,14 @@ AT_A_TIME = 16
 
 
 def list_scopes(
-    scopes: Sequence[tuple[Scope, Source]], retries: Retries, sightings: Sequence[Sighting] | None = None
+    scopes: Sequence[tuple[Scope, Source]], retries: Retries, passes: Sequence[ScanPass] | None = None
 ) -> list[Listing]:
     """List every source within the scope of a refresh.
 
     Args:
         scopes: scopes to refresh, with the sources to list.
         retries: retries of the run.
-        sightings: for each source, the documents that are settled and need no item; None to list everything.
+        passes: for each source, the scan pass that recognises unchanged documents; None to list everything.
 
     Returns:
         One listing for each source, in their order; an interrupted one holds what was seen and is marked as incomplete.
@@ -39,13 +39,13 @@ def list_scopes(
         SettingsError: the place of a source does not exist.
     """
     stop = threading.Event()
-    sightings = sightings or [Sighting(Settled()) for _ in scopes]
+    passes = passes or [ScanPass(UnchangedIndex()) for _ in scopes]
     if len(scopes) == 1:
-        return [_list(*scopes[0], sightings[0], retries, stop)]
+        return [_list(*scopes[0], passes[0], retries, stop)]
     with threads_of(min(len(scopes), AT_A_TIME), "list") as threads:
         listings = [
-            threads.submit(_list, scope, source, sighting, retries, stop)
-            for (scope, source), sighting in zip(scopes, sightings, strict=True)
+            threads.submit(_list, scope, source, scan_pass, retries, stop)
+            for (scope, source), scan_pass in zip(scopes, passes, strict=True)
         ]
         try:
             done, _ = wait(listings, return_when=FIRST_EXCEPTION)
@@ -57,27 +57,29 @@ def list_scopes(
             stop.set()
 
 
-def _list(scope: Scope, source: Source, sighting: Sighting, retries: Retries, stop: threading.Event) -> Listing:
+def _list(scope: Scope, source: Source, scan_pass: ScanPass, retries: Retries, stop: threading.Event) -> Listing:
     seen: dict[str, Item] = {}
     """items seen by all attempts together; a document that changes during the listing may appear twice"""
     others: Counter[Inner] = Counter()
     """number of documents by the inner source that they belong to, as counted by the last attempt"""
     broken = None
     try:
-        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, sighting, seen, others, stop))
+        items, unlisted = retries.call(scope.name, lambda: _one_try(scope, source, scan_pass, seen, others, stop))
     except Exception as error:
         verdict = classify(error)
         if verdict.fate == "stop":
             raise
-        sighting.give_up()
+        scan_pass.give_up()
         items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
-    return Listing(scope.name, scope.namespace, scope.prefix, items, unlisted, broken, sighting.count, left_out(others))
+    return Listing(
+        scope.name, scope.namespace, scope.prefix, items, unlisted, broken, scan_pass.count, left_out(others)
+    )
 
 
 def _one_try(
     scope: Scope,
     source: Source,
-    sighting: Sighting,
+    scan_pass: ScanPass,
     seen: dict[str, Item],
     others: Counter[Inner],
     stop: threading.Event,
@@ -86,7 +88,7 @@ def _one_try(
     unlisted: list[Unlisted] = []
     owners = Owners(scope.inner)
     others.clear()
-    sighting.begin()
+    scan_pass.begin()
     try:
         for found in source.scan(scope.prefix):
             if stop.is_set():
@@ -97,7 +99,7 @@ def _one_try(
                 others[owner] += document
             elif not isinstance(found, Item):
                 unlisted.append(Unlisted(masked(found.path), masked(found.detail)))
-            elif sighting.meets(found):
+            elif scan_pass.meets(found):
                 items.pop(found.path, None)
             else:
                 items[found.path] = found

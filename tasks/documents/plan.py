@@ -11,11 +11,11 @@ from parquetry.embed.base import Worst
 from parquetry.embed.registry import price_of, worst_of
 from parquetry.errors import RefusedError, SettingsError
 from parquetry.model import DocumentRow, Listing
-from parquetry.planning.diff import Change, Force, SourcePlan, plan_source, stale
+from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
 from parquetry.planning.estimate import Estimate, Ratios, estimate
 from parquetry.planning.fingerprint import Fingerprints
-from parquetry.planning.kept import Kept
-from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.planning.kept import KeptDocuments
+from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Hashing, Remembering, Source
 from parquetry.sources.local.source import is_local
@@ -61,7 +61,7 @@ class RefreshPlan:
         return tuple(told(source.source, source.left_out) for source in self.sources if source.left_out)
 
     @property
-    def kept(self) -> tuple[Kept, ...]:
+    def kept(self) -> tuple[KeptDocuments, ...]:
         """Documents that are not removed because part of their source could not be seen."""
         return tuple(kept for source in self.sources for kept in source.kept)
 
@@ -78,7 +78,7 @@ def plan_refresh(
     models: Mapping[str, Model],
     *,
     allow_removals: bool = False,
-    force: Force | None = None,
+    force: Reindex | None = None,
     retries: Retries | None = None,
     rehash: Fetching | None = None,
 ) -> RefreshPlan:
@@ -107,14 +107,14 @@ def plan_refresh(
             rows = (replace(row, etag="") for row in side.rows) if rehash else side.rows
             side.source.remember({row.path: row for row in rows})
     retries = retries or Retries(settings.refresh.attempts, time.sleep)
-    sightings = [Sighting(side.settled) for side in sides]
-    listings = list_scopes(scopes, retries, sightings)
-    unsettled = [
-        frozenset(sighting.unsettled(complete=listing.complete))
-        for sighting, listing in zip(sightings, listings, strict=True)
+    passes = [ScanPass(side.unchanged) for side in sides]
+    listings = list_scopes(scopes, retries, passes)
+    needing_work = [
+        frozenset(scan_pass.needing_work(complete=listing.complete))
+        for scan_pass, listing in zip(passes, listings, strict=True)
     ]
-    rows = current.named(frozenset().union(*unsettled))
-    for side, listing, ids in zip(sides, listings, unsettled, strict=True):
+    rows = current.named(frozenset().union(*needing_work))
+    for side, listing, ids in zip(sides, listings, needing_work, strict=True):
         side.rows.extend(row for row in rows if row.document_id in ids)
         side.hash_new(listing, sizes[listing.namespace])
         side.hash_known(listing)
@@ -130,10 +130,10 @@ def plan_refresh(
             allow_removals=allow_removals,
             force=force,
             owner_of=side.owner_of,
-            missing=side.missing(sighting, current),
+            missing=side.missing(scan_pass, current),
             rehash=rehash is not None,
         )
-        for side, listing, sighting in zip(sides, listings, sightings, strict=True)
+        for side, listing, scan_pass in zip(sides, listings, passes, strict=True)
     ]
     changes = [change for plan in plans if plan.refused is None for change in plan.changes]
 
@@ -170,7 +170,7 @@ class _Side:
     """The published state of one source, as far as a refresh needs it."""
 
     def __init__(
-        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Force | None, rehash: Fetching | None
+        self, scope: Scope, source: Source, fingerprints: Fingerprints, force: Reindex | None, rehash: Fetching | None
     ) -> None:
         self.scope = scope
         self.source = source
@@ -181,7 +181,7 @@ class _Side:
         self._owners = Owners(scope.inner)
         self.rows: list[DocumentRow] = []
         """rows of documents that may need work"""
-        self.settled = Settled()
+        self.unchanged = UnchangedIndex()
         """the other documents"""
         self.hashes: dict[str, str | None] = {}
         """content hashes of new documents by path; None for unreadable ones"""
@@ -198,20 +198,20 @@ class _Side:
         ):
             self.rows.append(row)
         elif within(row.path, self.scope.prefix):
-            self.settled.add(row)
+            self.unchanged.add(row)
 
     def owner_of(self, path: str) -> str | None:
         """Return the inner source that a document belongs to."""
         owner = self._owners.of(path)
         return None if owner is None else owner.source
 
-    def missing(self, sighting: Sighting, current: CurrentRows) -> Iterator[str]:
+    def missing(self, scan_pass: ScanPass, current: CurrentRows) -> Iterator[str]:
         """Yield paths of settled documents that were not listed; rereads rows, so only for incomplete listings."""
-        if not len(self.settled):
+        if not len(self.unchanged):
             return
         mine = (self.scope.namespace, self.scope.name)
         yield from (
-            row.path for row in current.each() if (row.namespace, row.source) == mine and sighting.misses(row.path)
+            row.path for row in current.each() if (row.namespace, row.source) == mine and scan_pass.misses(row.path)
         )
 
     def hash_new(self, listing: Listing, sizes: Container[int]) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from parquetry.errors import PublishConflict
 from parquetry.model import DocumentRow
 from parquetry.planning.rebase import by_key, rebase
-from parquetry.storage.given_way import reread
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import Shard
+from parquetry.storage.replaced_files import reread
 from parquetry.tasks.documents.run import Run
 
 log = logging.getLogger("parquetry")

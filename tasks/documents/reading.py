@@ -15,14 +15,14 @@ from parquetry.errors import BrokenDocument, BudgetReached, DocumentError, Skipp
 from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
 from parquetry.extract.media_types import by_filename
-from parquetry.llm.client import Answer
+from parquetry.llm.client import Completion
 from parquetry.model import DocumentRow, Extraction, Item, Note, RawDocument
 from parquetry.planning.diff import Change
 from parquetry.planning.outage import Lost, Service, lost_to
 from parquetry.planning.rows import new_revision
 from parquetry.storage.lake.shards import StoredText
+from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.run import Run
-from parquetry.tasks.documents.tally import Tally
 from parquetry.tasks.engine.workers import Prepared, WorkerPool
 
 log = logging.getLogger("parquetry")
@@ -41,7 +41,7 @@ class Document:
     content_hash: str = ""
     media_type: str | None = None
     future: Future[Any] | None = None
-    description: Future[Answer] | None = None
+    description: Future[Completion] | None = None
     """description of an image by a language model"""
     prepared: Prepared | None = None
     refused: tuple[str, Verdict] | None = None
@@ -60,13 +60,13 @@ class Document:
         return self.change.item.path if self.change.item else self.change.document_id
 
 
-def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Document]:
+def read_documents(changes: Sequence[Change], run: Run, stats: BatchStats) -> list[Document]:
     """Fetch, extract and chunk documents.
 
     Args:
         changes: changes of effort `extract` or `rechunk`.
         run: the run in progress.
-        tally: statistics of the batch.
+        stats: statistics of the batch.
 
     Returns:
         Every document, with its prepared content or with the reason for having none.
@@ -75,11 +75,11 @@ def read_documents(changes: Sequence[Change], run: Run, tally: Tally) -> list[Do
         ParquetryError: an error that concerns the whole run.
     """
     documents = [Document(change) for change in changes]
-    with tally.stage("fetch"):
+    with stats.stage("fetch"):
         _start(documents, run)
-    tally.bytes_read += sum(document.bytes_read for document in documents)
-    with tally.stage("extract"):
-        _collect(documents, run, tally)
+    stats.bytes_read += sum(document.bytes_read for document in documents)
+    with stats.stage("extract"):
+        _collect(documents, run, stats)
     return documents
 
 
@@ -177,7 +177,7 @@ def _start_chunking(
     run.reading.extracting(document.change, document.future, is_all=True)
 
 
-def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
+def _collect(documents: Sequence[Document], run: Run, stats: BatchStats) -> None:
     """Wait for the extraction processes."""
     for document in documents:
         run.check_cancelled()
@@ -187,7 +187,7 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
         document.prepared = None
         with _contained(document, "extract", "model" if document.description is not None else None):
             if document.description is not None:
-                prepared = _described(document, document.description, run, tally)
+                prepared = _described(document, document.description, run, stats)
             else:
                 result = _pool(document, run).result(future)
                 prepared = result if known is None else Prepared(known.extraction, result)
@@ -195,12 +195,12 @@ def _collect(documents: Sequence[Document], run: Run, tally: Tally) -> None:
                 raise SkippedDocument("no-text", "has no text to index")
             _check_spans(prepared)
             document.prepared = prepared
-            tally.notes.extend(_note(document, warning, run) for warning in prepared.extraction.warnings)
+            stats.notes.extend(_note(document, warning, run) for warning in prepared.extraction.warnings)
         document.future = document.description = None
         run.reading.read(document.change)
 
 
-def _described(document: Document, description: Future[Answer], run: Run, tally: Tally) -> Prepared:
+def _described(document: Document, description: Future[Completion], run: Run, stats: BatchStats) -> Prepared:
     """Return an image's text with the language model's description before the text recognised in it, if any."""
     prepared: Prepared | None = None
     pool = _pool(document, run)
@@ -215,13 +215,13 @@ def _described(document: Document, description: Future[Answer], run: Run, tally:
     except BrokenDocument as error:
         if prepared is None:
             raise
-        tally.notes.append(_note(document, f"not described: {error.detail}", run))
+        stats.notes.append(_note(document, f"not described: {error.detail}", run))
         return prepared
-    tally.description_tokens += told.input_tokens + told.output_tokens
+    stats.description_tokens += told.input_tokens + told.output_tokens
     if not run.settings.llm.priced:
-        tally.description_cost_usd = None
-    elif tally.description_cost_usd is not None:
-        tally.description_cost_usd += told.cost_usd
+        stats.description_cost_usd = None
+    elif stats.description_cost_usd is not None:
+        stats.description_cost_usd += told.cost_usd
     known = prepared.extraction if prepared else None
     extraction = with_description(known, told.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from parquetry.embed.base import Accountable, Embedder
 from parquetry.errors import ParquetryError, ServiceRefused
 from parquetry.llm.spending import Ledger
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope
@@ -39,7 +39,7 @@ class Run:
     """
 
     settings: Settings
-    stamp: Stamp
+    stamp: RunStamp
     lake: Lake
     base: Snapshot
     """version that the run started from"""

@@ -41,7 +41,7 @@ LEAST_FILES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class DiskSpace:
     """The space that a run needs on one disk."""
 
     place: str
@@ -81,7 +81,7 @@ class Space:
 
 def space_of(
     plan: RefreshPlan, settings: Settings, snapshot: Snapshot | None, models: Mapping[str, Model]
-) -> tuple[Space, ...]:
+) -> tuple[DiskSpace, ...]:
     """Return the space a refresh needs on each local disk that it writes to; empty if there is nothing to do.
 
     Args:
@@ -121,7 +121,7 @@ def space_of(
     return _by_disk(likely, at_least)
 
 
-def check_space(spaces: Iterable[Space]) -> None:
+def check_space(spaces: Iterable[DiskSpace]) -> None:
     """Stop before a refresh that does not fit on the disk.
 
     Raises:
@@ -132,16 +132,16 @@ def check_space(spaces: Iterable[Space]) -> None:
             raise RefusedError(space.refusal)
 
 
-def _by_disk(likely: Mapping[str, int], at_least: Mapping[str, int]) -> tuple[Space, ...]:
-    found: dict[int, Space] = {}
+def _by_disk(likely: Mapping[str, int], at_least: Mapping[str, int]) -> tuple[DiskSpace, ...]:
+    found: dict[int, DiskSpace] = {}
     for place, count in likely.items():
         there = existing(place)
         disk, state = there.stat().st_dev, os.statvfs(there)
         free = state.f_bavail * state.f_frsize
         # Some file systems report no number of files.
         files = state.f_favail if state.f_files else None
-        before = found.get(disk, Space(place, 0, 0, free, files))
-        found[disk] = Space(before.place, before.likely + count, before.at_least + at_least[place], free, files)
+        before = found.get(disk, DiskSpace(place, 0, 0, free, files))
+        found[disk] = DiskSpace(before.place, before.likely + count, before.at_least + at_least[place], free, files)
     return tuple(found.values())
 
 

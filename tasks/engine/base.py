@@ -19,7 +19,7 @@ _GRACE_SECONDS = 2
 """seconds for running batches to notice that the run is over; one that waits for a service is abandoned"""
 
 
-class Numbered(Protocol):
+class BatchLike(Protocol):
     """A batch of any kind."""
 
     @property
@@ -33,19 +33,19 @@ class Numbered(Protocol):
         ...
 
 
-Work = TypeVar("Work", bound=Numbered)
+Work = TypeVar("Work", bound=BatchLike)
 Report = TypeVar("Report")
 
 
 @dataclass(frozen=True, slots=True)
-class Shell(Generic[Work, Report]):
+class BatchHandler(Generic[Work, Report]):
     """The functions that handle batches of one kind."""
 
     process: Callable[[Work], Report]
     """processes a batch; contains the failure of every single item"""
     failed: Callable[[Work, Exception], Report]
     """returns the report of a batch that failed as a whole; raises what concerns the whole run"""
-    abreast: int
+    concurrency: int
     """concurrent batches of one service"""
     run: Run
 
@@ -57,7 +57,7 @@ class Engine(Protocol):
         """Run one part by itself, under a name for logs."""
         ...
 
-    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
         """Process batches concurrently and yield each report as it arrives.
 
         A batch that keeps failing yields the report of the shell's `failed`; only errors that concern the whole run are
@@ -66,7 +66,7 @@ class Engine(Protocol):
         ...
 
 
-class Lanes(Generic[Work]):
+class HostQueues(Generic[Work]):
     """Queues of batches, one for each service that they are read from: a slow service delays only its own batches.
 
     Args:
@@ -74,11 +74,11 @@ class Lanes(Generic[Work]):
         abreast: concurrent batches of one service.
     """
 
-    def __init__(self, batches: Iterable[Work], abreast: int) -> None:
+    def __init__(self, batches: Iterable[Work], concurrency: int) -> None:
         self._waiting: dict[str, deque[Work]] = defaultdict(deque)
         for batch in batches:
             self._waiting[batch.host].append(batch)
-        self._abreast = abreast
+        self._abreast = concurrency
 
     @property
     def threads(self) -> int:
@@ -102,8 +102,8 @@ class DirectEngine:
     def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
         return function()
 
-    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
-        lanes = Lanes(batches, shell.abreast)
+    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
+        lanes = HostQueues(batches, shell.concurrency)
         with threads_of(lanes.threads, "batch") as threads:
             pending = {threads.submit(_attempt, batch, shell): batch for batch in lanes.first()}
             try:
@@ -121,7 +121,7 @@ class DirectEngine:
                     wait(pending, _GRACE_SECONDS)
 
 
-def _attempt(batch: Work, shell: Shell[Work, Report]) -> Report:
+def _attempt(batch: Work, shell: BatchHandler[Work, Report]) -> Report:
     place = f"batch {batch.number}"
     try:
         return shell.run.retries.call(place, lambda: shell.process(batch), attempts=ATTEMPTS, worth=may_pass)

@@ -20,7 +20,7 @@ from prefect.tasks import Task, exponential_backoff
 
 from parquetry.masked_output import masked_errors
 from parquetry.tasks.documents.run import Cancelled
-from parquetry.tasks.engine.base import ATTEMPTS, Lanes, Report, Shell, Work
+from parquetry.tasks.engine.base import ATTEMPTS, BatchHandler, HostQueues, Report, Work
 from parquetry.tasks.engine.retries import may_pass
 
 Result = TypeVar("Result")
@@ -47,12 +47,12 @@ class PrefectEngine:
         _stop_if_cancelled()
         return function()
 
-    def batches(self, batches: Sequence[Work], shell: Shell[Work, Report]) -> Iterator[Report]:
+    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
         """Run one task for each batch; only their numbers and reports cross the task's edge."""
         if not batches:
             return
         task = _batch_task(batches, shell)
-        lanes = Lanes(batches, shell.abreast)
+        lanes = HostQueues(batches, shell.concurrency)
         runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=lanes.threads)
         finished: SimpleQueue[tuple[Work, PrefectConcurrentFuture[Report]]] = SimpleQueue()
 
@@ -91,7 +91,7 @@ class PrefectEngine:
             self._asked = monotonic()
 
 
-def _batch_task(batches: Sequence[Work], shell: Shell[Work, Report]) -> Task[[int], Report]:
+def _batch_task(batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Task[[int], Report]:
     by_number = {batch.number: batch for batch in batches}
     run = shell.run
     begun: set[int] = set()

@@ -22,7 +22,7 @@ LONGEST_ASKED = 120.0
 """seconds; a service that asks for a longer wait is left alone until the next run"""
 _JITTER = 0.5
 """random share added to a wait, so that many readers do not return at once"""
-PATIENCE = 20
+BREAKER_THRESHOLD = 20
 """consecutive calls that may fail for good; after that a place gets one attempt for each call until one succeeds"""
 
 _LASTING = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
@@ -73,7 +73,7 @@ class Retries:
         """
 
         def stop(state: RetryCallState) -> bool:
-            patient = self._lost[place] < PATIENCE
+            patient = self._lost[place] < BREAKER_THRESHOLD
             asked = _asked(state)
             too_long = asked is not None and asked > LONGEST_ASKED
             return not patient or too_long or state.attempt_number >= (attempts or self._attempts)

@@ -13,7 +13,7 @@ from parquetry.waiting import Waits
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InFlight:
     """The questions in flight at one moment."""
 
     answered: int
@@ -70,9 +70,9 @@ class Asking:
                 self._answered += 1
 
     @property
-    def state(self) -> Waiting:
+    def state(self) -> InFlight:
         """Return the questions in flight now."""
         waits = self._waits.all
         if not waits:
-            return Waiting(self._answered, 0, None, 0.0)
-        return Waiting(self._answered, len(waits), waits[0].subject, waits[0].seconds)
+            return InFlight(self._answered, 0, None, 0.0)
+        return InFlight(self._answered, len(waits), waits[0].subject, waits[0].seconds)

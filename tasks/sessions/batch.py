@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from parquetry.errors import Verdict, classify
 from parquetry.planning.outage import Lost, lost_to
 from parquetry.sessions.distill.learn import distill
-from parquetry.sessions.distill.recalled import recalled_texts
+from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.model import Draft, Refusal, Spent
 from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
-from parquetry.tasks.engine.base import Shell
+from parquetry.tasks.engine.base import BatchHandler
 from parquetry.tasks.sessions.reading import FoundSession
 from parquetry.tasks.sessions.run import SessionRun
 
@@ -64,9 +64,9 @@ def into_session_batches(
     return tuple(SessionBatch(number, part) for number, part in enumerate(parts))
 
 
-def session_batches(run: SessionRun) -> Shell[SessionBatch, SessionBatchReport]:
+def session_batches(run: SessionRun) -> BatchHandler[SessionBatch, SessionBatchReport]:
     """Return the batch handler of a run."""
-    return Shell(
+    return BatchHandler(
         lambda batch: process_sessions(batch, run),
         lambda batch, error: failed_sessions(batch, error),
         run.run.settings.sessions.workers,
@@ -137,13 +137,13 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     for number, window in enumerate(to_read, start=1):
         run.run.check_cancelled()
         with run.asking.about(f"{found.ref.uri}, window {number} of {len(to_read)}"):
-            got = distill(window, found.ref, found.at, recalled, run.asker, run.prompts.distill, settings)
+            got = distill(window, found.ref, found.at, recalled, run.llm, run.prompts.distill, settings)
         drafts.extend(got.drafts)
         refusals.extend(got.refusals)
         spent.append(got.spent)
         if any(refusal.quarantined for refusal in got.refusals):
             quarantined.append(stretch_of(transcript, window))
-    model, version = run.asker.model, run.prompts.distill.version
+    model, version = run.llm.model, run.prompts.distill.version
     cost = total(spent, model, version)
     return LearnedSession(found, tuple(drafts), tuple(refusals), cost, None, tuple(quarantined))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from parquetry.embed.base import Vectors
-from parquetry.sessions.merge.compare import guarded, settled
+from parquetry.sessions.merge.compare import decided_without_model, guarded
 from parquetry.sessions.merge.effects import entry_id_in, entry_of_draft
 from parquetry.sessions.merge.guards import Objection
 from parquetry.sessions.merge.judgements import Case, Judgement, fitting, judge
@@ -26,7 +26,7 @@ QUESTION_WINDOWS = 2
 
 
 @dataclass
-class Waiting:
+class Undecided:
     """A draft that is not decided yet."""
 
     place: int
@@ -47,9 +47,9 @@ class ScopeJudging:
     run: SessionRun
     state: ScopeState
     allowance: Callable[[str], int]
-    decide: Callable[[Waiting, Comparison, Sequence[Candidate]], None]
+    decide: Callable[[Undecided, Comparison, Sequence[Candidate]], None]
 
-    def session(self, waiting: Sequence[Waiting]) -> None:
+    def session(self, waiting: Sequence[Undecided]) -> None:
         """Decide all drafts of a session.
 
         Raises:
@@ -65,14 +65,14 @@ class ScopeJudging:
             # The first draft depends on no change by another one, so that every question settles at least one.
             left = [*self._judge(asked), *later]
 
-    def _settle(self, waiting: Sequence[Waiting]) -> list[tuple[Waiting, Case]]:
+    def _settle(self, waiting: Sequence[Undecided]) -> list[tuple[Undecided, Case]]:
         """Decide the drafts that need no model; return the others with the candidates to compare them with."""
-        found: list[tuple[Waiting, Case]] = []
+        found: list[tuple[Undecided, Case]] = []
         earlier: list[tuple[Entry, Vectors]] = []
         for each in waiting:
             draft = each.given.draft
             candidates = self._identical(draft) or self.state.candidates(each.place, each.given, earlier)
-            comparison = settled(draft, candidates)
+            comparison = decided_without_model(draft, candidates)
             if comparison is not None:
                 self.decide(each, comparison, candidates)
                 continue
@@ -85,11 +85,11 @@ class ScopeJudging:
         live = self.state.live([entry_id_in(self.state.scope, draft.text)])
         return [Candidate(1, entry, 1.0) for entry in live.values()]
 
-    def _judge(self, asked: Sequence[tuple[Waiting, Case]]) -> list[Waiting]:
+    def _judge(self, asked: Sequence[tuple[Undecided, Case]]) -> list[Undecided]:
         """Ask about drafts and apply the verdicts in order; return the drafts to be judged once more."""
         if not asked:
             return []
-        judged = judge([case for _, case in asked], self.run.asker, self.run.prompts.compare)
+        judged = judge([case for _, case in asked], self.run.llm, self.run.prompts.compare)
         again = []
         for (each, case), said in zip(asked, judged, strict=True):
             each.spent = total((each.spent, said.spent), said.spent.model, said.spent.prompt)
@@ -97,7 +97,7 @@ class ScopeJudging:
                 again.append(each)
         return again
 
-    def _acted(self, each: Waiting, case: Case, said: Judgement | Objection) -> bool:
+    def _acted(self, each: Undecided, case: Case, said: Judgement | Objection) -> bool:
         """Apply a verdict, unless it refers to an entry that has changed since it was shown."""
         shown = case.candidates
         current = [replace(one, entry=self.state.now(one.entry.entry_id) or one.entry) for one in shown]

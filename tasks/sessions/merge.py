@@ -20,8 +20,8 @@ from parquetry.model import Visibility
 from parquetry.sessions.ledger.decisions import blank_decision
 from parquetry.sessions.ledger.entry_rows import EntryScope, scope_of
 from parquetry.sessions.merge.candidates import fold
-from parquetry.sessions.merge.effects import Effects, Proposal, effects_of, entry_id_in, proposal_of, rejected
-from parquetry.sessions.merge.thresholds import Bar, candidate_bar
+from parquetry.sessions.merge.effects import Effects, MergeProposal, effects_of, entry_id_in, proposal_of, rejected
+from parquetry.sessions.merge.thresholds import Threshold, candidate_bar
 from parquetry.sessions.model import (
     Candidate,
     Comparison,
@@ -39,9 +39,9 @@ from parquetry.storage.entries.known_entries import KnownEntries
 from parquetry.storage.lake.current import StoredVector
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.engine.retries import PATIENCE
+from parquetry.tasks.engine.retries import BREAKER_THRESHOLD
 from parquetry.tasks.sessions.batch import LearnedSession, total
-from parquetry.tasks.sessions.judging import ScopeJudging, Waiting
+from parquetry.tasks.sessions.judging import ScopeJudging, Undecided
 from parquetry.tasks.sessions.run import SessionRun
 from parquetry.tasks.sessions.scope import ScopeState, Vectored
 
@@ -59,7 +59,7 @@ class Merged:
     decisions: list[Decision] = field(default_factory=list)
     texts: dict[tuple[str, str], EntryText] = field(default_factory=dict)
     """new texts by namespace and entry"""
-    proposals: list[Proposal] = field(default_factory=list)
+    proposals: list[MergeProposal] = field(default_factory=list)
     """merges that have not been rejected"""
     lost: dict[str, Verdict] = field(default_factory=dict)
     """sessions with a draft that could not be compared; their other drafts are not compared either"""
@@ -180,7 +180,7 @@ class _Comparing:
         """Compare the drafts of one scope, one session after another."""
         settings = self.run.run.settings.sessions
         model = self.run.run.models[scope.namespace]
-        bar = Bar(settings.similarity) if settings.similarity else candidate_bar(model.id)
+        bar = Threshold(settings.similarity) if settings.similarity else candidate_bar(model.id)
         state = ScopeState(scope, self.known, drafts, model.id, bar, settings.candidates)
         for text in stale:
             state.add(text.entry, text.vector)
@@ -192,11 +192,11 @@ class _Comparing:
             if session in self.merged.lost:
                 continue
             try:
-                judging.session([Waiting(place, given) for place, given in group])
+                judging.session([Undecided(place, given) for place, given in group])
                 in_a_row = 0
             except TransientError as error:
                 in_a_row += 1
-                if in_a_row >= PATIENCE:
+                if in_a_row >= BREAKER_THRESHOLD:
                     raise
                 part.lost[session] = classify(error)
         return part
@@ -221,7 +221,7 @@ class _Deciding:
     state: ScopeState
     part: Merged
 
-    def decide(self, waiting: Waiting, comparison: Comparison, candidates: Sequence[Candidate]) -> None:
+    def decide(self, waiting: Undecided, comparison: Comparison, candidates: Sequence[Candidate]) -> None:
         """Apply a comparison."""
         given, state = waiting.given, self.state
         draft, session = given.draft, given.draft.session.session_id
@@ -234,7 +234,7 @@ class _Deciding:
         is_live = state.live([*_ids_said(state.scope, draft, comparison)]).__contains__
         effects = effects_of(draft, state.scope, comparison, candidates, is_live)
         self.comparing.replaced[session] += len(effects.retires)
-        state.retire(effects.retires)
+        state.supersede(effects.retires)
         if effects.adds:
             self._add(given, effects)
         for entry_id in (*effects.retires, entry_id_in(state.scope, draft.text)):

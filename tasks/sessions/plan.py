@@ -14,7 +14,7 @@ from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure
 from parquetry.planning.rows import failure_of
 from parquetry.plural import counted
 from parquetry.sessions.distill.learn import distill, estimated_tokens
-from parquetry.sessions.distill.recalled import recalled_texts
+from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.ledger.session_rows import (
     FileKey,
     SessionFile,
@@ -37,10 +37,10 @@ from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.plan import nothing_found
 from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import WorkerPool
-from parquetry.tasks.sessions.answers import PlannedAnswers, Unanswered
-from parquetry.tasks.sessions.reading import FoundSession, Reader, ReadFile
+from parquetry.tasks.sessions.llm_cache import CacheMiss, CacheOnlyLlm
+from parquetry.tasks.sessions.reading import FoundSession, ReadFile, SessionReader
 from parquetry.tasks.sessions.run import session_fingerprint
-from parquetry.tasks.sessions.spool import Kept
+from parquetry.tasks.sessions.spool import Spooled
 
 COMPARISON_TOKENS = (1600, 300)
 """tokens assumed for comparing the drafts of a window, whose number is unknown beforehand: a prompt with six
@@ -121,7 +121,7 @@ class Estimator:
 
     settings: Settings
     prompt: Prompt
-    asker: PlannedAnswers
+    llm: CacheOnlyLlm
     windows: int = 0
     kept: int = 0
     tokens: list[int] = field(default_factory=lambda: [0, 0])
@@ -132,9 +132,9 @@ class Estimator:
         recalled = recalled_texts(transcript.messages)
         for window in windows_to_read(transcript, found.first_new, found.retried, chosen):
             try:
-                distill(window, found.ref, found.at, recalled, self.asker, self.prompt, chosen)
+                distill(window, found.ref, found.at, recalled, self.llm, self.prompt, chosen)
                 self.kept += 1
-            except Unanswered:
+            except CacheMiss:
                 self.windows += 1
                 for side, expected in enumerate(estimated_tokens(window, self.prompt)):
                     self.tokens[side] += expected + COMPARISON_TOKENS[side]
@@ -186,8 +186,8 @@ def plan_sessions(
     run_id: str,
     *,
     retry_quarantined: bool = False,
-    asker: PlannedAnswers | None = None,
-    keep: Callable[[Transcript], Kept] | None = None,
+    llm: CacheOnlyLlm | None = None,
+    keep: Callable[[Transcript], Spooled] | None = None,
     retries: Retries | None = None,
     check_cancelled: Callable[[], None] = lambda: None,
 ) -> SessionPlan:
@@ -201,7 +201,7 @@ def plan_sessions(
         fetching: reads the files.
         run_id: id of the run, for failures.
         retry_quarantined: True to read quarantined messages again.
-        asker: recognises cached answers; None without an estimate.
+        llm: recognises cached answers; None without an estimate.
         keep: writes a session to the spool; None for a plan that is only shown.
         retries: retries of the run; None outside a run.
         check_cancelled: raises if the run was cancelled.
@@ -217,9 +217,9 @@ def plan_sessions(
 
     quarantined = known.quarantined() if retry_quarantined else frozenset()
     to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
-    estimator = Estimator(settings, prompt, asker) if asker else None
+    estimator = Estimator(settings, prompt, llm) if llm else None
     pool = WorkerPool(settings.extraction, settings.chunking, None)
-    reader = Reader(
+    reader = SessionReader(
         fetching,
         pool,
         known.sessions,
@@ -264,7 +264,7 @@ def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
         )
 
 
-def _apart(found: Iterable[FoundSession], reader: Reader) -> tuple[list[FoundSession], list[Copy]]:
+def _apart(found: Iterable[FoundSession], reader: SessionReader) -> tuple[list[FoundSession], list[Copy]]:
     """Split sessions into those to learn from, oldest first, and copies of these or of known ones.
 
     Two exports side by side contain copies. Of equal sessions, the one already read furthest is learned from.

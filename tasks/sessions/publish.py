@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from parquetry.errors import PublishConflict, Verdict
 from parquetry.model import DocumentRow
 from parquetry.sessions.ledger.session_rows import FileKey, failed_row, file_row, session_row
-from parquetry.sessions.merge.effects import Proposal
+from parquetry.sessions.merge.effects import MergeProposal
 from parquetry.sessions.model import Decision
 from parquetry.sessions.windows import Stretch
 from parquetry.storage.entries.entries import EntryWriter, Learned
-from parquetry.storage.given_way import reread
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.replaced_files import reread
 from parquetry.tasks.documents.publish import ATTEMPTS
 from parquetry.tasks.sessions.batch import LearnedSession
 from parquetry.tasks.sessions.merge import Merged, merge
@@ -25,7 +25,7 @@ from parquetry.tasks.sessions.reading import FoundSession, ReadFile
 from parquetry.tasks.sessions.run import SessionRun, session_fingerprint
 
 log = logging.getLogger("parquetry")
-Review = Callable[[Sequence[Proposal]], Collection[str]]
+Review = Callable[[Sequence[MergeProposal]], Collection[str]]
 """shows merges to a person; returns the keys of those that are rejected"""
 
 
@@ -52,7 +52,7 @@ class _Reviewed:
     asked: set[str] = field(default_factory=set)
     vetoed: set[str] = field(default_factory=set)
 
-    def settled(self, proposals: Sequence[Proposal]) -> bool:
+    def is_accepted(self, proposals: Sequence[MergeProposal]) -> bool:
         """True if none of these was rejected just now."""
         fresh = [proposal for proposal in proposals if proposal.key not in self.asked]
         if self.review is None or not fresh:
@@ -122,7 +122,7 @@ def _merged(
         left = [each for each in good if each.found.ref.session_id not in failed]
         merged = merge(run, base, left, reviewed.vetoed)
         failed.update(merged.lost)
-        if not merged.lost and reviewed.settled(merged.proposals):
+        if not merged.lost and reviewed.is_accepted(merged.proposals):
             return merged
 
 

@@ -27,7 +27,7 @@ from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.windows import Mark, Stretch, first_new, processed_mark
 from parquetry.tasks.documents.fetching import AT_A_TIME, Fetching
 from parquetry.tasks.engine.workers import FileOfSessions, WorkerPool
-from parquetry.tasks.sessions.spool import Kept
+from parquetry.tasks.sessions.spool import Spooled
 
 _LOOK_SECONDS = 0.5
 """seconds between two checks for cancellation"""
@@ -49,7 +49,7 @@ class FoundSession:
     """mark of all its messages"""
     at: datetime
     """UTC time of its last message"""
-    kept: Kept | None
+    kept: Spooled | None
     """location in the spool; None in a plan"""
     retried: tuple[Stretch, ...] = ()
     """messages that are read again because they were quarantined"""
@@ -95,7 +95,7 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SessionReader:
     """Read files of sessions.
 
     `keep` writes sessions to be worked on to the spool; None to only look at them.
@@ -107,7 +107,7 @@ class Reader:
     """current rows of sessions by id"""
     fingerprint: Callable[[SessionFile], str]
     max_bytes: int
-    keep: Callable[[Transcript], Kept] | None
+    keep: Callable[[Transcript], Spooled] | None
     look: Callable[[FoundSession, Transcript], None] | None
     """called with every session to learn from"""
     check_cancelled: Callable[[], None]

@@ -17,9 +17,9 @@ from parquetry.storage.lake.lake import Snapshot
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.run import Run, accounted
 from parquetry.tasks.documents.vectors import RunVectors
-from parquetry.tasks.engine.retries import PATIENCE
-from parquetry.tasks.sessions.answers import KeptAnswers
+from parquetry.tasks.engine.retries import BREAKER_THRESHOLD
 from parquetry.tasks.sessions.asking import Asking
+from parquetry.tasks.sessions.llm_cache import CachedLlm
 from parquetry.tasks.sessions.spool import Spool
 
 
@@ -73,7 +73,7 @@ class SessionRun:
     """True to ask again about quarantined messages"""
     spool: Spool = field(default_factory=Spool)
     asking: Asking = field(default_factory=Asking)
-    asker: KeptAnswers = field(init=False)
+    llm: CachedLlm = field(init=False)
     embedding_tokens: int = 0
     """tokens paid for embedding"""
     _stored: Stored = field(init=False)
@@ -88,7 +88,7 @@ class SessionRun:
     def __post_init__(self) -> None:
         answers = Answers(self.run.lake.layout)
         llm, check_cancelled = self.run.settings.llm, self.run.check_cancelled
-        self.asker = KeptAnswers(
+        self.llm = CachedLlm(
             llm, answers, self.ledger, check_cancelled, self.asking, retry_quarantined=self.retry_quarantined
         )
         self._stored = Stored(*self._entry_files(self.run.base), lambda: self._entry_files(self.run.lake.snapshot()))
@@ -144,7 +144,7 @@ class SessionRun:
     def patient(self) -> bool:
         """True while requests are worth a wait: a service that is down is not awaited again for every session."""
         with self._lock:
-            return self._lost < PATIENCE
+            return self._lost < BREAKER_THRESHOLD
 
     def __enter__(self) -> SessionRun:
         return self

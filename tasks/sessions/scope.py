@@ -10,7 +10,7 @@ import numpy as np
 from parquetry.embed.base import Vectors
 from parquetry.sessions.ledger.entry_rows import EntryScope
 from parquetry.sessions.merge.candidates import ranked, unit
-from parquetry.sessions.merge.thresholds import Bar
+from parquetry.sessions.merge.thresholds import Threshold
 from parquetry.sessions.model import Candidate, Draft, Entry
 from parquetry.storage.entries.known_entries import KnownEntries
 
@@ -49,7 +49,7 @@ class ScopeState:
         known: KnownEntries,
         drafts: Sequence[Vectored],
         embedder: str,
-        bar: Bar,
+        bar: Threshold,
         limit: int,
     ) -> None:
         self.scope = scope
@@ -117,7 +117,7 @@ class ScopeState:
         self._matrix[len(self._order)] = unit(vector[np.newaxis])[0]
         self._order.append(entry.entry_id)
 
-    def retire(self, entry_ids: Iterable[str]) -> None:
+    def supersede(self, entry_ids: Iterable[str]) -> None:
         """Mark entries as no longer live."""
         for entry_id in entry_ids:
             self._made.pop(entry_id, None)

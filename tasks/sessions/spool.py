@@ -11,7 +11,7 @@ from parquetry.sessions.model import Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Spooled:
     """The location of a session in the spool."""
 
     offset: int
@@ -28,17 +28,17 @@ class Spool:
         self._end = 0
         self._lock = threading.Lock()
 
-    def keep(self, transcript: Transcript) -> Kept:
+    def keep(self, transcript: Transcript) -> Spooled:
         """Write a session to the spool."""
         content = pickle.dumps(transcript, pickle.HIGHEST_PROTOCOL)
         with self._lock:
             self._file.seek(self._end)
             self._file.write(content)
-            kept = Kept(self._end, len(content))
+            kept = Spooled(self._end, len(content))
             self._end += len(content)
             return kept
 
-    def read(self, kept: Kept) -> Transcript:
+    def read(self, kept: Spooled) -> Transcript:
         """Read a session from the spool."""
         with self._lock:
             self._file.seek(kept.offset)

@@ -120,7 +120,7 @@ class Service(Api):
     def stop(self, how: int) -> bool:
         """Stop it; return True if all its processes are gone."""
         family = psutil.Process(self.process.pid).children(recursive=True)
-        assert any("parquetry.flows.orchestration.guarded" in each.cmdline() for each in family)
+        assert any("parquetry.flows.orchestration.parent_watch" in each.cmdline() for each in family)
         self.process.send_signal(how)
         self.process.wait(PATIENCE)
         _, alive = psutil.wait_procs(family, timeout=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parquetry.embed.openai import OpenAIEmbedder
-from parquetry.llm.calls import Patience
+from parquetry.llm.calls import RetryPolicy
 from parquetry.settings.sections import EmbeddingSettings
 from tests.servers.embedding_server import Answer, EmbeddingServer, Reply, Request, embeddings, refusal, vector_of
 
@@ -17,7 +17,7 @@ def open_on(server: EmbeddingServer, slept: list[float] | None = None, **setting
     """Open an embedder that records sleeps instead of sleeping."""
     chosen = EmbeddingSettings.model_validate({"base_url": server.url, "dimension": 8, "attempts": 4} | settings)
     slept = [] if slept is None else slept
-    return OpenAIEmbedder("m", chosen, Patience(chosen.attempts, slept.append, lambda: NOON, lambda: 0.0))
+    return OpenAIEmbedder("m", chosen, RetryPolicy(chosen.attempts, slept.append, lambda: NOON, lambda: 0.0))
 
 
 def expected(texts: list[str]) -> np.ndarray:

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from parquetry.embed.openai import OpenAIEmbedder, embedder_id
 from parquetry.errors import SettingsError, TransientError, classify
-from parquetry.llm.calls import LONGEST_WAIT, Patience
+from parquetry.llm.calls import LONGEST_WAIT, RetryPolicy
 from parquetry.settings.sections import EmbeddingSettings
 from tests.embed.embedding_client import NOON, expected, open_on, poisoned
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal, scripted
@@ -183,7 +183,7 @@ def test_waits_differ_between_callers() -> None:
     with EmbeddingServer(scripted([refusal(500, "busy"), refusal(500, "busy"), embeddings])) as server:
         settings = EmbeddingSettings(base_url=server.url, dimension=8)
         spread = iter([0.0, 1.0])
-        OpenAIEmbedder("m", settings, Patience(3, waits.append, lambda: NOON, lambda: next(spread))).embed(["a"])
+        OpenAIEmbedder("m", settings, RetryPolicy(3, waits.append, lambda: NOON, lambda: next(spread))).embed(["a"])
     assert waits == [0.5, 1.25]
 
 
@@ -202,7 +202,7 @@ def test_a_service_that_is_not_there_is_unreachable_not_broken() -> None:
     settings = EmbeddingSettings(base_url=url, dimension=8, attempts=2)
     slept: list[float] = []
     with pytest.raises(TransientError) as caught:
-        OpenAIEmbedder("m", settings, Patience(2, slept.append)).embed(["a"])
+        OpenAIEmbedder("m", settings, RetryPolicy(2, slept.append)).embed(["a"])
     assert classify(caught.value).fate == "retry"
     assert caught.value.reason == "unreachable"
     assert len(slept) == 1

@@ -14,7 +14,7 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.cli.main import run
 from parquetry.serving.cli.progress import Silent
 from parquetry.settings.sections import load_settings
-from parquetry.storage.files.places import files_at
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import restore_version
 from parquetry.tasks.engine.base import DirectEngine
@@ -183,7 +183,7 @@ def test_file_that_gives_way_while_batches_look_vectors_up_is_read_from_where_it
 def test_file_that_is_lost_is_damage_with_a_name(place, capsys):
     """The newest version still refers to the file."""
     lost = max(place.lake.snapshot().files["documents"])
-    files_at(lost).delete(lost)
+    filesystem_at(lost).delete(lost)
     capsys.readouterr()
     assert place.run("documents") == 4
     (line,) = capsys.readouterr().err.splitlines()

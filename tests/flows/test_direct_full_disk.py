@@ -20,7 +20,7 @@ from tests.filled_disk import filled
 from tests.workshop import Workshop
 
 
-def settled(root: Path) -> Workshop:
+def unchanged(root: Path) -> Workshop:
     """A corpus of two documents; since then one was changed, one was deleted and one is new."""
     workshop = Workshop(root)
     workshop.write("oak.md", "The oak is dried.")
@@ -64,7 +64,7 @@ def healthy(workshop: Workshop) -> bool:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory) -> Workshop:
-    return settled(tmp_path_factory.mktemp("prepared"))
+    return unchanged(tmp_path_factory.mktemp("prepared"))
 
 
 def copied(workshop: Workshop, root: Path) -> Workshop:

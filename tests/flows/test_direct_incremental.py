@@ -116,7 +116,7 @@ def test_extraction_setting_changed_concerns_only_formats_that_use_it(published)
     published.sections["extraction"] = {"workers": 1, "main_content_only": False}
     (plan,) = published.plan().sources
     assert {change.item.path: change.effort for change in plan.changes} == {"page.html": "extract"}
-    assert plan.settled == 2
+    assert plan.unchanged == 2
 
 
 def test_permissions_changed_republishes_rows_alone(published):
@@ -140,7 +140,7 @@ def test_reindex_of_embeddings_computes_every_vector_anew(published):
 
 def test_plan_of_a_refreshed_corpus_is_empty(published):
     plan = published.plan()
-    assert [(source.changes, source.settled) for source in plan.sources] == [((), 2)]
+    assert [(source.changes, source.unchanged) for source in plan.sources] == [((), 2)]
     assert plan.estimate.tokens == 0
 
 

@@ -96,7 +96,7 @@ def test_documents_are_read_once_and_several_at_a_time_and_a_changed_one_again(w
     assert Counter(lying.fetched) == Counter({path: 1 + (path == "7.md") for path in lying.contents})
     together = threading.Barrier(4, timeout=20)
     lying.before_fetch = lambda _: together.wait()
-    assert workshop.plan(rehash=True).sources[0].settled == 0
+    assert workshop.plan(rehash=True).sources[0].unchanged == 0
     assert lying.most_at_work >= 4
 
 

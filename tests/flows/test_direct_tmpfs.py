@@ -12,7 +12,7 @@ import pytest
 from parquetry.flows.pipelines import documents as composition
 from parquetry.serving.cli.main import run
 from parquetry.storage.index.folder import IndexFolder
-from tests.flows.test_direct_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, settled
+from tests.flows.test_direct_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, unchanged
 
 pytestmark = pytest.mark.slow
 KB = 1024
@@ -29,7 +29,7 @@ EVERY = int(os.environ.get("PARQUETRY_TEST_EVERY", "10"))
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    return settled(tmp_path_factory.mktemp("prepared"))
+    return unchanged(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture

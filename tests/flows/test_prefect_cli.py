@@ -77,7 +77,7 @@ def server_of(process: subprocess.Popen[str]) -> psutil.Process:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for child in psutil.Process(process.pid).children(recursive=True):
-            if "parquetry.flows.orchestration.guarded" in child.cmdline():
+            if "parquetry.flows.orchestration.parent_watch" in child.cmdline():
                 return child
         time.sleep(0.05)
     raise AssertionError("no server was started")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.entries.undoing import undo_decision
-from parquetry.storage.files.places import files_at
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import NOW
@@ -34,7 +34,7 @@ def put(server, shelf, name, said):
 
 def kept(folder):
     """Return the answers in a folder; the server keeps listing the folder itself when it is empty."""
-    return [entry.name for entry in files_at(folder).entries(folder) if entry.name.endswith(".json")]
+    return [entry.name for entry in filesystem_at(folder).entries(folder) if entry.name.endswith(".json")]
 
 
 def test_sessions_in_a_bucket_teach_a_corpus_in_a_bucket(s3_server, shelf):
@@ -48,7 +48,7 @@ def test_sessions_in_a_bucket_teach_a_corpus_in_a_bucket(s3_server, shelf):
     merged = shelf.learn()
     assert (merged.entries["merged"], shelf.live()) == (1, [f"{SAW} {BELT}"])
     (decision,) = [each for each in merged.decisions if each.kind == "merged"]
-    undo_decision(shelf.lake, decision.decision_id, Stamp("undo-1", NOW))
+    undo_decision(shelf.lake, decision.decision_id, RunStamp("undo-1", NOW))
     assert shelf.live() == [SAW]
 
 
@@ -65,6 +65,6 @@ def test_forgotten_user_leaves_no_answer_in_the_bucket(s3_server, shelf):
     shelf.learn()
     folder = Answers(shelf.lake.layout).folder("ada")
     assert len(kept(folder)) == 1
-    forget_user(shelf.lake, "ada", Stamp("20310301T093000-0a0b0c0d", NOW), shelf.settings.search)
+    forget_user(shelf.lake, "ada", RunStamp("20310301T093000-0a0b0c0d", NOW), shelf.settings.search)
     assert kept(folder) == []
     assert shelf.live() == []

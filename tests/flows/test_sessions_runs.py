@@ -12,7 +12,7 @@ from parquetry.flows.pipelines.sessions import AdHoc
 from parquetry.model import SESSION_TYPE
 from parquetry.serving.cli.progress import Silent
 from parquetry.serving.search.service import SearchRequest
-from parquetry.sessions.merge.effects import Proposal
+from parquetry.sessions.merge.effects import MergeProposal
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.tasks.engine.base import DirectEngine
@@ -296,7 +296,7 @@ def test_damaged_file_fails_alone_and_is_tried_again_when_it_changes(shelf):
 def test_rejected_merge_keeps_both_and_links_them(shelf):
     shelf.write("a.json", [f"public/fact: {DRY}"], first=1_767_225_600)
     shelf.write("b.json", [f"public/fact: {CLOSED}"], first=1_767_325_600)
-    shown: list[Proposal] = []
+    shown: list[MergeProposal] = []
 
     def review(proposals):
         shown.extend(proposals)

@@ -12,7 +12,7 @@ import pytest
 
 from parquetry.errors import TransientError
 from parquetry.llm import connections as service_connections
-from parquetry.llm.calls import Endpoint, Patience, open_client, patiently
+from parquetry.llm.calls import Endpoint, RetryPolicy, open_client, with_retry
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 LIMIT = 3 * 1024 * 1024
@@ -113,7 +113,7 @@ def test_reply_has_an_end_in_time_and_size(monkeypatch, answer, reason, words):
         tracemalloc.start()
         try:
             with pytest.raises(TransientError) as raised:
-                patiently(lambda: client.models.list(), Endpoint(url, "key"), Patience(1))
+                with_retry(lambda: client.models.list(), Endpoint(url, "key"), RetryPolicy(1))
             # The client keeps the pieces and joins them.
             assert tracemalloc.get_traced_memory()[1] < 5 * LIMIT
         finally:
@@ -131,7 +131,7 @@ def test_packed_reply_is_read():
 
     with service(answer) as url:
         client = open_client(Endpoint(url, "key"), 60)
-        assert patiently(lambda: client.models.list().data, Endpoint(url, "key"), Patience(1)) == []
+        assert with_retry(lambda: client.models.list().data, Endpoint(url, "key"), RetryPolicy(1)) == []
 
 
 @pytest.mark.parametrize("answer", [slow_headers, slow_body, endless])
@@ -146,7 +146,7 @@ def test_reply_that_is_streamed_has_an_end_too(monkeypatch, answer):
     with service(answer) as url:
         client = open_client(Endpoint(url, "key"), 60 if answer is endless else 0.5)
         with pytest.raises(TransientError):
-            patiently(lambda: read(client), Endpoint(url, "key"), Patience(1))
+            with_retry(lambda: read(client), Endpoint(url, "key"), RetryPolicy(1))
 
 
 def test_pause_between_requests_counts_for_none(monkeypatch):
@@ -158,5 +158,5 @@ def test_pause_between_requests_counts_for_none(monkeypatch):
     with service(answer) as url:
         client = open_client(Endpoint(url, "key"), 0.5)
         for _ in range(2):
-            assert patiently(lambda: client.models.list().data, Endpoint(url, "key"), Patience(1)) == []
+            assert with_retry(lambda: client.models.list().data, Endpoint(url, "key"), RetryPolicy(1)) == []
             time.sleep(0.6)

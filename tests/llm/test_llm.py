@@ -7,8 +7,8 @@ import base64
 import pytest
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
-from parquetry.llm.calls import Patience
-from parquetry.llm.client import Answer, LanguageModel
+from parquetry.llm.calls import RetryPolicy
+from parquetry.llm.client import Completion, LanguageModel
 from parquetry.settings.llm import LlmSettings
 from tests.servers.chat_server import ChatServer, Reply, error, said
 
@@ -21,17 +21,17 @@ def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def describe(server: ChatServer, slept: list[float] | None = None, attempts: int = 3) -> Answer:
+def describe(server: ChatServer, slept: list[float] | None = None, attempts: int = 3) -> Completion:
     """Describe an image, with a clock that records sleeps instead of sleeping."""
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
     slept = [] if slept is None else slept
-    patience = Patience(attempts, slept.append, lambda: 1_700_000_000.0, lambda: 0.0)
-    return LanguageModel(settings, "describe", patience=patience).describe_image(PICTURE, "image/png")
+    retry_policy = RetryPolicy(attempts, slept.append, lambda: 1_700_000_000.0, lambda: 0.0)
+    return LanguageModel(settings, "describe", retry_policy=retry_policy).describe_image(PICTURE, "image/png")
 
 
 def test_a_description_comes_back_with_the_tokens_it_cost():
     with ChatServer([said(" A crane on a quay.\n")]) as server:
-        assert describe(server) == Answer("A crane on a quay.", 120, 9, 0.0, "m")
+        assert describe(server) == Completion("A crane on a quay.", 120, 9, 0.0, "m")
     (body,) = server.bodies
     (message,) = body["messages"]
     instruction, image = message["content"]

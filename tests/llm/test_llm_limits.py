@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from parquetry.errors import BrokenDocument, TransientError
-from parquetry.llm.calls import Patience
-from parquetry.llm.client import REPLY_TOKENS, SHORT_REPLY_TOKENS, Answer, LanguageModel
+from parquetry.llm.calls import RetryPolicy
+from parquetry.llm.client import REPLY_TOKENS, SHORT_REPLY_TOKENS, Completion, LanguageModel
 from parquetry.llm.spending import Ledger, Purpose
 from parquetry.rerank.llm import LlmReranker
 from parquetry.settings.llm import LlmSettings
@@ -19,7 +19,7 @@ from tests.sessions.asking import DirectAsker, learned, proposal
 QUESTION = [{"role": "user", "content": "Which kiln dries walnut? Answer with JSON."}]
 SCHEMA = {"type": "object", "properties": {"kiln": {"type": "integer"}}, "required": ["kiln"]}
 GOOD = said_json({"kiln": 3})
-PATIENCE = Patience(1, lambda _: None, lambda: 0.0, lambda: 0.0)
+PATIENCE = RetryPolicy(1, lambda _: None, lambda: 0.0, lambda: 0.0)
 CAPS = ("max_tokens", "max_completion_tokens")
 
 
@@ -29,7 +29,7 @@ def asked(
     question: list[dict[str, Any]] = QUESTION,
     ledger: Ledger | None = None,
     **settings: Any,
-) -> Answer:
+) -> Completion:
     chosen = LlmSettings(model="m", base_url=server.url, attempts=1, **settings)
     return LanguageModel(chosen, purpose, ledger, PATIENCE).ask(question, SCHEMA)
 
@@ -133,7 +133,7 @@ def test_a_service_that_fails_over_schemas_is_asked_in_json_mode_and_that_is_rem
 def test_any_other_failure_of_the_service_is_tried_again_in_the_same_form():
     with ChatServer([error(500, "out of memory"), GOOD]) as server:
         settings = LlmSettings(model="m", base_url=server.url, attempts=2)
-        LanguageModel(settings, "distill", None, Patience(2, lambda _: None, lambda: 0.0, lambda: 0.0)).ask(
+        LanguageModel(settings, "distill", None, RetryPolicy(2, lambda _: None, lambda: 0.0, lambda: 0.0)).ask(
             QUESTION, SCHEMA
         )
     assert [body["response_format"]["type"] for body in server.bodies] == ["json_schema", "json_schema"]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
-from parquetry.llm.calls import Patience
-from parquetry.llm.client import ANSWER_TOKENS, REPLY_BYTES, Answer, LanguageModel, expected_tokens
-from parquetry.llm.quota import Quota
+from parquetry.llm.calls import RetryPolicy
+from parquetry.llm.client import ANSWER_TOKENS, REPLY_BYTES, Completion, LanguageModel, expected_tokens
+from parquetry.llm.rate_limit import ModelRateLimit
 from parquetry.llm.spending import Ledger
 from parquetry.settings.llm import LlmSettings
 from tests.servers.chat_server import (
@@ -41,11 +41,11 @@ def asked(
     attempts: int = 1,
     ledger: Ledger | None = None,
     timeout: float = 60,
-    quota: Quota | None = None,
-) -> Answer:
+    rate_limit: ModelRateLimit | None = None,
+) -> Completion:
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts, timeout_seconds=timeout)
-    patience = Patience(attempts, lambda _: None, lambda: 1_700_000_000.0, lambda: 0.0)
-    return LanguageModel(settings, "distill", ledger, patience, quota).ask(QUESTION, schema)
+    retry_policy = RetryPolicy(attempts, lambda _: None, lambda: 1_700_000_000.0, lambda: 0.0)
+    return LanguageModel(settings, "distill", ledger, retry_policy, rate_limit).ask(QUESTION, schema)
 
 
 def forms(server: ChatServer) -> list[str]:
@@ -201,15 +201,15 @@ def test_every_try_takes_a_turn_and_the_turn_is_corrected():
     def sleep(wait: float) -> None:
         seconds[0] += wait
 
-    quota = Quota(2, None, lambda: seconds[0], sleep)
+    rate_limit = ModelRateLimit(2, None, lambda: seconds[0], sleep)
     with ChatServer([busy(), busy(), GOOD]) as server:
-        asked(server, attempts=3, quota=quota)
+        asked(server, attempts=3, rate_limit=rate_limit)
     assert seconds[0] == 60, "the third request had to wait for the first to be a minute old"
     expected = expected_tokens(QUESTION) + ANSWER_TOKENS
-    quota = Quota(None, expected + 129, lambda: seconds[0], sleep)
+    rate_limit = ModelRateLimit(None, expected + 129, lambda: seconds[0], sleep)
     with ChatServer([GOOD, GOOD]) as server:
-        asked(server, quota=quota)
-        asked(server, quota=quota)
+        asked(server, rate_limit=rate_limit)
+        asked(server, rate_limit=rate_limit)
     assert seconds[0] == 60, "129 tokens were used of what was reserved"
 
 
@@ -223,4 +223,4 @@ def test_limits_of_the_settings_hold_for_the_process():
     """Two models of one run share the limits."""
     settings = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "requests_per_minute": 7}
     one, other = (LanguageModel(LlmSettings(**settings), purpose) for purpose in ("distill", "compare"))
-    assert one._quota is other._quota
+    assert one._rate_limit is other._rate_limit

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from parquetry.errors import RefusedError, SettingsError, TransientError
-from parquetry.llm.calls import Patience
+from parquetry.llm.calls import RetryPolicy
 from parquetry.llm.client import SHORT_REPLY_TOKENS, LanguageModel, most_tokens
 from parquetry.llm.spending import Ledger, Purpose, Usage
 from parquetry.settings.llm import LlmSettings
@@ -23,7 +23,7 @@ WORST = most_tokens(QUESTION) / 1000 + SHORT_REPLY_TOKENS / 100
 
 def model(server: ChatServer, purpose: Purpose, ledger: Ledger, attempts: int = 1) -> LanguageModel:
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts, **PRICES)
-    return LanguageModel(settings, purpose, ledger, Patience(attempts, lambda _: None, lambda: 0.0, lambda: 0.0))
+    return LanguageModel(settings, purpose, ledger, RetryPolicy(attempts, lambda _: None, lambda: 0.0, lambda: 0.0))
 
 
 def test_calls_of_a_run_are_counted_by_purpose():

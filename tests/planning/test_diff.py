@@ -4,7 +4,7 @@ import pytest
 
 from parquetry import ids
 from parquetry.model import Access
-from parquetry.planning.diff import Force
+from parquetry.planning.diff import Reindex
 from parquetry.planning.fingerprint import Fingerprints
 from tests.planning.planned import Disk, disk, only, plan, verdict
 from tests.records import failed, fingerprints, item, row, skipped
@@ -258,7 +258,7 @@ def test_rehash_of_a_failed_document_does_not_try_it_again():
 @pytest.mark.parametrize("effort", ["extract", "rechunk"])
 def test_reindex_redoes_what_is_chosen_and_nothing_else(effort):
     rows = [row("a.md", "a"), row("b.md", "b"), row("gone.md", "c")]
-    force = Force(effort, lambda known: known.path in ("a.md", "gone.md"))
+    force = Reindex(effort, lambda known: known.path in ("a.md", "gone.md"))
     change = only(plan([item("a.md", "a"), item("b.md", "b"), item("new.md", "d")], rows, force=force))
     assert verdict(change) == ("changed", effort, "reindex asked for")
     assert change.known.path == "a.md"
@@ -266,5 +266,5 @@ def test_reindex_redoes_what_is_chosen_and_nothing_else(effort):
 
 @pytest.mark.parametrize("known", [failed(), skipped()])
 def test_reindex_from_stored_text_extracts_what_is_not_stored(known):
-    change = only(plan([item()], [known], force=Force("rechunk", lambda known: True)))
+    change = only(plan([item()], [known], force=Reindex("rechunk", lambda known: True)))
     assert change.effort == "extract"

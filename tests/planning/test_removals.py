@@ -3,7 +3,7 @@
 import pytest
 
 from parquetry.model import BrokenOff, Listing, Unlisted
-from parquetry.planning.diff import Force, plan_source
+from parquetry.planning.diff import Reindex, plan_source
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import within
 from tests.planning.planned import Disk, disk, forbidden, plan, verdict
@@ -162,5 +162,5 @@ def test_documents_of_a_source_that_could_not_be_seen_at_all_are_kept(told, deta
 
 def test_nothing_is_kept_of_a_whole_listing_and_of_a_reindex():
     assert plan([], [row("a.md")], allow_removals=True).kept == ()
-    force = Force("extract", lambda _: False)
+    force = Reindex("extract", lambda _: False)
     assert plan([], [row("a.md")], unlisted=[Unlisted("", "closed")], force=force).kept == ()

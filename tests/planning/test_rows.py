@@ -11,7 +11,7 @@ from parquetry.planning.diff import Change
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.rows import (
     Processed,
-    Stamp,
+    RunStamp,
     failure_of,
     kept_row,
     new_revision,
@@ -23,7 +23,7 @@ from parquetry.planning.rows import (
 )
 from tests.records import NOW, THEN, failed, fingerprints, item, row, skipped
 
-STAMP = Stamp("run-2", NOW)
+STAMP = RunStamp("run-2", NOW)
 DONE = Processed(
     content_hash="hash-2",
     revision=77,
@@ -262,5 +262,5 @@ def test_failure_without_a_recorded_reason_says_so():
 def test_revision_belongs_to_one_document_in_one_run():
     first = new_revision(change(), STAMP)
     assert first == new_revision(change(), STAMP) > 0
-    others = {new_revision(change(listed=item("b.md")), STAMP), new_revision(change(), Stamp("run-3", NOW))}
+    others = {new_revision(change(listed=item("b.md")), STAMP), new_revision(change(), RunStamp("run-3", NOW))}
     assert len({first, *others}) == 3

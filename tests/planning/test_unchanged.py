@@ -4,15 +4,15 @@ import pytest
 
 from parquetry import ids
 from parquetry.model import Access
-from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from tests.records import item, row
 
 
-def sighting(*rows):
-    settled = Settled()
+def scan_pass(*rows):
+    unchanged = UnchangedIndex()
     for each in rows:
-        settled.add(each)
-    return Sighting(settled)
+        unchanged.add(each)
+    return ScanPass(unchanged)
 
 
 def identity(path):
@@ -20,10 +20,10 @@ def identity(path):
 
 
 def test_document_that_is_listed_as_it_is_published_needs_nothing():
-    seen = sighting(row("a.md"), row("b.md", "b"))
+    seen = scan_pass(row("a.md"), row("b.md", "b"))
     assert seen.meets(item("a.md"))
     assert seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.unsettled(complete=True))) == (2, [])
+    assert (seen.count, list(seen.needing_work(complete=True))) == (2, [])
 
 
 @pytest.mark.parametrize(
@@ -41,56 +41,58 @@ def test_document_that_is_listed_as_it_is_published_needs_nothing():
     ids=lambda changed: ",".join(f"{name}={value}" for name, value in changed.items()),
 )
 def test_document_that_differs_is_not_settled(changed):
-    seen = sighting(row("a.md"))
+    seen = scan_pass(row("a.md"))
     assert not seen.meets(item("a.md", **changed))
-    assert (seen.count, list(seen.unsettled(complete=False))) == (0, [identity("a.md")])
+    assert (seen.count, list(seen.needing_work(complete=False))) == (0, [identity("a.md")])
 
 
 def test_same_permissions_in_another_order_of_fields_are_told_apart():
-    seen = sighting(row("a.md", access=Access("organization", "x")), row("b.md", access=Access("individual", "x", "y")))
+    seen = scan_pass(
+        row("a.md", access=Access("organization", "x")), row("b.md", access=Access("individual", "x", "y"))
+    )
     assert seen.meets(item("a.md", access=Access("organization", "x")))
     assert not seen.meets(item("b.md", access=Access("individual", "y", "x")))
 
 
 def test_new_document_is_not_settled_and_opens_nothing():
-    seen = sighting(row("a.md"))
+    seen = scan_pass(row("a.md"))
     assert not seen.meets(item("b.md"))
-    assert list(seen.unsettled(complete=False)) == []
+    assert list(seen.needing_work(complete=False)) == []
 
 
 def test_nothing_is_settled_in_an_empty_corpus():
-    seen = sighting()
+    seen = scan_pass()
     assert not seen.meets(item("a.md"))
-    assert (seen.count, list(seen.unsettled(complete=True))) == (0, [])
+    assert (seen.count, list(seen.needing_work(complete=True))) == (0, [])
 
 
 def test_document_that_was_not_met_is_gone_only_from_a_complete_listing():
-    seen = sighting(row("a.md"), row("b.md", "b"))
+    seen = scan_pass(row("a.md"), row("b.md", "b"))
     assert seen.meets(item("a.md"))
-    assert list(seen.unsettled(complete=False)) == []
-    assert list(seen.unsettled(complete=True)) == [identity("b.md")]
+    assert list(seen.needing_work(complete=False)) == []
+    assert list(seen.needing_work(complete=True)) == [identity("b.md")]
 
 
 @pytest.mark.parametrize("same_first", [True, False])
 def test_document_that_is_listed_twice_counts_as_it_was_listed_last(same_first):
-    seen = sighting(row("a.md"))
+    seen = scan_pass(row("a.md"))
     listed = [item("a.md"), item("a.md", etag="other")]
     met = [seen.meets(each) for each in (listed if same_first else reversed(listed))]
     assert met == [same_first, not same_first]
-    assert (seen.count, list(seen.unsettled(complete=True))) == ((0, [identity("a.md")]) if same_first else (1, []))
+    assert (seen.count, list(seen.needing_work(complete=True))) == ((0, [identity("a.md")]) if same_first else (1, []))
 
 
 def test_each_try_begins_anew():
-    seen = sighting(row("a.md"), row("b.md", "b"))
+    seen = scan_pass(row("a.md"), row("b.md", "b"))
     seen.begin()
     seen.meets(item("a.md"))
     seen.begin()
     seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.unsettled(complete=True))) == (1, [identity("a.md")])
+    assert (seen.count, list(seen.needing_work(complete=True))) == (1, [identity("a.md")])
 
 
 def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was_before():
-    seen = sighting(row("a.md"), row("b.md", "b"), row("c.md", "c"))
+    seen = scan_pass(row("a.md"), row("b.md", "b"), row("c.md", "c"))
     seen.begin()
     seen.meets(item("a.md"))
     seen.meets(item("c.md", etag="other"))
@@ -98,23 +100,23 @@ def test_tries_that_all_broke_off_count_together_and_a_change_outweighs_what_was
     seen.meets(item("b.md", "b"))
     seen.meets(item("c.md", "c"))
     seen.give_up()
-    assert (seen.count, list(seen.unsettled(complete=False))) == (2, [identity("c.md")])
+    assert (seen.count, list(seen.needing_work(complete=False))) == (2, [identity("c.md")])
 
 
 def test_document_that_a_damaged_corpus_has_twice_is_looked_at_and_not_taken_for_gone():
     """Otherwise the row that was not matched would be removed."""
-    seen = sighting(row("a.md"), row("a.md", sequence=2), row("b.md", "b"))
+    seen = scan_pass(row("a.md"), row("a.md", sequence=2), row("b.md", "b"))
     assert not seen.meets(item("a.md"))
     assert seen.meets(item("b.md", "b"))
-    assert (seen.count, list(seen.unsettled(complete=True))) == (1, [identity("a.md")] * 2)
+    assert (seen.count, list(seen.needing_work(complete=True))) == (1, [identity("a.md")] * 2)
 
 
 def test_many_documents_are_each_found():
     paths = [f"{number}.md" for number in range(3000)]
-    seen = sighting(*(row(path, path) for path in paths))
+    seen = scan_pass(*(row(path, path) for path in paths))
     assert all(seen.meets(item(path, path)) for path in reversed(paths) if path != "77.md")
-    assert (seen.count, list(seen.unsettled(complete=True))) == (2999, [identity("77.md")])
+    assert (seen.count, list(seen.needing_work(complete=True))) == (2999, [identity("77.md")])
 
 
 def test_listed_name_that_is_no_text_is_not_settled_and_breaks_no_listing_off():
-    assert not sighting(row("a.md")).meets(item("a\udcff.md"))
+    assert not scan_pass(row("a.md")).meets(item("a\udcff.md"))

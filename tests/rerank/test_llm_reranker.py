@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
-from parquetry.llm.calls import Patience
+from parquetry.llm.calls import RetryPolicy
 from parquetry.llm.spending import Usage
 from parquetry.rerank.llm import PASSAGE_CHARACTERS, LlmReranker
 from parquetry.rerank.registry import open_reranker
@@ -27,8 +27,8 @@ def ranked(value: Any = GOOD) -> Reply:
 
 def scores(server: ChatServer, texts: list[str] = TEXTS, attempts: int = 1) -> list[float]:
     settings = LlmSettings(model="m", base_url=server.url, attempts=attempts)
-    patience = Patience(attempts, lambda _: None, lambda: 1_700_000_000.0, lambda: 0.0)
-    found = LlmReranker(settings, patience).judge(QUESTION, texts).scores
+    retry_policy = RetryPolicy(attempts, lambda _: None, lambda: 1_700_000_000.0, lambda: 0.0)
+    found = LlmReranker(settings, retry_policy).judge(QUESTION, texts).scores
     assert found.dtype == np.float32
     return [round(float(each), 6) for each in found]
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquetry.serving.search.passages import Passage, Place, Stretch, merge
+from parquetry.serving.search.passages import ChunkPosition, Passage, Stretch, merge
 from tests.serving.hits import hit
 
 
 def document(name="d", count=9, size=10, step=8):
     """Return chunks that overlap their neighbours by two characters."""
-    return [Place(name, index, index * step, index * step + size) for index in range(count)]
+    return [ChunkPosition(name, index, index * step, index * step + size) for index in range(count)]
 
 
 CHUNKS = document()

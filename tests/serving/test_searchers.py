@@ -31,41 +31,41 @@ def searchers():
 
 
 def test_searcher_is_used_again_for_the_same_filters(searchers, opened):
-    with searchers.lent(opened, Filters(filename="a*")) as first:
+    with searchers.acquire(opened, Filters(filename="a*")) as first:
         pass
-    with searchers.lent(opened, Filters(filename="b*")) as other:
+    with searchers.acquire(opened, Filters(filename="b*")) as other:
         assert [hit.row["filename"] for hit in other.search("oak elm", {}, "text", 5)] == ["b.md"]
-    with searchers.lent(opened, Filters(filename="a*")) as again:
+    with searchers.acquire(opened, Filters(filename="a*")) as again:
         assert again is first
         assert [hit.row["filename"] for hit in again.search("oak elm", {}, "text", 5)] == ["a.md"]
 
 
 def test_callers_never_share_a_searcher(searchers, opened):
-    with searchers.lent(opened, Filters(caller=Caller("ada"))) as first:
+    with searchers.acquire(opened, Filters(caller=Caller("ada"))) as first:
         pass
-    with searchers.lent(opened, Filters(caller=Caller("bob"))) as other:
+    with searchers.acquire(opened, Filters(caller=Caller("bob"))) as other:
         assert other is not first
 
 
 def test_two_searches_at_a_time_have_a_searcher_each(searchers, opened):
-    with searchers.lent(opened, Filters()) as one, searchers.lent(opened, Filters()) as other:
+    with searchers.acquire(opened, Filters()) as one, searchers.acquire(opened, Filters()) as other:
         assert one is not other
         for searcher in (one, other):
             assert len(searcher.search("oak elm", {}, "text", 5)) == 2
 
 
 def test_searcher_is_thrown_away_after_an_error(searchers, opened):
-    with pytest.raises(RuntimeError, match="stopped"), searchers.lent(opened, Filters()) as broken:
+    with pytest.raises(RuntimeError, match="stopped"), searchers.acquire(opened, Filters()) as broken:
         raise RuntimeError("stopped")
     assert is_closed(broken)
-    with searchers.lent(opened, Filters()) as next_one:
+    with searchers.acquire(opened, Filters()) as next_one:
         assert next_one is not broken
 
 
 def test_those_that_were_not_used_the_longest_are_closed(searchers, opened):
     lent = []
     for number in range(KEPT + 2):
-        with searchers.lent(opened, Filters(filename=f"{number}*")) as searcher:
+        with searchers.acquire(opened, Filters(filename=f"{number}*")) as searcher:
             lent.append(searcher)
     assert [is_closed(each) for each in lent] == [True, True, *[False] * KEPT]
     searchers.close()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from parquetry.serving.cli.commands import application
 from parquetry.serving.cli.session_output import ask_about
-from parquetry.sessions.merge.effects import Proposal
+from parquetry.sessions.merge.effects import MergeProposal
 from tests.servers import session_model
 from tests.servers.chat_server import ChatServer, said
 from tests.sessions_shelf import Shelf
@@ -121,7 +121,7 @@ def test_run_without_a_language_model_makes_no_corpus(shelf):
 
 @pytest.mark.parametrize(("said", "agreed"), [("y\n", True), ("\n", True), ("n\n", False)], ids=["yes", "enter", "no"])
 def test_merge_is_shown_in_full_and_asked_about(said, agreed):
-    proposal = Proposal(
+    proposal = MergeProposal(
         "k1", "file:///chats/a.json", "It is closed.", ("It is dry.",), "It is dry. It is closed.", "why"
     )
     asked = typer.Typer()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from parquetry.llm.calls import Patience
-from parquetry.llm.client import Answer, LanguageModel
+from parquetry.llm.calls import RetryPolicy
+from parquetry.llm.client import Completion, LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import Visibility
 from parquetry.sessions.distill.learn import Distilled, distill
-from parquetry.sessions.distill.recalled import Recalled
+from parquetry.sessions.distill.recall_filter import Recalled
 from parquetry.sessions.distill.replies import Question
 from parquetry.sessions.model import Message, Owner, SessionRef, Window
 from parquetry.sessions.prompts import Prompt, load_prompt
@@ -31,7 +31,7 @@ class DirectAsker:
         chosen = LlmSettings(
             model="m", base_url=server.url, attempts=attempts, timeout_seconds=timeout, api_key=None, **settings
         )
-        patience = Patience(attempts, lambda _: None, lambda: 0.0, lambda: 0.0)
+        patience = RetryPolicy(attempts, lambda _: None, lambda: 0.0, lambda: 0.0)
         self._model = LanguageModel(chosen, "distill", self.ledger, patience)
         self.asked: list[Question] = []
 
@@ -39,7 +39,7 @@ class DirectAsker:
     def model(self) -> str:
         return self._model.model
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Completion:
         self.asked.append(question)
         return self._model.ask(question.messages, question.schema)
 
@@ -69,7 +69,7 @@ def proposal(text: str = "Walnut is dried in kiln 3.", **changed: Any) -> dict[s
 
 
 def learned(
-    asker: DirectAsker,
+    llm: DirectAsker,
     messages: Sequence[Message] = KILN,
     *,
     context: Sequence[Message] = (),
@@ -80,7 +80,7 @@ def learned(
 ) -> Distilled:
     window = Window(0, tuple(context), tuple(messages))
     chosen = SessionsSettings(**settings)
-    return distill(window, session(owner), DAY, recalled or Recalled(), asker, prompt, chosen)
+    return distill(window, session(owner), DAY, recalled or Recalled(), llm, prompt, chosen)
 
 
 def owner(user: str | None, org: str | None, widest: Visibility) -> Owner:

@@ -11,7 +11,7 @@ import pytest
 from parquetry.errors import TransientError
 from parquetry.model import Access
 from parquetry.sessions.distill.replies import strict_schema
-from parquetry.sessions.merge.compare import guarded, settled
+from parquetry.sessions.merge.compare import decided_without_model, guarded
 from parquetry.sessions.merge.judgements import Case, Judgement, Judgements, judge
 from parquetry.sessions.model import Candidate, Comparison, Draft
 from parquetry.sessions.prompts import load_prompt
@@ -37,7 +37,7 @@ def alone(verdict: Any) -> Reply:
 
 def asked(what: Draft, candidates: Sequence[Candidate], server: ChatServer, allowance: int = 5) -> Comparison:
     """Return the decision on a draft that is compared alone."""
-    if (comparison := settled(what, candidates)) is not None:
+    if (comparison := decided_without_model(what, candidates)) is not None:
         return comparison
     (judged,) = judge([Case(what, tuple(candidates))], DirectAsker(server), PROMPT)
     return guarded(judged.judgement, what, candidates, allowance, PROMPT)
@@ -76,8 +76,8 @@ def test_what_is_known_in_these_words_is_not_asked_about(text, judge):
 def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
     candidates = shown(KNOWN)
     with ChatServer([alone(judgement("new"))]) as server:
-        asker = DirectAsker(server)
-        (compared,) = judge([Case(NEW, tuple(candidates))], asker, PROMPT)
+        llm = DirectAsker(server)
+        (compared,) = judge([Case(NEW, tuple(candidates))], llm, PROMPT)
     (body,) = server.bodies
     system, user = body["messages"]
     assert (system["role"], system["content"]) == ("system", PROMPT.text)
@@ -89,7 +89,7 @@ def test_the_model_sees_ordinals_and_texts_as_data_and_no_ids():
     assert form["strict"] is True
     assert form["schema"] == strict_schema(Judgements)
     assert form["schema"]["additionalProperties"] is False
-    (question,) = asker.asked
+    (question,) = llm.asked
     assert (question.purpose, question.owner, question.form) == (
         "compare",
         NEW.session.owner,

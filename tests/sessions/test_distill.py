@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from parquetry.credentials import masked
 from parquetry.errors import RefusedError, SettingsError, TransientError
 from parquetry.model import Access
-from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.injection import is_instruction
 from parquetry.sessions.distill.learn import ENTRIES, TEXT_CHARACTERS, WITHHELD, Distilled, estimated_tokens, statement
 from parquetry.sessions.distill.personal_data import personal_data
-from parquetry.sessions.distill.recalled import recalled_texts
+from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.model import Owner, Window
 from tests.servers.chat_server import ChatServer, busy, error, said, said_json
 from tests.sessions.asking import BEFORE, DAY, KILN, PROMPT, DirectAsker, learned, message, owner, proposal
@@ -40,8 +40,8 @@ def refused(*proposals: dict[str, Any], **options: Any) -> list[str]:
 
 def test_a_session_is_asked_about_once_and_a_draft_tells_where_it_comes_from():
     with ChatServer([said_json({"entries": [proposal()]})]) as server:
-        asker = DirectAsker(server, price_per_million_input_tokens=1000, price_per_million_output_tokens=10_000)
-        found = learned(asker)
+        llm = DirectAsker(server, price_per_million_input_tokens=1000, price_per_million_output_tokens=10_000)
+        found = learned(llm)
     (draft,) = found.drafts
     assert (draft.text, draft.kind, draft.confidence) == ("Walnut is dried in kiln 3.", "fact", 0.9)
     assert draft.access == Access("organization", "guild", None)
@@ -52,7 +52,7 @@ def test_a_session_is_asked_about_once_and_a_draft_tells_where_it_comes_from():
     assert (found.spent.model, found.spent.prompt) == ("m", PROMPT.version)
     assert (found.spent.input_tokens, found.spent.output_tokens) == (120, 9)
     assert found.spent.cost_usd == pytest.approx(0.21)
-    (question,) = asker.asked
+    (question,) = llm.asked
     assert (question.purpose, question.owner.user_id, question.form) == ("distill", "ada", f"distill {PROMPT.version}")
 
 
@@ -120,10 +120,10 @@ def test_a_service_that_fails_is_no_matter_of_the_session(reply, raised):
 
 def test_a_spent_budget_is_no_matter_of_the_session():
     with ChatServer([]) as server:
-        asker = DirectAsker(server)
-        asker.ledger.budget_usd = 0
+        llm = DirectAsker(server)
+        llm.ledger.budget_usd = 0
         with pytest.raises(RefusedError):
-            learned(asker)
+            learned(llm)
 
 
 def test_an_estimate_grows_with_the_window():

@@ -31,7 +31,7 @@ class Saying:
     """A server that gives the same scripted reply to every request."""
 
     server: ChatServer
-    asker: DirectAsker
+    llm: DirectAsker
     replies: list[Reply]
 
 
@@ -42,11 +42,11 @@ def saying() -> Iterator[Saying]:
         yield Saying(server, DirectAsker(server), replies)
 
 
-def outcome(saying: Saying, reply: Reply, asker: DirectAsker | None = None) -> str:
+def outcome(saying: Saying, reply: Reply, llm: DirectAsker | None = None) -> str:
     """Return the reason for learning nothing."""
     saying.replies.append(reply)
     try:
-        found = learned(asker or saying.asker)
+        found = learned(llm or saying.llm)
     except TransientError as failed:
         return failed.reason
     assert found.drafts == (), reply
@@ -225,7 +225,7 @@ def test_a_service_that_never_answers_has_failed(saying: Saying):
 def test_the_good_reply_is_good(saying: Saying):
     """Without this, the rest of the file would prove nothing."""
     saying.replies.append(said(f"Here it is:\n```json\n{GOOD}\n```"))
-    assert len(learned(saying.asker).drafts) == 1
+    assert len(learned(saying.llm).drafts) == 1
 
 
 def test_malformed_replies_of_a_service_without_schemas_are_no_better():

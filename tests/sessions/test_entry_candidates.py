@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from parquetry.model import Access
 from parquetry.sessions.merge.candidates import fold, ranked, shared_words, unit
-from parquetry.sessions.merge.thresholds import GENERIC, Bar, candidate_bar
+from parquetry.sessions.merge.thresholds import GENERIC, Threshold, candidate_bar
 from tests.sessions.known import SAID, draft, entry
 
 ENTRIES = [entry(f"Shelf {number} is of pine") for number in range(12)]
 NUMBERS = st.floats(-1, 1)
-PLAIN = Bar(0.5)
+PLAIN = Threshold(0.5)
 SHELF = "Which shelf is of oak?"
 
 
 @given(st.lists(NUMBERS, max_size=12), st.floats(-1, 1), st.integers(1, 6))
 def test_candidates_are_the_nearest_in_order_and_no_others(cosines, least, limit):
-    found = ranked(SHELF, zip(ENTRIES, cosines, strict=False), Bar(least), limit)
+    found = ranked(SHELF, zip(ENTRIES, cosines, strict=False), Threshold(least), limit)
     assert [each.ordinal for each in found] == list(range(1, len(found) + 1))
     assert [each.score for each in found] == sorted((each for each in cosines if each >= least), reverse=True)[:limit]
 
@@ -32,7 +32,7 @@ def test_words_in_common_count_beside_the_cosine(cosines):
     """An entry with fewer shared words never precedes an equally near one; a missing cosine is not reported."""
     entries = [entry(f"Shelf {number} is of oak" if number % 2 else f"Glue {number} is hot") for number in range(12)]
     near = dict(zip([each.entry_id for each in entries], cosines, strict=False))
-    found = ranked(SHELF, zip(entries, cosines, strict=False), Bar(-1, words=0.5), 12)
+    found = ranked(SHELF, zip(entries, cosines, strict=False), Threshold(-1, words=0.5), 12)
     alike = [each.score + 0.5 * shared_words(SHELF, each.entry.text) for each in found]
     assert alike == sorted(alike, reverse=True)
     assert {each.entry.entry_id: each.score for each in found} == near
@@ -41,7 +41,7 @@ def test_words_in_common_count_beside_the_cosine(cosines):
 def test_entry_far_off_needs_words_in_common_to_be_compared():
     said = "Walnut is dried in kiln 3"
     known = [entry("Kiln 3 dries walnut"), entry("The crane stops in frost")]
-    bar = Bar(0.5, words=0.4)
+    bar = Threshold(0.5, words=0.4)
     assert [each.entry for each in ranked(said, zip(known, (0.3, 0.3), strict=True), bar, 5)] == known[:1]
     assert [each.entry for each in ranked(said, zip(known, (0.3, 0.6), strict=True), bar, 5)] == known
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from parquetry.sessions.facts import facts
 from parquetry.sessions.merge.guards import objection_to_existing, objection_to_merge
-from parquetry.sessions.particulars import particulars
 
 # Draft, known statement, and why the known one does not cover the draft.
 NOT_EXISTING = {
@@ -233,4 +233,4 @@ def test_a_number_is_known_by_no_other_number(sentence, one, other):
 def test_no_text_is_too_strange_to_be_judged(one, other, merged):
     objection_to_existing(one, other)
     objection_to_merge([one, other], merged)
-    assert particulars(one) == particulars(one)
+    assert facts(one) == facts(one)

@@ -11,7 +11,7 @@ import pytest
 from parquetry.model import Access
 from parquetry.sessions.merge.compare import guarded
 from parquetry.sessions.merge.guards import Objection
-from parquetry.sessions.merge.judgements import STATEMENTS, Case, Judged, fitting, judge, question
+from parquetry.sessions.merge.judgements import STATEMENTS, Case, JudgedCase, fitting, judge, question
 from parquetry.sessions.model import Candidate
 from parquetry.sessions.prompts import load_prompt
 from tests.servers.chat_server import ChatServer, Reply, Rule, error, said, said_json
@@ -40,14 +40,14 @@ def reply(*verdicts: Any) -> Reply:
     return said_json({"verdicts": list(verdicts)})
 
 
-def judged(script: Sequence[Reply] | Rule, cases: Sequence[Case] = CASES) -> tuple[list[Judged], list[Any]]:
+def judged(script: Sequence[Reply] | Rule, cases: Sequence[Case] = CASES) -> tuple[list[JudgedCase], list[Any]]:
     """Return the verdicts on the cases, and the requests sent."""
     with ChatServer(script) as server:
         found = judge(cases, DirectAsker(server), PROMPT)
         return found, [json.loads(body["messages"][1]["content"]) for body in server.bodies]
 
 
-def told(found: Sequence[Judged]) -> list[tuple[str, list[int]] | str]:
+def told(found: Sequence[JudgedCase]) -> list[tuple[str, list[int]] | str]:
     """Return verdicts with ordinals, and reasons where there is no ordinal."""
     return [
         each.judgement.reason

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquetry.errors import SettingsError
-from parquetry.planning.rows import Stamp
-from parquetry.sessions.ledger.standing import in_force, standings
+from parquetry.planning.rows import RunStamp
+from parquetry.sessions.ledger.entry_state import entry_states, in_force
 from parquetry.sessions.ledger.undo import undo
 from tests.records import NOW
 from tests.storage.notebook import decision, entry
@@ -19,12 +19,12 @@ IDS = {each.entry_id: each.text[10] for each in ENTRIES}
 
 
 def stamp(number):
-    return Stamp(f"undo-{number}", NOW + timedelta(days=number))
+    return RunStamp(f"undo-{number}", NOW + timedelta(days=number))
 
 
 def live(history):
     """Return the names of the live entries, derived from all decisions together."""
-    return {IDS[entry] for entry, each in standings(history).items() if each.live}
+    return {IDS[entry] for entry, each in entry_states(history).items() if each.live}
 
 
 def folded(history):
@@ -41,7 +41,7 @@ def histories(draw):
     """Generate decisions as runs make them, each from the entries live at its time, with some undone in between."""
     history = []
     for number in range(draw(st.integers(1, 12))):
-        alive = sorted(entry for entry, each in standings(history).items() if each.live)
+        alive = sorted(entry for entry, each in entry_states(history).items() if each.live)
         standing = [each for each in in_force(history) if each.entry_id or each.adds or each.retires or each.undoes]
         kind = draw(st.sampled_from(["new", "existing", "merged", "contradicts", "undone", "refused"]))
         one = draw(st.sampled_from(ENTRIES))
@@ -71,7 +71,7 @@ def test_what_each_decision_recorded_gives_what_is_live(history):
 @given(histories())
 def test_what_is_live_follows_from_the_decisions_in_force_alone(history):
     kept = [each for each in in_force(history) if each.undoes is None]
-    assert standings(kept) == {k: v for k, v in standings(history).items() if k in standings(kept)}
+    assert entry_states(kept) == {k: v for k, v in entry_states(history).items() if k in entry_states(kept)}
     assert live(kept) == live(history)
 
 
@@ -93,7 +93,7 @@ def test_undoing_an_undoing_gives_everything_back_as_it_was(history, data):
         return
     first = undo(data.draw(st.sampled_from(choices)), history, stamp(98)).decision
     second = undo(first, [*history, first], stamp(99)).decision
-    assert standings([*history, first, second]) == standings(history)
+    assert entry_states([*history, first, second]) == entry_states(history)
     assert (set(second.adds), set(second.retires)) == (set(first.retires), set(first.adds))
 
 
@@ -136,21 +136,21 @@ def test_entry_that_a_second_session_says_stays_when_the_first_is_taken_back():
     undoing = undo(history[0], history, stamp(9))
     assert (undoing.decision.adds, undoing.decision.retires) == ((), ())
     assert undoing.decision.entry_id == ENTRIES[0].entry_id
-    assert standings([*history, undoing.decision])[ENTRIES[0].entry_id].sessions == {"s-2"}
+    assert entry_states([*history, undoing.decision])[ENTRIES[0].entry_id].sessions == {"s-2"}
 
 
 def test_merge_carries_the_sessions_of_what_it_replaced():
-    standing = standings(history_of_two_merges())
+    standing = entry_states(history_of_two_merges())
     assert standing[ENTRIES[4].entry_id].sessions == {"s-1", "s-2", "s-3", "s-4", "s-5"}
 
 
 def test_contradiction_is_told_on_both_sides_until_it_is_undone():
     one, other = ENTRIES[:2]
     history = [decision(0, "new", one), decision(1, "contradicts", other, session="s-2", links=(one.entry_id,))]
-    standing = standings(history)
+    standing = entry_states(history)
     assert standing[one.entry_id].contradicts == (other.entry_id,)
     assert standing[other.entry_id].contradicts == (one.entry_id,)
-    undone = standings([*history, undo(history[1], history, stamp(9)).decision])
+    undone = entry_states([*history, undo(history[1], history, stamp(9)).decision])
     assert undone[one.entry_id].contradicts == ()
 
 
@@ -176,6 +176,6 @@ def test_latest_moment_in_which_it_was_said_counts_and_dates_of_a_merge_are_carr
         decision(2, "merged", both, session="s-3", retires=(oak.entry_id,)),
         decision(3, "new", elm),
     ]
-    standing = standings(history)
+    standing = entry_states(history)
     assert standing[both.entry_id].last_said == later
     assert standing[elm.entry_id].last_said == later - timedelta(days=30)

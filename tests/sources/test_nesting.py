@@ -6,7 +6,7 @@ from parquetry.model import LeftOut
 from parquetry.settings.lines import lines_of
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.nesting import Inner, Owners, inner_of, place_in, spot_of, told
-from parquetry.sources.registry import Published, scopes_of
+from parquetry.sources.registry import PublishedSource, scopes_of
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_lines_of_a_key_are_those_of_its_tables():
 def test_place_that_a_corpus_knows_is_refreshed_as_what_it_is_known_as(tmp_path):
     settings = parse_settings({}, "test")
     known = [
-        Published("default", "s3://box/docs/", "documents"),
-        Published("default", "s3://box/chats", "sessions"),
-        Published("hr", "s3://box", "documents"),
-        Published("default", "handbook", "documents"),
+        PublishedSource("default", "s3://box/docs/", "documents"),
+        PublishedSource("default", "s3://box/chats", "sessions"),
+        PublishedSource("hr", "s3://box", "documents"),
+        PublishedSource("default", "handbook", "documents"),
     ]
 
     def asked(target, **options):

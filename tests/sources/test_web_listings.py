@@ -8,7 +8,7 @@ import pytest
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.sources.web import xml_records
-from parquetry.sources.web.listings import Entry, entries_of, kind_of, unpacked
+from parquetry.sources.web.listings import ListedPage, entries_of, kind_of, unpacked
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -61,7 +61,7 @@ def test_sitemap_in_any_namespace_names_pages_with_their_dates():
             for loc, date, _, _ in rows
         )
         found = entries(f"<urlset {namespace}>{urls}<url/></urlset>", "sitemap")
-        assert found == [Entry(loc, moment, day) for loc, _, moment, day in rows]
+        assert found == [ListedPage(loc, moment, day) for loc, _, moment, day in rows]
 
 
 def test_feeds_name_the_page_of_each_entry():

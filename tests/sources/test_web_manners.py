@@ -7,10 +7,10 @@ import pytest
 
 from parquetry.errors import SettingsError, SkippedDocument, TransientError
 from parquetry.net.client import GuardedClient
-from parquetry.net.pace import Pace
-from parquetry.net.rate import Turns
+from parquetry.net.host_throttle import HostThrottle
+from parquetry.net.page_fetcher import PageFetcher
+from parquetry.net.rate_limiter import RateLimiter
 from parquetry.net.ssrf import parse_allowed
-from parquetry.net.visitor import Visitor
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.base import Place
 from parquetry.sources.providers import open_place
@@ -64,10 +64,10 @@ def test_requests_keep_the_distance_that_the_host_or_the_settings_ask_for(server
     server.pages |= {"/robots.txt": Page("User-agent: *\nCrawl-delay: 7"), "/a": Page("a"), "/b": Page("b")}
     slept = []
     client = GuardedClient(parse_allowed([server.place]), user_agent="t", max_bytes=999, seconds=9)
-    visitor = Visitor(client, 2.0, Pace(Turns(now=lambda: 0.0)))
-    visitor._pause = slept.append
+    fetcher = PageFetcher(client, 2.0, HostThrottle(RateLimiter(now=lambda: 0.0)))
+    fetcher._pause = slept.append
     for path in ("/a", "/b"):
-        with visitor.visit(server.url + path) as answer:
+        with fetcher.visit(server.url + path) as answer:
             assert answer.status == 200
     assert [seconds for seconds in slept if seconds] == [7.0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from parquetry.model import Failure, Note
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.lake.shards import write_notes
 from tests.records import NOW
 from tests.storage.notebook import ELM, OAK, Notebook
@@ -21,7 +21,7 @@ def make(root):
     shelf.remove("b.md")
     (first, *_) = shelf.rows()
     note = Note(first.revision, first.uri, "extract", "something was worked around")
-    shelf.lake.register([write_notes(shelf.lake.layout, "n.parquet", [note], Stamp("run-1", NOW))], "run-1")
+    shelf.lake.register([write_notes(shelf.lake.layout, "n.parquet", [note], RunStamp("run-1", NOW))], "run-1")
     failure = Failure(**{field.name: 1 if field.name == "attempts" else "x" for field in fields(Failure)})
     shelf.lake.record({"run_id": "run-1", "kind": "refresh", "started_at": NOW, "seconds": 1.0}, [failure])
     shelf.lake.record_searches([{"searched_at": NOW, "query": "oak", "mode": "text", "level": "chunk", "k": 5}])

@@ -7,7 +7,7 @@ import numpy as np
 
 from parquetry import ids
 from parquetry.model import Access
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.entry_rows import scope_of
 from parquetry.sessions.model import Decision, Entry, Spent
 from parquetry.storage.entries.entries import EntryText, EntryWriter, Learned
@@ -82,7 +82,7 @@ class Notebook:
 
     def writer(self):
         self.runs += 1
-        return EntryWriter(self.lake, Stamp(self.run_ids.format(self.runs), NOW + timedelta(hours=self.runs)))
+        return EntryWriter(self.lake, RunStamp(self.run_ids.format(self.runs), NOW + timedelta(hours=self.runs)))
 
     def learn(self, *entries, session="s-1", embedder=EMBEDDER, base=None):
         """Publish new entries of a session, in a separate run."""

@@ -18,7 +18,8 @@ FOREVER = 10_000
 def store(small_store, monkeypatch, tmp_path):
     monkeypatch.setattr("parquetry.storage.lake.commits._PAUSE", 0.01)
     monkeypatch.setattr(
-        "parquetry.storage.files.stores._RETRIES", {"max_retries": "1", "backoff_config.init_backoff": "10ms"}
+        "parquetry.storage.files.object_store_options._RETRIES",
+        {"max_retries": "1", "backoff_config.init_backoff": "10ms"},
     )
     small_store.reset()
     for name, value in small_store.environment().items():

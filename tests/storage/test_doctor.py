@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquetry.model import Access
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.entries.entries import last_rows
 from parquetry.storage.entries.undoing import undo_decision
 from parquetry.storage.lake.current import current_rows
@@ -188,8 +188,8 @@ def learned(healthy):
     notebook = Notebook(healthy)
     notebook.learn(OAK, ELM)
     notebook.decide([decision(0, "merged", ASH, session="s-2", retires=(OAK.entry_id,))], [ASH])
-    undo_decision(healthy.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
-    restore_version(healthy.lake, healthy.lake.snapshot().version - 1, Stamp("restore-1", NOW))
+    undo_decision(healthy.lake, notebook.ledger("decision_id")[-1][0], RunStamp("undo-1", NOW))
+    restore_version(healthy.lake, healthy.lake.snapshot().version - 1, RunStamp("restore-1", NOW))
     return notebook
 
 

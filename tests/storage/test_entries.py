@@ -7,7 +7,7 @@ import pytest
 
 from parquetry.errors import PublishConflict, StorageError
 from parquetry.model import ENTRY_TYPE
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.entry_rows import scope_of
 from parquetry.storage.entries.entries import Learned
 from parquetry.storage.entries.undoing import undo_decision
@@ -114,14 +114,14 @@ def test_contradiction_goes_over_to_what_one_side_is_merged_into_and_back(notebo
     merge = decision(0, "merged", ASH, session="s-3", retires=(OAK.entry_id,))
     notebook.decide([merge], [ASH])
     assert opposed(notebook) == {ELM.text: [ASH.text], ASH.text: [ELM.text]}
-    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
+    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], RunStamp("undo-1", NOW))
     assert opposed(notebook) == {OAK.text: [ELM.text], ELM.text: [OAK.text]}
 
 
 def test_undone_contradiction_leaves_no_mark(notebook):
     notebook.learn(OAK)
     notebook.decide([decision(0, "contradicts", ELM, session="s-2", links=(OAK.entry_id,))], [ELM])
-    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], Stamp("undo-1", NOW))
+    undo_decision(notebook.lake, notebook.ledger("decision_id")[-1][0], RunStamp("undo-1", NOW))
     assert opposed(notebook) == {OAK.text: []}
 
 

@@ -126,11 +126,11 @@ def test_corpus_of_before_entries_has_empty_views_until_it_is_written_to(shelf):
 
 
 def test_removal_of_everything_named_leaves_entries(notebook):
-    from parquetry.planning.rows import Stamp
+    from parquetry.planning.rows import RunStamp
     from parquetry.storage.lake.rewrite import remove_documents
     from tests.records import NOW
 
-    remove_documents(notebook.lake, ["*"], Stamp("gone", NOW))
+    remove_documents(notebook.lake, ["*"], RunStamp("gone", NOW))
     assert notebook.shelf.rows() == []
     assert set(notebook.live()) == {OAK.text, ADAS.text}
 

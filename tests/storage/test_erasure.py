@@ -11,11 +11,11 @@ import pytest
 
 from parquetry.errors import PublishConflict, SettingsError
 from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, Failure, Note
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.entries.entries import Learned
+from parquetry.storage.files.filesystem import LocalFilesystem
 from parquetry.storage.files.layout import shard_name
-from parquetry.storage.files.places import LocalFiles
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.lake.shards import write_notes
@@ -40,7 +40,7 @@ SHARED, OWN, OTHER = (
     entry(f"Prefers {SECRET}.", ADA),
     entry("Prefers tea.", OTHERS),
 )
-LATER = Stamp("20320101T000000-00000000", datetime(2032, 1, 1, tzinfo=UTC))
+LATER = RunStamp("20320101T000000-00000000", datetime(2032, 1, 1, tzinfo=UTC))
 
 
 def forget(lake, settings):
@@ -199,7 +199,7 @@ def test_what_crashes_again_and_again_is_finished_by_running_it_again(local, mon
         with monkeypatch.context() as patch:
             for name in ("replace_files", "_record"):
                 patch.setattr(erasure, name, dying(getattr(erasure, name), steps))
-            patch.setattr(LocalFiles, "delete", dying(LocalFiles.delete, steps))
+            patch.setattr(LocalFilesystem, "delete", dying(LocalFilesystem.delete, steps))
             with suppress(Dies):
                 done = forget(local.lake, local.settings)
                 break
@@ -312,7 +312,7 @@ def test_texts_of_a_run_that_may_be_going_on_are_left_and_told_of(local):
     local.publish({"a.md": ["the oak"]}, access=ADA)
     written, run = local.write({"b.md": ["the elm"]})
     local.write({"c.md": ["the ash"]}, register=False)
-    done = forget_user(local.lake, USER, Stamp(f"{now:%Y%m%dT%H%M%S}-ffffffff", now), local.settings)
+    done = forget_user(local.lake, USER, RunStamp(f"{now:%Y%m%dT%H%M%S}-ffffffff", now), local.settings)
     assert done.files_left == 2
     local.lake.publish(local.lake.snapshot(), written, run)
     assert local.texts() == {"b.md": ["the elm"]}

@@ -12,23 +12,23 @@ import pytest
 
 from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError, StorageError
 from parquetry.ids import text_hash
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.connect import connect
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import TABLES, shard_name
-from parquetry.storage.files.places import files_at
-from parquetry.storage.given_way import missing_file
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import remove_documents, restore_version
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.maintenance.doctor import examine
+from parquetry.storage.replaced_files import missing_file
 from parquetry.storage.search.export import export_corpus
 from parquetry.storage.search.filters import Filters
 from tests.records import row
 from tests.storage.shelf import Shelf
 
-STAMP = Stamp("run-x", datetime(2026, 5, 1, tzinfo=UTC))
+STAMP = RunStamp("run-x", datetime(2026, 5, 1, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_file_that_is_gone_is_damage_with_its_name(reached, shelf):
     shelf.publish({"b.md": ["other elm"]})
     snapshot = shelf.lake.snapshot()
     first, second = snapshot.files["chunks"]
-    files_at(first).delete(first)
+    filesystem_at(first).delete(first)
     bucket, _, key = second.removeprefix("s3://").partition("/")
     with connect_snapshot(replace(snapshot, files={**snapshot.files, "chunks": (second,)})) as connection:
         connection.execute("SELECT count(*) FROM all_chunks")
@@ -142,7 +142,7 @@ def test_lost_and_damaged_objects_are_named(reached, shelf):
     shelf.publish({"a.md": ["one"]})
     shelf.publish({"b.md": ["two"]})
     first, second = shelf.lake.snapshot().files["chunks"]
-    files = files_at(shelf.root)
+    files = filesystem_at(shelf.root)
     files.delete(first)
     files.write(second, lambda sink: sink.write(b"PAR1 cut"))
     found = {each.check: each.detail for each in examine(shelf.lake).findings}
@@ -151,7 +151,7 @@ def test_lost_and_damaged_objects_are_named(reached, shelf):
 
 
 def test_objects_that_are_not_of_the_corpus_are_noted(reached, shelf):
-    files = files_at(shelf.root)
+    files = filesystem_at(shelf.root)
     for name in ("notes.txt", "texts/readme.md"):
         files.write(f"{shelf.root}/{name}", lambda sink: sink.write(b"mine"))
     (note,) = examine(shelf.lake).findings

@@ -9,14 +9,14 @@ from parquetry.model import Access
 from parquetry.planning.match import is_named
 from parquetry.planning.rebase import by_key
 from parquetry.planning.restore import restore
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.lake.rewrite import remove_documents, restore_version
 from parquetry.storage.lake.seals import sealed
 from tests.records import NOW, row
 
 pytestmark = pytest.mark.slow
 
-STAMP = Stamp("run-restore", NOW)
+STAMP = RunStamp("run-restore", NOW)
 
 
 def bare(rows):

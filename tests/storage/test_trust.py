@@ -11,7 +11,7 @@ import pytest
 
 from parquetry import ids
 from parquetry.errors import DamagedCorpus
-from parquetry.planning.diff import Force
+from parquetry.planning.diff import Reindex
 from parquetry.serving.cli.doctor_command import Repair, mend
 from parquetry.storage.lake.checksums import recorded_hashes
 from parquetry.storage.lake.current import Stored
@@ -86,7 +86,7 @@ def test_rebuilding_everything_over_a_flipped_vector_computes_it_again(workshop,
     workshop.refresh()
     before = _vectors(workshop)
     flip_vector(next((workshop.root / "corpus" / "chunks").glob("*.parquet")))
-    report = workshop.refresh(force=Force("extract", lambda _: True))
+    report = workshop.refresh(force=Reindex("extract", lambda _: True))
     assert (report.documents.changed, report.work.chunks_embedded) == (2, 2)
     assert _vectors(workshop) == before
     assert "is damaged and is not used" in caplog.text

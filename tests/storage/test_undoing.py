@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquetry.errors import DamagedCorpus, PublishConflict, SettingsError
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.entries.undoing import undo_decision
 from parquetry.storage.lake.rewrite import remove_namespace, restore_version
 from tests.damage import replace_in_column
@@ -34,7 +34,7 @@ def last(notebook, kind):
 
 
 def undo(notebook, decision_id, number=1, lake=None):
-    return undo_decision(lake or notebook.lake, decision_id, Stamp(f"undo-{number}", NOW))
+    return undo_decision(lake or notebook.lake, decision_id, RunStamp(f"undo-{number}", NOW))
 
 
 def test_undone_merge_brings_back_what_it_replaced_and_touches_no_document(notebook):
@@ -135,19 +135,19 @@ def test_undo_gives_up_when_others_never_stop(notebook, monkeypatch):
 def test_equal_statement_of_another_namespace_is_left_alone(notebook):
     notebook.learn(entry("The oak.", namespace="other"))
     undo(notebook, last(notebook, "merged"))
-    remove_namespace(notebook.lake, "default", Stamp("gone", NOW))
+    remove_namespace(notebook.lake, "default", RunStamp("gone", NOW))
     assert notebook.live() == {"The oak.": 1}
     with notebook.shelf.connect() as connection:
         assert connection.execute("SELECT DISTINCT namespace FROM published").fetchall() == [("other",)]
 
 
 def test_deleted_namespace_and_restored_version_are_on_record_and_can_be_undone(notebook):
-    remove_namespace(notebook.lake, "default", Stamp("gone", NOW))
+    remove_namespace(notebook.lake, "default", RunStamp("gone", NOW))
     assert notebook.live() == {}
     assert notebook.shelf.texts() == {}
     undo(notebook, last(notebook, "undone"))
     assert set(notebook.live()) == {"The oak and elm."}
-    restore_version(notebook.lake, 2, Stamp("back", NOW))
+    restore_version(notebook.lake, 2, RunStamp("back", NOW))
     assert notebook.live() == {"The oak.": 1, "The elm.": 1}
     assert notebook.shelf.texts() == {"a.md": ["one"]}
     undo(notebook, last(notebook, "merged"), 2)

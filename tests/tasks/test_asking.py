@@ -11,7 +11,7 @@ import pytest
 from parquetry.flows.pipelines.sessions import SessionsRequest, run_sessions
 from parquetry.serving.cli.progress import Lines, Silent
 from parquetry.tasks.engine.base import DirectEngine
-from parquetry.tasks.sessions.asking import Asking, Waiting
+from parquetry.tasks.sessions.asking import Asking, InFlight
 from tests.servers import session_model
 from tests.servers.chat_server import ChatServer, Reply
 from tests.sessions_shelf import Shelf
@@ -20,7 +20,7 @@ from tests.sessions_shelf import Shelf
 def test_what_is_waited_for_longest_is_told_with_the_number_of_others_and_of_answers():
     seconds = [0.0]
     asking = Asking(lambda: seconds[0])
-    assert asking.state == Waiting(0, 0, None, 0.0)
+    assert asking.state == InFlight(0, 0, None, 0.0)
     with asking.about("a.json, window 1 of 2"), asking.question("what to distill"):
         seconds[0] = 41.4
         with asking.question("what to compare"):
@@ -35,7 +35,7 @@ def test_a_question_that_fails_is_not_waited_for_any_more_and_is_no_answer():
     asking = Asking()
     with pytest.raises(TimeoutError), asking.question("what to distill"):
         raise TimeoutError
-    assert asking.state == Waiting(0, 0, None, 0.0)
+    assert asking.state == InFlight(0, 0, None, 0.0)
 
 
 def test_threads_ask_about_subjects_of_their_own():
@@ -82,7 +82,7 @@ def test_a_run_tells_which_part_of_which_session_it_asks_about(tmp_path):
     assert windows == [f"{file.as_uri()}, window {number} of {len(windows)}" for number in range(1, len(windows) + 1)]
     assert len(windows) > 1
     assert [state.answered for state in seen] == list(range(len(seen)))
-    assert watcher.asking.state == Waiting(len(seen), 0, None, 0.0)
+    assert watcher.asking.state == InFlight(len(seen), 0, None, 0.0)
 
 
 def test_without_a_terminal_a_line_is_told_now_and_then_and_none_once_nothing_is_waited_for(capsys):

@@ -96,7 +96,7 @@ def test_vanished_document_is_asked_for_once(fetching_of):
 
 
 def test_rate_of_the_settings_spaces_the_fetches_of_one_host(fetching_of, pauses, monkeypatch):
-    monkeypatch.setattr(module, "TURNS", module.TURNS.__class__(lambda: 1000.0))
+    monkeypatch.setattr(module, "RATE_LIMITER", module.RATE_LIMITER.__class__(lambda: 1000.0))
     source = ShelfSource(a="text")
     fetching = fetching_of(source, uri="s3://bucket", requests_per_second=4)
     for _ in range(3):

@@ -7,7 +7,7 @@ import pytest
 
 from parquetry.errors import SettingsError, TransientError
 from parquetry.model import BrokenOff
-from parquetry.planning.unchanged import Settled, Sighting
+from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.settings.sections import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.tasks.documents.listing import list_scopes
@@ -60,22 +60,22 @@ def test_listing_that_broke_off_is_tried_again_from_the_start():
     assert (paths(listing), listing.complete, source.scans) == (["a", "b", "c"], True, 3)
 
 
-def settled(*rows):
-    known = Settled()
+def unchanged(*rows):
+    known = UnchangedIndex()
     for each in rows:
         known.add(each)
-    return Sighting(known)
+    return ScanPass(known)
 
 
 def test_document_that_is_listed_again_as_it_is_published_needs_nothing_after_all():
     """The document changed back while its folder was being listed."""
     source = ShelfSource(a__md="1")
     (item,) = source.scan("")
-    known = settled(row("a.md", etag=item.etag, uri=item.uri, access=item.access))
+    known = unchanged(row("a.md", etag=item.etag, uri=item.uri, access=item.access))
     twice = ShelfSource()
     twice.scan = lambda prefix: iter([replace(item, etag="other"), item])
     (listing,) = list_scopes([(scope("s"), twice)], Retries(1, lambda _: None), [known])
-    assert (listing.items, listing.settled, list(known.unsettled(complete=True))) == ((), 1, [])
+    assert (listing.items, listing.unchanged, list(known.needing_work(complete=True))) == ((), 1, [])
 
 
 def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_not_list_it():
@@ -87,10 +87,10 @@ def test_what_was_settled_in_a_try_that_broke_off_is_gone_if_the_next_one_does_n
             del source.contents["b"]
 
     source.scan_failures, source.before_scan = [(2, TransientError("unreachable", "no answer"))], fail_later
-    known = settled(*rows)
+    known = unchanged(*rows)
     (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [known])
-    assert (listing.settled, listing.complete) == (1, True)
-    assert list(known.unsettled(complete=True)) == [rows[1].document_id]
+    assert (listing.unchanged, listing.complete) == (1, True)
+    assert list(known.needing_work(complete=True)) == [rows[1].document_id]
 
 
 def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():
@@ -98,8 +98,8 @@ def test_what_tries_together_saw_settled_is_counted_once_when_all_broke_off():
     first, second, _ = source.scan("")
     source.scan_failures = [(2, TransientError("unreachable", "no answer")), (1, TransientError("unreachable", "none"))]
     rows = [row(each.path, etag=each.etag, uri=each.uri, access=each.access) for each in (first, second)]
-    (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [settled(*rows)])
-    assert (listing.items, listing.settled, listing.complete) == ((), 2, False)
+    (listing,) = list_scopes([(scope("s"), source)], Retries(2, lambda _: None), [unchanged(*rows)])
+    assert (listing.items, listing.unchanged, listing.complete) == ((), 2, False)
 
 
 def test_what_all_tries_together_saw_is_used():

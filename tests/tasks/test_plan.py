@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from parquetry import ids
 from parquetry.errors import TransientError
 from parquetry.model import Access, Unlisted
-from parquetry.planning.diff import Force, plan_source
+from parquetry.planning.diff import Reindex, plan_source
 from parquetry.planning.report import count_documents
 from parquetry.settings.sections import RefreshSettings, Settings, SourceSettings
 from parquetry.sources.registry import Scope
@@ -155,7 +155,7 @@ def test_unchanged_documents_are_counted_and_take_no_row_and_no_item(lake):
         (ids.document_id("default", "docs", "new.md"), "added"),
         (ids.document_id("default", "docs", PATHS[0]), "removed"),
     ]
-    assert (plan.settled, [each.path for each in found.known]) == (len(PATHS) - 1, [PATHS[0]])
+    assert (plan.unchanged, [each.path for each in found.known]) == (len(PATHS) - 1, [PATHS[0]])
     assert plan.listed == len(PATHS) + 1
     assert place.hashed == []
 
@@ -205,7 +205,7 @@ def test_new_document_takes_over_the_content_of_a_settled_one_of_another_source(
 
 def test_reindex_looks_at_the_documents_that_it_is_for(lake):
     lake.publish(lake.snapshot(), [row("a.md"), row("b.md", "b")], "run-1")
-    force = Force("extract", lambda each: each.path == "b.md")
+    force = Reindex("extract", lambda each: each.path == "b.md")
     (plan,) = planned(
         published_in(lake), [(scope(), Place([item("a.md"), item("b.md", "b")]))], fingerprints(), force
     ).sources
@@ -216,7 +216,9 @@ def test_reindex_looks_at_the_documents_that_it_is_for(lake):
 def test_reindex_reads_no_new_document(lake):
     lake.publish(lake.snapshot(), [row("a.md", "one")], "run-1")
     place = Place([item("a.md", "one"), item("new.md", "two")])
-    (plan,) = planned(published_in(lake), [(scope(), place)], fingerprints(), Force("extract", lambda _: True)).sources
+    (plan,) = planned(
+        published_in(lake), [(scope(), place)], fingerprints(), Reindex("extract", lambda _: True)
+    ).sources
     assert ([change.item.path for change in plan.changes], place.hashed) == (["a.md"], [])
 
 

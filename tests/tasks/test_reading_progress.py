@@ -12,7 +12,7 @@ from parquetry.errors import TransientError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.model import Access, Item
 from parquetry.planning.diff import Change
-from parquetry.serving.cli.progress import Bar, Lines, Silent
+from parquetry.serving.cli.progress import Lines, ProgressBar, Silent
 from parquetry.settings.sections import parse_settings
 from parquetry.sources import providers
 from parquetry.tasks.documents import reading_progress
@@ -202,7 +202,7 @@ def test_documents_that_are_chunked_again_from_stored_text_count(workshop):
 def drawn(reading, width):
     """Return the text that a progress bar draws, without terminal escape sequences."""
     console = Console(file=StringIO(), force_terminal=True, width=width, color_system=None)
-    with Bar(console) as bar:
+    with ProgressBar(console) as bar:
         bar.documents_read(reading)
         bar._progress.update(bar._task, description="Documents", total=3)
         bar.document_read()
@@ -223,7 +223,7 @@ def test_bar_names_the_document_that_takes_long_in_the_room_that_there_is(readin
 
 def test_bar_at_its_end_says_that_the_run_goes_on():
     console = Console(file=StringIO(), force_terminal=True, width=80, color_system=None)
-    with Bar(console) as bar:
+    with ProgressBar(console) as bar:
         bar._progress.update(bar._task, description="Documents", total=1)
         bar.document_read()
     assert re.search(r"Finishing .* 1/1", console.file.getvalue())

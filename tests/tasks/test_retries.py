@@ -5,7 +5,7 @@ import pytest
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
 from parquetry.tasks.documents.run import Cancelled
 from parquetry.tasks.engine import retries as module
-from parquetry.tasks.engine.retries import LONGEST_ASKED, LONGEST_WAIT, PATIENCE, Retries
+from parquetry.tasks.engine.retries import BREAKER_THRESHOLD, LONGEST_ASKED, LONGEST_WAIT, Retries
 
 UNREACHABLE = TransientError("unreachable", "no answer")
 
@@ -119,7 +119,7 @@ def test_cancelled_run_does_not_wait_to_the_end():
 
 def test_place_that_is_down_is_not_waited_for_again_and_again(retries, pauses):
     """A hundred thousand documents of an unreachable store must not take four attempts and several seconds each."""
-    for _ in range(PATIENCE):
+    for _ in range(BREAKER_THRESHOLD):
         with pytest.raises(TransientError):
             retries.call("down", Script(*[UNREACHABLE] * 4))
     before = len(pauses)
@@ -131,7 +131,7 @@ def test_place_that_is_down_is_not_waited_for_again_and_again(retries, pauses):
 
 
 def test_place_that_comes_back_is_waited_for_again(retries):
-    for _ in range(PATIENCE):
+    for _ in range(BREAKER_THRESHOLD):
         with pytest.raises(TransientError):
             retries.call("docs", Script(*[UNREACHABLE] * 4))
     assert retries.call("docs", Script()) == "done"

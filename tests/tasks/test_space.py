@@ -9,11 +9,11 @@ import pytest
 
 from parquetry.errors import RefusedError
 from parquetry.flows.pipelines.documents import Request, plan_with_space
-from parquetry.tasks.documents.space import LEAST_FILES, Space, check_space
+from parquetry.tasks.documents.space import LEAST_FILES, DiskSpace, check_space
 
 
 def space(free, files=None):
-    return Space("/srv/corpus", likely=20_000_000, at_least=5_000_000, free=free, files_free=files)
+    return DiskSpace("/srv/corpus", likely=20_000_000, at_least=5_000_000, free=free, files_free=files)
 
 
 def test_run_that_may_fit_begins_though_less_is_free_than_is_likely():

@@ -49,7 +49,7 @@ _WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class MainContent:
     """The part of a page to write."""
 
     root: LexborNode | None
@@ -60,7 +60,7 @@ class Selection:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def everything(cls, page: LexborHTMLParser, *warnings: str) -> Selection:
+    def everything(cls, page: LexborHTMLParser, *warnings: str) -> MainContent:
         return cls(page.body, warnings=warnings)
 
 
@@ -84,7 +84,7 @@ class _Block:
     """position of the block in that order"""
 
 
-def choose(page: LexborHTMLParser, html: str) -> Selection:
+def choose(page: LexborHTMLParser, html: str) -> MainContent:
     """Select the main content of a page.
 
     The content finder identifies the text; the selection is the smallest element that holds nearly all of that text, so
@@ -96,7 +96,7 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
     """
     body = page.body
     if body is None:
-        return Selection.everything(page)
+        return MainContent.everything(page)
     shape = Shape.of(body)
     found = ""
     warnings: tuple[str, ...] = ()
@@ -117,12 +117,12 @@ def choose(page: LexborHTMLParser, html: str) -> Selection:
         if not warnings and shown > _MIN_CHARACTERS:
             warnings = ("the main content could not be told from the rest: kept the page without its navigation",)
         dropped = boilerplate if shown else []
-        return Selection(body, frozenset(block.node.mem_id for block in dropped), warnings=warnings)
+        return MainContent(body, frozenset(block.node.mem_id for block in dropped), warnings=warnings)
     known = {block.place for block in boilerplate}
     dropped = _outermost(block for block in blocks if block.place in known or _is_link_list(block))
     root = _root(blocks, dropped)
     dropped_ids = frozenset(block.node.mem_id for block in dropped) - {root.node.mem_id}
-    return Selection(root.node, dropped_ids, None if root.headings else _main_heading(page), warnings)
+    return MainContent(root.node, dropped_ids, None if root.headings else _main_heading(page), warnings)
 
 
 def _root(blocks: list[_Block], dropped: list[_Block]) -> _Block:

@@ -9,7 +9,7 @@ from parquetry.errors import SkippedDocument
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.encoding import decode, replaced
 from parquetry.extract.html.blocks import BlockWriter
-from parquetry.extract.html.content import Selection, choose
+from parquetry.extract.html.content import MainContent, choose
 from parquetry.extract.html.depth import MAX_DEPTH, without_depth
 from parquetry.extract.html.metadata import page_metadata, page_title
 from parquetry.extract.html.shape import Blocks
@@ -95,7 +95,7 @@ def read_page(builder: TextBuilder, html: str | bytes, *, main_only: bool) -> Pa
             f"too-deep: {told} nested more than {MAX_DEPTH} levels deep, and read as lines of what is around"
         )
     page = LexborHTMLParser(text)
-    selection = choose(page, text) if main_only else Selection.everything(page)
+    selection = choose(page, text) if main_only else MainContent.everything(page)
     warnings += selection.warnings
     if selection.heading:
         builder.heading(1, selection.heading)

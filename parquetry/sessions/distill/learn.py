@@ -14,11 +14,11 @@ from parquetry import ids
 from parquetry.credentials import masked
 from parquetry.llm.client import ANSWER_TOKENS, expected_tokens
 from parquetry.model import Access, Visibility
-from parquetry.sessions.distill.framing import Frame, frame
-from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.injection import is_instruction
 from parquetry.sessions.distill.personal_data import personal_data
-from parquetry.sessions.distill.recalled import Recalled
-from parquetry.sessions.distill.replies import Asker, Reply, Useless, request
+from parquetry.sessions.distill.prompt_input import Frame, frame
+from parquetry.sessions.distill.recall_filter import Recalled
+from parquetry.sessions.distill.replies import LlmClient, Reply, Useless, request
 from parquetry.sessions.distill.small_talk import small_talk
 from parquetry.sessions.distill.support import unsupported
 from parquetry.sessions.model import Draft, EntryKind, Message, Owner, Refusal, SessionRef, Spent, Window
@@ -78,7 +78,7 @@ def distill(
     session: SessionRef,
     at: datetime,
     recalled: Recalled,
-    asker: Asker,
+    llm: LlmClient,
     prompt: Prompt,
     settings: SessionsSettings,
 ) -> Distilled:
@@ -89,7 +89,7 @@ def distill(
         session: owner and maximum visibility.
         at: UTC, of the session; used for messages without a time.
         recalled: texts that the session was shown from the knowledge base.
-        asker: client of the language model.
+        llm: client of the language model.
         prompt: instructions for the model.
         settings: minimum confidence, and the treatment of personal data.
 
@@ -102,7 +102,7 @@ def distill(
         RefusedError: the budget does not allow the call.
     """
     framed = frame(window, at)
-    reply, spent = request(asker, "distill", session.owner, prompt, framed.content, Proposals)
+    reply, spent = request(llm, "distill", session.owner, prompt, framed.content, Proposals)
     if isinstance(reply, Useless):
         return Distilled((), (Refusal(session, reply.reason, reply.detail, reply.raw, quarantined=True),), spent)
     check = _Check(framed, session, at, recalled, prompt, settings)

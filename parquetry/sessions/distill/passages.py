@@ -17,7 +17,7 @@ _CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class MessageSentence:
     """One sentence of a message."""
 
     text: str
@@ -26,7 +26,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class MessageText:
     """One message."""
 
     folded: str
@@ -36,16 +36,16 @@ class Passage:
     quantities: tuple[Quantity, ...]
     moments: frozenset[str]
     """dates, times of day and words of the calendar, in one spelling"""
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[MessageSentence, ...]
 
 
 @functools.lru_cache(maxsize=256)
-def passage(text: str) -> Passage:
+def passage(text: str) -> MessageText:
     """Parse a message in time linear in its length."""
     words = read(_asked(text)).words
     moments, quantities, _ = moments_and_quantities(words)
     plain = {part for word in words for part in (word.plain, *re.split(r"[-/_.]", word.plain)) if part}
-    return Passage(folded(text), frozenset(plain), quantities, moments, tuple(map(_sentence, _pieces(text))))
+    return MessageText(folded(text), frozenset(plain), quantities, moments, tuple(map(_sentence, _pieces(text))))
 
 
 def folded(text: str) -> str:
@@ -56,7 +56,7 @@ def folded(text: str) -> str:
     return " ".join(straight.casefold().split())
 
 
-def holds(passage: Passage, part: str) -> bool:
+def holds(passage: MessageText, part: str) -> bool:
     """Return True if a folded text occurs in a message, at word boundaries."""
     start = passage.folded.find(part)
     while start >= 0:
@@ -69,8 +69,8 @@ def holds(passage: Passage, part: str) -> bool:
     return False
 
 
-def _sentence(text: str) -> Sentence:
-    return Sentence(text, content(read(_asked(text)).words))
+def _sentence(text: str) -> MessageSentence:
+    return MessageSentence(text, content(read(_asked(text)).words))
 
 
 def _asked(text: str) -> str:

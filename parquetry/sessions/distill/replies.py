@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from parquetry.credentials import masked
 from parquetry.errors import BrokenDocument, TransientError
 from parquetry.llm.calls import BAD_REPLY, REPLY_CUT
-from parquetry.llm.client import TOO_LONG, Answer
+from parquetry.llm.client import TOO_LONG, Completion
 from parquetry.llm.json_reply import asked_again, complaint, json_object
 from parquetry.llm.spending import Purpose
 from parquetry.sessions.model import Owner, Spent
@@ -60,14 +60,14 @@ class Question:
         return True
 
 
-class Asker(Protocol):
+class LlmClient(Protocol):
     """Client of the language model: asks it, or returns a cached answer."""
 
     @property
     def model(self) -> str:
         """Return the name of the language model."""
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Completion:
         """Return the model's answer.
 
         Raises:
@@ -92,7 +92,7 @@ class Useless:
 
 
 def request(
-    asker: Asker,
+    llm: LlmClient,
     purpose: Purpose,
     owner: Owner,
     prompt: Prompt,
@@ -103,7 +103,7 @@ def request(
     """Ask for a structured reply, and retry once with a description of the error if it is invalid.
 
     Args:
-        asker: client of the language model.
+        llm: client of the language model.
         purpose: purpose under which the cost counts.
         owner: owner of the session quoted in the question.
         prompt: instructions for the model.
@@ -121,11 +121,11 @@ def request(
     """
     messages = [{"role": "system", "content": prompt.text}, {"role": "user", "content": content}]
     name = f"{prompt.name} {prompt.version}"
-    spent = Spent(asker.model, prompt.version)
+    spent = Spent(llm.model, prompt.version)
     wrong, raw, cut = "", "", False
     for _ in range(2):
         try:
-            answer = asker.ask(Question(purpose, owner, tuple(messages), form, name))
+            answer = llm.ask(Question(purpose, owner, tuple(messages), form, name))
         except BrokenDocument as error:
             return Useless(error.reason, error.detail, kept(raw)), spent
         except TransientError as error:

@@ -15,8 +15,8 @@ from datetime import datetime
 from parquetry.embed.base import Embedder
 from parquetry.embed.registry import open_embedder
 from parquetry.sessions import cue_words as cues
-from parquetry.sessions.distill.passages import Passage, Sentence, folded, holds, passage
-from parquetry.sessions.particulars import Particulars, particulars
+from parquetry.sessions.distill.passages import MessageSentence, MessageText, folded, holds, passage
+from parquetry.sessions.facts import Facts, facts
 from parquetry.sessions.quantities import Quantity
 from parquetry.settings.sections import EmbeddingSettings
 
@@ -74,7 +74,7 @@ def unsupported(statement: str, evidence: Sequence[str], said: Sequence[str], at
         said: texts of the session's messages, where a name may occur for which the evidence has a pronoun.
         at: UTC, time of the message; relative dates are calculated from it.
     """
-    one, there = particulars(statement), [passage(text) for text in evidence]
+    one, there = facts(statement), [passage(text) for text in evidence]
     if wrong := inexact(one, there, said, at):
         return wrong
     words, cosine = nearness(one, there)
@@ -86,7 +86,7 @@ def unsupported(statement: str, evidence: Sequence[str], said: Sequence[str], at
     )
 
 
-def inexact(one: Particulars, there: Sequence[Passage], said: Sequence[str], at: datetime) -> str | None:
+def inexact(one: Facts, there: Sequence[MessageText], said: Sequence[str], at: datetime) -> str | None:
     """Return the names, numbers and other details of a statement missing from its evidence; None if it has all."""
     for what, absent in (
         ("the name", _absent_names(one, [*there, *map(passage, said)])),
@@ -101,7 +101,7 @@ def inexact(one: Particulars, there: Sequence[Passage], said: Sequence[str], at:
     return None
 
 
-def nearness(one: Particulars, there: Sequence[Passage]) -> tuple[float, float]:
+def nearness(one: Facts, there: Sequence[MessageText]) -> tuple[float, float]:
     """Return the share of a statement's words found in its evidence, and the cosine of the nearest sentence."""
     stems = _telling(one)
     words = max((_shared_words(stems, each.sentences) for each in there), default=0.0)
@@ -124,7 +124,7 @@ def support(words: float, cosine: float) -> float:
     return (words + max(cosine, 0.0)) / 2
 
 
-def _shared_words(stems: frozenset[str], sentences: Sequence[Sentence]) -> float:
+def _shared_words(stems: frozenset[str], sentences: Sequence[MessageSentence]) -> float:
     """Return the largest share of stems found in a few neighbouring sentences."""
     if not stems:
         return 1.0
@@ -133,7 +133,7 @@ def _shared_words(stems: frozenset[str], sentences: Sequence[Sentence]) -> float
     return max((len(window) / len(stems) for window in windows), default=0.0)
 
 
-def _shared(stems: frozenset[str], sentence: Sentence) -> frozenset[str]:
+def _shared(stems: frozenset[str], sentence: MessageSentence) -> frozenset[str]:
     """Return the stems found in a sentence, possibly shorter or longer: prod and production."""
     beginnings: dict[str, list[str]] = defaultdict(list)
     for stem in sentence.stems:
@@ -149,14 +149,14 @@ def _shared(stems: frozenset[str], sentence: Sentence) -> frozenset[str]:
     )
 
 
-def _telling(one: Particulars) -> frozenset[str]:
+def _telling(one: Facts) -> frozenset[str]:
     """Return the content stems of a statement, without the exact details, which have to be present in any case."""
     reporting = {word.stem for word in one.statement.words if word.plain in _REPORTING_WORDS | cues.UNITS.keys()}
     exact = {stem for stem in one.stems if any(map(str.isdigit, stem))}
     return one.stems - reporting - exact or one.stems
 
 
-def _absent_names(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+def _absent_names(one: Facts, there: Sequence[MessageText]) -> Iterator[str]:
     for name in sorted(one.names):
         if name in _ROLES or name.rstrip("0123456789") in _ROLES:
             continue
@@ -175,14 +175,14 @@ def _begins(one: str, other: str) -> bool:
     return one[:common] == other[:common]
 
 
-def _is_named(name: str, there: Passage) -> bool:
+def _is_named(name: str, there: MessageText) -> bool:
     if name in there.plain or name.replace(".", "") in there.plain:
         return True
     longer = any(name + ending in there.plain for ending in _NAME_ENDINGS)
     return longer or any(name.endswith(end) and name.removesuffix(end) in there.plain for end in _NAME_ENDINGS)
 
 
-def _absent_identifiers(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+def _absent_identifiers(one: Facts, there: Sequence[MessageText]) -> Iterator[str]:
     for raw in sorted(one.identifiers):
         whole = folded(raw).rstrip("/")
         forms = {whole, whole.removesuffix("()"), whole.removesuffix("'s")} - {""}
@@ -195,14 +195,14 @@ def _absent_identifiers(one: Particulars, there: Sequence[Passage]) -> Iterator[
         yield raw
 
 
-def _absent_quotes(one: Particulars, there: Sequence[Passage]) -> Iterator[str]:
+def _absent_quotes(one: Facts, there: Sequence[MessageText]) -> Iterator[str]:
     for quote in sorted(one.quotes):
         form = folded(quote)
         if any(map(str.isalnum, form)) and not any(holds(each, form) for each in there):
             yield f'"{quote}"'
 
 
-def _absent_numbers(one: Particulars, there: Sequence[Passage], at: datetime) -> Iterator[str]:
+def _absent_numbers(one: Facts, there: Sequence[MessageText], at: datetime) -> Iterator[str]:
     known = [quantity for each in there for quantity in each.quantities]
     for quantity in one.quantities:
         if quantity.value in ("0", "1") and quantity.unit in (None, "x"):
@@ -211,7 +211,7 @@ def _absent_numbers(one: Particulars, there: Sequence[Passage], at: datetime) ->
             yield " ".join(filter(None, (quantity.bound, quantity.value, quantity.unit)))
 
 
-def _is_counted(quantity: Quantity, known: Sequence[Quantity], there: Sequence[Passage]) -> bool:
+def _is_counted(quantity: Quantity, known: Sequence[Quantity], there: Sequence[MessageText]) -> bool:
     same = [each for each in known if each.value.lstrip("-") == quantity.value.lstrip("-")]
     if same:
         return any(_agree(each.unit, quantity.unit) and _agree(each.bound, quantity.bound) for each in same)
@@ -224,19 +224,19 @@ def _agree(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-def _is_reckoned_year(quantity: Quantity, there: Sequence[Passage], at: datetime) -> bool:
+def _is_reckoned_year(quantity: Quantity, there: Sequence[MessageText], at: datetime) -> bool:
     is_year = quantity.unit is None and re.fullmatch(r"(?:19|20)\d\d", quantity.value) is not None
     return is_year and abs(int(quantity.value) - at.year) <= _YEARS and _is_relative(there)
 
 
-def _absent_moments(one: Particulars, there: Sequence[Passage], at: datetime) -> Iterator[str]:
+def _absent_moments(one: Facts, there: Sequence[MessageText], at: datetime) -> Iterator[str]:
     known = frozenset[str]().union(*(each.moments for each in there))
     for moment in sorted(one.moments - known):
         if not _is_known_moment(moment, known, there, at):
             yield moment
 
 
-def _is_known_moment(moment: str, known: frozenset[str], there: Sequence[Passage], at: datetime) -> bool:
+def _is_known_moment(moment: str, known: frozenset[str], there: Sequence[MessageText], at: datetime) -> bool:
     if clock := _CLOCK.match(moment):
         hours = {clock[1].lstrip("0") or "0", str(int(clock[1]) % 12)}
         values = {quantity.value for each in there for quantity in each.quantities}
@@ -273,5 +273,5 @@ def _is_same_date(
     return other_year is None and abs(year - at.year) <= _YEARS
 
 
-def _is_relative(there: Iterable[Passage]) -> bool:
+def _is_relative(there: Iterable[MessageText]) -> bool:
     return any(each.plain & _RELATIVE_WORDS for each in there)

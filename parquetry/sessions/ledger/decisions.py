@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from parquetry import ids
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.model import Decision, DecisionKind, Judge, Spent
 
 
 def blank_decision(
-    stamp: Stamp, namespace: str, subject: str, number: int, kind: DecisionKind, judge: Judge
+    stamp: RunStamp, namespace: str, subject: str, number: int, kind: DecisionKind, judge: Judge
 ) -> Decision:
     """Return a decision with only its kind and its maker, for the caller to complete.
 

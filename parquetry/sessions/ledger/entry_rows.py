@@ -7,8 +7,8 @@ from datetime import UTC
 
 from parquetry import ids
 from parquetry.model import ENTRY_TYPE, Access, DocumentRow, Scalar, Visibility
-from parquetry.planning.rows import Stamp, blank_row, removed_row
-from parquetry.sessions.ledger.standing import Standing
+from parquetry.planning.rows import RunStamp, blank_row, removed_row
+from parquetry.sessions.ledger.entry_state import EntryState
 from parquetry.sessions.model import Entry
 
 ENTRY_SOURCE = "entries"
@@ -50,13 +50,13 @@ class EntryStored:
     tokens: int
 
 
-def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stamp) -> DocumentRow:
+def entry_row(entry: Entry, stored: EntryStored, state: EntryState, stamp: RunStamp) -> DocumentRow:
     """The first row of an entry.
 
     Args:
         entry: as it was made.
         stored: its text and vector.
-        standing: its state after all decisions.
+        state: its state after all decisions.
         stamp: of the run that publishes it.
     """
     said = entry.text.encode()
@@ -71,7 +71,7 @@ def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stam
         filename=uri,
         media_type=ENTRY_TYPE,
         size=len(said),
-        modified_at=standing.last_said or entry.valid_from,
+        modified_at=state.last_said or entry.valid_from,
         content_hash=ids.content_hash(said),
         revision=stored.revision,
         embedder=stored.embedder,
@@ -79,19 +79,19 @@ def entry_row(entry: Entry, stored: EntryStored, standing: Standing, stamp: Stam
         chunks=1,
         tokens=stored.tokens,
         access=entry.access,
-        metadata=_metadata(entry, standing),
+        metadata=_metadata(entry, state),
     )
 
 
-def _metadata(entry: Entry, standing: Standing) -> dict[str, Scalar]:
+def _metadata(entry: Entry, state: EntryState) -> dict[str, Scalar]:
     told: dict[str, Scalar] = {
         "kind": entry.kind,
         "confidence": entry.confidence,
         "valid_from": entry.valid_from.astimezone(UTC).isoformat(),
-        "sessions": len(standing.sessions),
+        "sessions": len(state.sessions),
     }
-    if standing.contradicts:
-        told["contradicts"] = " ".join(standing.contradicts)
+    if state.contradicts:
+        told["contradicts"] = " ".join(state.contradicts)
     return told
 
 
@@ -105,23 +105,23 @@ def stored_of(row: DocumentRow) -> EntryStored:
     return EntryStored(row.revision, row.embedder or "", row.tokens)
 
 
-def live_again(row: DocumentRow, standing: Standing, stamp: Stamp) -> DocumentRow:
+def live_again(row: DocumentRow, state: EntryState, stamp: RunStamp) -> DocumentRow:
     """Return the next row of a live entry, made from the last one, which may be a tombstone."""
     metadata = {name: value for name, value in row.metadata.items() if name != "contradicts"}
-    metadata["sessions"] = len(standing.sessions)
-    if standing.contradicts:
-        metadata["contradicts"] = " ".join(standing.contradicts)
+    metadata["sessions"] = len(state.sessions)
+    if state.contradicts:
+        metadata["contradicts"] = " ".join(state.contradicts)
     return replace(
         row,
         removed=False,
         error=None,
-        modified_at=standing.last_said or row.modified_at,
+        modified_at=state.last_said or row.modified_at,
         metadata=metadata,
         indexed_at=stamp.at,
         run_id=stamp.run_id,
     )
 
 
-def retired_row(row: DocumentRow, stamp: Stamp, decision_id: str) -> DocumentRow:
+def retired_row(row: DocumentRow, stamp: RunStamp, decision_id: str) -> DocumentRow:
     """Return the tombstone of an entry that a decision retired."""
     return removed_row(row, stamp, f"entries/retired: by decision {decision_id}")

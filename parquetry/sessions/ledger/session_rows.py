@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from parquetry import ids
 from parquetry.errors import Verdict
 from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, DocumentRow, Item, Scalar, Visibility
-from parquetry.planning.rows import Stamp, blank_row
+from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.sessions.model import Owner
 from parquetry.sessions.windows import Mark, Stretch
 from parquetry.settings.sections import SourceSettings
@@ -103,7 +103,7 @@ def file_key_of(row: DocumentRow) -> FileKey:
     return row.namespace, row.source, str(row.metadata.get("file"))
 
 
-def file_row(file: SessionFile, fingerprint: str, content_hash: str, sessions: int, stamp: Stamp) -> DocumentRow:
+def file_row(file: SessionFile, fingerprint: str, content_hash: str, sessions: int, stamp: RunStamp) -> DocumentRow:
     """Return the row of a file with all its sessions read."""
     draft = _draft(file, stamp)
     return replace(
@@ -125,7 +125,7 @@ def session_row(
     mark: Mark,
     at: datetime,
     fingerprint: str,
-    stamp: Stamp,
+    stamp: RunStamp,
     quarantined: Iterable[Stretch] = (),
 ) -> DocumentRow:
     """Return the row of a session that was read to its end.
@@ -190,7 +190,7 @@ def failed_row(row: DocumentRow, known: DocumentRow | None, stage: str, verdict:
     )
 
 
-def _draft(file: SessionFile, stamp: Stamp) -> DocumentRow:
+def _draft(file: SessionFile, stamp: RunStamp) -> DocumentRow:
     item, owner = file.item, file.owner
     # The messages belong to their user, however widely the entries learned from them are visible.
     visibility = "individual" if owner.user_id else "organization" if owner.org_id else owner.widest

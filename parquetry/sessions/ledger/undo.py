@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from parquetry.errors import SettingsError
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.decisions import blank_decision
-from parquetry.sessions.ledger.standing import in_force, standings
+from parquetry.sessions.ledger.entry_state import entry_states, in_force
 from parquetry.sessions.model import Decision
 
 
@@ -22,7 +22,7 @@ class Undoing:
     """later decisions in force, oldest first, that build on an entry which the undone decision made live"""
 
 
-def undo(target: Decision, history: Sequence[Decision], stamp: Stamp) -> Undoing:
+def undo(target: Decision, history: Sequence[Decision], stamp: RunStamp) -> Undoing:
     """Undo a decision as if it had never been made, while all others remain in force.
 
     Entries that it retired return, unless another decision in force retires them; entries that it made live leave,
@@ -54,7 +54,7 @@ def undo(target: Decision, history: Sequence[Decision], stamp: Stamp) -> Undoing
         access=target.access,
         undoes=target.decision_id,
     )
-    was, now = standings(history), standings([*history, swap])
+    was, now = entry_states(history), entry_states([*history, swap])
     lived = {entry for entry, each in was.items() if each.live}
     lives = {entry for entry, each in now.items() if each.live}
     adds, retires = tuple(sorted(lives - lived)), tuple(sorted(lived - lives))
@@ -64,7 +64,9 @@ def undo(target: Decision, history: Sequence[Decision], stamp: Stamp) -> Undoing
     )
 
 
-def rewritten(namespace: str, adds: tuple[str, ...], retires: tuple[str, ...], reason: str, stamp: Stamp) -> Decision:
+def rewritten(
+    namespace: str, adds: tuple[str, ...], retires: tuple[str, ...], reason: str, stamp: RunStamp
+) -> Decision:
     """Return the decision that records how a rewrite of a whole namespace changed its entries.
 
     Args:
@@ -77,7 +79,7 @@ def rewritten(namespace: str, adds: tuple[str, ...], retires: tuple[str, ...], r
     return replace(_by_operator(namespace, stamp, namespace), adds=adds, retires=retires, reason=reason)
 
 
-def _by_operator(namespace: str, stamp: Stamp, subject: str) -> Decision:
+def _by_operator(namespace: str, stamp: RunStamp, subject: str) -> Decision:
     return blank_decision(stamp, namespace, subject, 0, "undone", "operator")
 
 

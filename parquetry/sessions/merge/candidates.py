@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from parquetry.sessions.merge.thresholds import Bar
+from parquetry.sessions.merge.thresholds import Threshold
 from parquetry.sessions.model import Candidate, Draft, Entry
-from parquetry.sessions.near import near_key
+from parquetry.sessions.normalise import normalised_key
 from parquetry.sessions.statement import content, read
 
 Vectors = npt.NDArray[np.float32]
 
 
-def ranked(text: str, scored: Iterable[tuple[Entry, float]], bar: Bar, limit: int) -> list[Candidate]:
+def ranked(text: str, scored: Iterable[tuple[Entry, float]], bar: Threshold, limit: int) -> list[Candidate]:
     """Rank scored entries, wherever they were found.
 
     Args:
@@ -91,7 +91,7 @@ def fold(drafts: Sequence[Draft]) -> Folded:
     for index, draft in enumerate(drafts):
         access = draft.access
         scope = (draft.session.owner.namespace, access.visibility, access.org_id, access.user_id)
-        place = places.setdefault((scope, near_key(draft.text)), len(kept))
+        place = places.setdefault((scope, normalised_key(draft.text)), len(kept))
         if place == len(kept):
             kept.append(draft)
         else:

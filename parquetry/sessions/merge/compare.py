@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parquetry.extract.builder import normalise
-from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.injection import is_instruction
 from parquetry.sessions.distill.learn import TEXT_CHARACTERS, statement
 from parquetry.sessions.merge.guards import Objection, objection_to_existing, objection_to_merge
 from parquetry.sessions.merge.judgements import Judgement
 from parquetry.sessions.model import Candidate, Comparison, Draft
-from parquetry.sessions.near import equal, nearly_equal
+from parquetry.sessions.normalise import equal, nearly_equal
 from parquetry.sessions.prompts import Prompt
 
 REASONING_CHARACTERS = 4000
 """maximum characters of the model's reasoning, which is for people"""
 
 
-def settled(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
+def decided_without_model(draft: Draft, candidates: Sequence[Candidate]) -> Comparison | None:
     """Return the comparison of a draft that can be decided without a language model.
 
     Args:

@@ -25,7 +25,7 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class MergeProposal:
     """Merge that a person may reject."""
 
     key: str
@@ -95,12 +95,12 @@ def effects_of(
     return Effects(entry, adds, (), tuple(each for each in said if each != entry.entry_id))
 
 
-def proposal_of(draft: Draft, comparison: Comparison, candidates: Sequence[Candidate]) -> Proposal:
+def proposal_of(draft: Draft, comparison: Comparison, candidates: Sequence[Candidate]) -> MergeProposal:
     """Return a merge in the form shown to a person for approval."""
     replaced = tuple(candidates[ordinal - 1].entry.text for ordinal in comparison.concerns)
     merged = comparison.text or ""
     key = ids.text_hash("\x00".join((draft.session.session_id, draft.text, merged, *replaced)))[:12]
-    return Proposal(key, draft.session.uri, draft.text, replaced, merged, comparison.reasoning)
+    return MergeProposal(key, draft.session.uri, draft.text, replaced, merged, comparison.reasoning)
 
 
 def rejected(comparison: Comparison) -> Comparison:

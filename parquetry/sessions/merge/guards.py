@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from parquetry.sessions.particulars import Cue, Particulars, particulars
+from parquetry.sessions.facts import Cue, Facts, facts
 from parquetry.sessions.quantities import Quantity
 
 KEPT_SHARE = 0.5
@@ -38,8 +38,8 @@ def objection_to_merge(statements: Sequence[str], merged: str) -> Objection | No
     Returns:
         None if numbers, times, identifiers, quotations, names, negations and most of the words are preserved.
     """
-    sources = [particulars(text) for text in statements]
-    target = particulars(merged)
+    sources = [facts(text) for text in statements]
+    target = facts(merged)
     return (
         _opposed(sources)
         or next(_lost(sources, [target]), None)
@@ -61,11 +61,11 @@ def objection_to_existing(draft: str, entry: str) -> Objection | None:
     Returns:
         None if every number, time, identifier, quotation, name and negation of the draft is in the entry.
     """
-    new, known = particulars(draft), particulars(entry)
+    new, known = facts(draft), facts(entry)
     return _opposed([new, known]) or next(_lost([new], [known]), None) or _doubted([new], known)
 
 
-def _opposed(statements: Sequence[Particulars]) -> Objection | None:
+def _opposed(statements: Sequence[Facts]) -> Objection | None:
     """Object if one statement denies what another asserts."""
     for one, other in permutations(statements, 2):
         if denied := _asserted(one.denials, other.stems, (*other.denials, *other.contrasts), 1):
@@ -75,19 +75,19 @@ def _opposed(statements: Sequence[Particulars]) -> Objection | None:
     return None
 
 
-def _lost(sources: Sequence[Particulars], there: Sequence[Particulars]) -> Iterator[Objection]:
+def _lost(sources: Sequence[Facts], there: Sequence[Facts]) -> Iterator[Objection]:
     for kind, absent in _ABSENT.items():
         if items := [item for source in sources for item in absent(source, there)]:
             yield Objection(f"{kind}-lost", f"it would lose {_listed(items)}")
 
 
-def _invented(sources: Sequence[Particulars], target: Particulars) -> Iterator[Objection]:
+def _invented(sources: Sequence[Facts], target: Facts) -> Iterator[Objection]:
     for kind, absent in _ABSENT.items():
         if items := absent(target, sources):
             yield Objection(f"{kind}-invented", f"it has {_listed(items)}, which nothing says that it is made of")
 
 
-def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+def _doubted(sources: Sequence[Facts], target: Facts) -> Objection | None:
     """Object if the merge turns a fact into a mere possibility."""
     for source in sources:
         if doubted := _asserted(target.doubts, source.stems, source.doubts, 1):
@@ -95,7 +95,7 @@ def _doubted(sources: Sequence[Particulars], target: Particulars) -> Objection |
     return None
 
 
-def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+def _swapped(sources: Sequence[Facts], target: Facts) -> Objection | None:
     """Object if a number stands beside a word that has a different number beside it in every source."""
     for side in ("before", "after"):
         known = defaultdict(set)
@@ -109,7 +109,7 @@ def _swapped(sources: Sequence[Particulars], target: Particulars) -> Objection |
     return None
 
 
-def _moved(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+def _moved(sources: Sequence[Facts], target: Facts) -> Objection | None:
     excepted = [cue for source in sources for cue in (*source.denials, *source.contrasts)]
     if moved := _asserted((*target.denials, *target.contrasts), _union(sources), excepted, 2):
         return Objection("negation-moved", f"it denies {_listed(_written(target, moved))}, which is only asserted")
@@ -122,11 +122,11 @@ def _asserted(cues: Sequence[Cue], said: frozenset[str], excepted: Sequence[Cue]
     return sorted({stem for cue in cues for stem in cue.near[:words] if stem in said - reached})
 
 
-def _union(sources: Sequence[Particulars]) -> frozenset[str]:
+def _union(sources: Sequence[Facts]) -> frozenset[str]:
     return frozenset[str]().union(*(source.stems for source in sources))
 
 
-def _other_words(sources: Sequence[Particulars], target: Particulars) -> Objection | None:
+def _other_words(sources: Sequence[Facts], target: Facts) -> Objection | None:
     if not all(_mostly(source.stems, target.stems) for source in sources):
         return Objection("words-lost", "it does not have most of the words of each of the statements")
     if not _mostly(target.stems, _union(sources)):
@@ -138,7 +138,7 @@ def _mostly(words: frozenset[str], there: frozenset[str]) -> bool:
     return not words or len(words & there) > KEPT_SHARE * len(words)
 
 
-def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_numbers(one: Facts, there: Sequence[Facts]) -> list[str]:
     known = [quantity for each in there for quantity in each.quantities]
 
     def is_there(quantity: Quantity) -> bool:
@@ -149,15 +149,15 @@ def _absent_numbers(one: Particulars, there: Sequence[Particulars]) -> list[str]
     return list(dict.fromkeys(" ".join(filter(None, (each.bound, each.value, each.unit))) for each in absent))
 
 
-def _absent_moments(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_moments(one: Facts, there: Sequence[Facts]) -> list[str]:
     return sorted(one.moments.difference(*(each.moments for each in there)))
 
 
-def _absent_identifiers(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_identifiers(one: Facts, there: Sequence[Facts]) -> list[str]:
     return sorted(one.identifiers.difference(word.raw for each in there for word in each.statement.words))
 
 
-def _absent_quotes(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_quotes(one: Facts, there: Sequence[Facts]) -> list[str]:
     texts = [each.statement.text for each in there]
     absent = one.quotes.difference(*(each.quotes for each in there))
     # A sign without quotation marks is mere punctuation; words without them still count.
@@ -172,7 +172,7 @@ def _has(text: str, quote: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(quote)}(?!\w)", text) is not None
 
 
-def _absent_names(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_names(one: Facts, there: Sequence[Facts]) -> list[str]:
     words = [word for each in there for word in each.statement.words]
     plain = {part for word in words for part in (word.plain, *word.plain.split("-"))}
     plain |= {word.plain.removesuffix("s") for word in words if word.raw[:-1].isupper()}
@@ -183,7 +183,7 @@ def _absent_names(one: Particulars, there: Sequence[Particulars]) -> list[str]:
     return sorted([*(one.names - plain), *lost])
 
 
-def _absent_denials(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_denials(one: Facts, there: Sequence[Facts]) -> list[str]:
     known = [cue for each in there for cue in (*each.denials, *each.contrasts)]
     return [
         f"the denial of {' '.join(_written(one, cue.near)) or 'something'}"
@@ -192,11 +192,11 @@ def _absent_denials(one: Particulars, there: Sequence[Particulars]) -> list[str]
     ]
 
 
-def _absent_modalities(one: Particulars, there: Sequence[Particulars]) -> list[str]:
+def _absent_modalities(one: Facts, there: Sequence[Facts]) -> list[str]:
     return sorted(one.modalities.difference(*(each.modalities for each in there)))
 
 
-_ABSENT: dict[str, Callable[[Particulars, Sequence[Particulars]], list[str]]] = {
+_ABSENT: dict[str, Callable[[Facts, Sequence[Facts]], list[str]]] = {
     "number": _absent_numbers,
     "date": _absent_moments,
     "identifier": _absent_identifiers,
@@ -208,7 +208,7 @@ _ABSENT: dict[str, Callable[[Particulars, Sequence[Particulars]], list[str]]] = 
 """kind of detail -> those of one statement that occur in none of the others"""
 
 
-def _written(one: Particulars, stems: Iterable[str]) -> list[str]:
+def _written(one: Facts, stems: Iterable[str]) -> list[str]:
     """Return the words of a statement with the given stems."""
     words = {word.stem: word.plain for word in one.statement.words}
     return [words[stem] for stem in stems]

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from parquetry.extract.builder import normalise
 from parquetry.llm.calls import INPUT_REJECTED
 from parquetry.llm.json_reply import complaint, json_object
-from parquetry.sessions.distill.replies import Asker, Reply, Useless, request
+from parquetry.sessions.distill.replies import LlmClient, Reply, Useless, request
 from parquetry.sessions.ledger.entry_rows import scope_of
 from parquetry.sessions.merge.guards import Objection
 from parquetry.sessions.model import Candidate, Draft, Spent, Verdict
@@ -56,7 +56,7 @@ class Judgements(Reply):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCase:
     """Judgement of one case, with its cost."""
 
     judgement: Judgement | Objection
@@ -81,12 +81,12 @@ def fitting(cases: Sequence[Case], characters: int) -> int:
     return min(len(cases), STATEMENTS)
 
 
-def judge(cases: Sequence[Case], asker: Asker, prompt: Prompt) -> list[Judged]:
+def judge(cases: Sequence[Case], llm: LlmClient, prompt: Prompt) -> list[JudgedCase]:
     """Have the language model judge cases of one scope in one question; in more if the question is refused as a whole.
 
     Args:
         cases: of one session, in order.
-        asker: client of the language model.
+        llm: client of the language model.
         prompt: instructions for the model.
 
     Returns:
@@ -98,7 +98,7 @@ def judge(cases: Sequence[Case], asker: Asker, prompt: Prompt) -> list[Judged]:
         RefusedError: its budget is spent.
     """
     _check(cases)
-    return _judged(cases, asker, prompt, again=True)
+    return _judged(cases, llm, prompt, again=True)
 
 
 def question(cases: Sequence[Case]) -> str:
@@ -113,10 +113,10 @@ def question(cases: Sequence[Case]) -> str:
     return _json({"statements": shown})
 
 
-def _judged(cases: Sequence[Case], asker: Asker, prompt: Prompt, *, again: bool) -> list[Judged]:
+def _judged(cases: Sequence[Case], llm: LlmClient, prompt: Prompt, *, again: bool) -> list[JudgedCase]:
     reading = _Reading(len(cases))
     owner = cases[0].draft.session.owner
-    reply, spent = request(asker, "compare", owner, prompt, question(cases), Judgements, reading)
+    reply, spent = request(llm, "compare", owner, prompt, question(cases), Judgements, reading)
     numbers = range(1, len(cases) + 1)
     firsts = dict(zip(numbers, _first_ordinals(cases), strict=True))
     judged: dict[int, Judgement | Objection] = {
@@ -131,13 +131,13 @@ def _judged(cases: Sequence[Case], asker: Asker, prompt: Prompt, *, again: bool)
         # A single statement may be the cause of a refusal. A model that replies with nonsense gets one more chance.
         if len(left) > 1 and (again or reply.reason == INPUT_REJECTED):
             for half in (left[: len(left) // 2], left[len(left) // 2 :]):
-                others = _judged([cases[number - 1] for number in half], asker, prompt, again=False)
+                others = _judged([cases[number - 1] for number in half], llm, prompt, again=False)
                 for number, other in zip(half, others, strict=True):
                     judged[number] = other.judgement
                     costs[number] = _sum(costs[number], other.spent)
         else:
             judged |= dict.fromkeys(left, objection)
-    return [Judged(judged[number], costs[number]) for number in numbers]
+    return [JudgedCase(judged[number], costs[number]) for number in numbers]
 
 
 class _Reading:

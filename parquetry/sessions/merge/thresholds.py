@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """Minimum similarity of a known entry."""
 
     least: float
@@ -22,18 +22,18 @@ class Bar:
 
 MOST_SHARED = 0.3
 """share of common words that texts with vectors below the bar do not reach"""
-GENERIC = Bar(0.35)
+GENERIC = Threshold(0.35)
 """for an embedder that was not measured: the lowest measured value, because an unneeded comparison costs some tokens,
 and a missing one leaves a duplicate"""
 _MEASURED = {
-    "wordllama:": Bar(0.44, words=0.8),
+    "wordllama:": Threshold(0.44, words=0.8),
     # all-MiniLM-L6-v2, as `benchmarks/export_bert.py` writes it.
-    "onnx:bert-493f9ae8/": Bar(0.5),
+    "onnx:bert-493f9ae8/": Threshold(0.5),
 }
 """by prefix of the embedder's id"""
 
 
-def candidate_bar(embedder_id: str) -> Bar:
+def candidate_bar(embedder_id: str) -> Threshold:
     """Return the minimum similarity at which a known entry is compared with a new one.
 
     Args:

@@ -27,7 +27,7 @@ _LINE = re.compile(rb"[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedPage:
     """Page or nested sitemap named by a listing."""
 
     address: str
@@ -74,7 +74,7 @@ def _lines(content: bytes) -> Iterator[bytes]:
             yield line
 
 
-def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
+def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[ListedPage]:
     """Yield the entries of a listing, in its order.
 
     Args:
@@ -87,7 +87,7 @@ def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
     """
     if kind == "list":
         for line in _lines(content.removeprefix(BOM_UTF8)):
-            yield Entry(line.decode("utf-8", "replace"), None)
+            yield ListedPage(line.decode("utf-8", "replace"), None)
         return
     names = ("url", "sitemap") if kind == "sitemap" else ("item", "entry")
     for record in records(content, names, _FIELDS, f"{what} is not a whole {kind}"):
@@ -96,15 +96,15 @@ def entries_of(content: bytes, kind: Kind, what: str) -> Iterator[Entry]:
             yield entry
 
 
-def _of_sitemap(record: Record) -> Entry | None:
+def _of_sitemap(record: Record) -> ListedPage | None:
     address = record.text("loc")
     if not address:
         return None
     modified, whole_day = _moment(record.text("lastmod"))
-    return Entry(address, modified, whole_day, record.name == "sitemap")
+    return ListedPage(address, modified, whole_day, record.name == "sitemap")
 
 
-def _of_feed(record: Record) -> Entry | None:
+def _of_feed(record: Record) -> ListedPage | None:
     address = ""
     for field in record.fields:
         if field.name == "link" and field.attributes.get("rel", "alternate") == "alternate":
@@ -119,7 +119,7 @@ def _of_feed(record: Record) -> Entry | None:
         return None
     # The date of an RSS item is its publication date; only Atom records when an entry changed.
     modified, whole_day = _moment(record.text("updated"))
-    return Entry(address, modified, whole_day)
+    return ListedPage(address, modified, whole_day)
 
 
 def _moment(text: str) -> tuple[datetime | None, bool]:

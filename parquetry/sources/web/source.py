@@ -17,13 +17,13 @@ from parquetry import ids
 from parquetry.errors import BrokenDocument, DocumentError, SettingsError, TransientError
 from parquetry.masking import holds_credentials, masked
 from parquetry.model import DocumentRow, Item, Unlisted
-from parquetry.net.rate import host_of
+from parquetry.net.rate_limiter import host_of
 from parquetry.settings.base import LONGEST_WAIT, MOST_BYTES, Section
 from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.paths import within
 from parquetry.sources.selection import PAGE_EXCLUDES, Selection
-from parquetry.sources.web.listings import Entry, Kind, entries_of, kind_of, unpacked
+from parquetry.sources.web.listings import Kind, ListedPage, entries_of, kind_of, unpacked
 from parquetry.sources.web.names import path_of
 from parquetry.sources.web.validators import (
     as_declared,
@@ -39,8 +39,8 @@ from parquetry.threads import threads_of
 if TYPE_CHECKING:
     import httpx
 
-    from parquetry.net.client import Answer, GuardedClient
-    from parquetry.net.visitor import Visitor
+    from parquetry.net.client import GuardedClient, WebResponse
+    from parquetry.net.page_fetcher import PageFetcher
 
 _AT_ONCE = 8
 """concurrent requests; those to one host are throttled"""
@@ -91,7 +91,7 @@ class _Page:
 
     path: str
     url: str
-    entry: Entry
+    entry: ListedPage
 
 
 class WebSource:
@@ -104,12 +104,12 @@ class WebSource:
         place: name, access and globs of the source.
         options: options of the web source.
         roots: URLs of pages, or of documents that list pages.
-        visitor: page fetcher.
+        fetcher: page fetcher.
     """
 
-    def __init__(self, place: Place, options: WebOptions, roots: Sequence[httpx.URL], visitor: Visitor) -> None:
+    def __init__(self, place: Place, options: WebOptions, roots: Sequence[httpx.URL], fetcher: PageFetcher) -> None:
         self._name, self._access, self._options = place.name, place.access, options
-        self._roots, self._visitor = roots, visitor
+        self._roots, self._fetcher = roots, fetcher
         self._selection = Selection(place.include, place.exclude, PAGE_EXCLUDES)
         self._known: Mapping[str, DocumentRow] = {}
         self._lock = Lock()
@@ -150,7 +150,7 @@ class WebSource:
         if feeds:
             # A feed names only its latest entries: request the earlier ones to see whether they still exist.
             for path, row in self._known.items():
-                page = _named(Entry(row.uri, None), row.uri)
+                page = _named(ListedPage(row.uri, None), row.uri)
                 if isinstance(page, _Page):
                     pages.setdefault(path, replace(page, path=path))
         missing = self._known.keys() - pages.keys() - listed
@@ -181,7 +181,7 @@ class WebSource:
         known = self._known.get(path)
         page = known is not None or self._options.kind == "page"
         try:
-            with self._visitor.visit(url, conditions(known.etag) if known else None) as answer:
+            with self._fetcher.visit(url, conditions(known.etag) if known else None) as answer:
                 unchanged = known is not None and token_of(answer.headers) == known.etag
                 if self._options.kind == "page" or answer.status == 304 or unchanged:
                     return self._item(path, url, answer)
@@ -223,7 +223,7 @@ class WebSource:
                 yield Unlisted("", f"{url}: {error}")
 
     def _open_listing(self, url: str) -> _Listing:
-        with self._visitor.visit(url) as answer:
+        with self._fetcher.visit(url) as answer:
             return _Listing(url, "sitemap", unpacked(answer.read(), _LISTING_BYTES, url))
 
     # --- request
@@ -232,7 +232,7 @@ class WebSource:
         failures: Counter[str] = Counter()
         with threads_of(_AT_ONCE, "web") as threads, ExitStack() as unfinished:
             # On an interrupt or an early end the threads must not wait for their turns.
-            unfinished.callback(self._visitor.stop)
+            unfinished.callback(self._fetcher.stop)
             while some := list(islice(pages, _SLICE)):
                 for found in threads.map(lambda page: self._ask(page, failures), some):
                     if found is not None:
@@ -249,7 +249,7 @@ class WebSource:
         if failures[host] >= _GIVES_UP_AFTER:
             return None
         try:
-            with self._visitor.visit(page.url, conditions(known.etag) if known else None) as answer:
+            with self._fetcher.visit(page.url, conditions(known.etag) if known else None) as answer:
                 found = self._item(page.path, page.url, answer)
         except FileNotFoundError:
             found = None
@@ -263,7 +263,7 @@ class WebSource:
         failures[host] = 0
         return found
 
-    def _item(self, path: str, url: str, answer: Answer) -> Item:
+    def _item(self, path: str, url: str, answer: WebResponse) -> Item:
         """Return the item of a page that answered; read its content if the headers do not suffice."""
         known, token, size = self._known.get(path), token_of(answer.headers), answer.size
         if known and (answer.status == 304 or token == known.etag):
@@ -272,7 +272,7 @@ class WebSource:
             return Item(path, url, size, token, _modified(answer), self._access)
         return self._item_read(path, url, answer, answer.read())
 
-    def _item_read(self, path: str, url: str, answer: Answer, content: bytes) -> Item:
+    def _item_read(self, path: str, url: str, answer: WebResponse, content: bytes) -> Item:
         content = as_declared(content, answer.headers.get("content-type"), path.rpartition("/")[2])
         digest = ids.content_hash(content)
         token = token_of(answer.headers) or token_of_content(digest)
@@ -298,7 +298,7 @@ class WebSource:
             return replace(item, size=len(content)), content
         if holds_credentials(item.uri):
             raise _with_credentials()
-        with self._visitor.visit(item.uri) as answer:
+        with self._fetcher.visit(item.uri) as answer:
             content = as_declared(answer.read(), answer.headers.get("content-type"), item.path.rpartition("/")[2])
             token = token_of(answer.headers) or token_of_content(ids.content_hash(content))
             modified = item.modified_at if is_listed(item.etag) else _modified(answer)
@@ -317,7 +317,7 @@ class _Listing:
     content: bytes
 
 
-def _named(entry: Entry, base: str) -> _Page | DocumentError:
+def _named(entry: ListedPage, base: str) -> _Page | DocumentError:
     from parquetry.net.client import joined
 
     try:
@@ -347,8 +347,8 @@ def _not_a_listing(item: Item) -> Unlisted:
     )
 
 
-def _modified(answer: Answer) -> datetime:
-    from parquetry.net.visitor import moment_of
+def _modified(answer: WebResponse) -> datetime:
+    from parquetry.net.page_fetcher import moment_of
 
     return moment_of(answer.headers.get("last-modified")) or datetime.now(UTC)
 
@@ -364,8 +364,8 @@ def open_web(place: Place, client: GuardedClient | None = None) -> WebSource:
         SettingsError: invalid options, or an address that is invalid or forbidden.
     """
     from parquetry.net.client import GuardedClient, readable_url
+    from parquetry.net.page_fetcher import PageFetcher, user_agent
     from parquetry.net.ssrf import parse_allowed
-    from parquetry.net.visitor import Visitor, user_agent
 
     options = options_of(place, WebOptions)
     try:
@@ -382,4 +382,4 @@ def open_web(place: Place, client: GuardedClient | None = None) -> WebSource:
     except (DocumentError, SettingsError) as error:
         detail = error.detail if isinstance(error, DocumentError) else str(error)
         raise SettingsError(f"source {place.name}: {detail}") from error
-    return WebSource(place, options, roots, Visitor(client, 1 / options.requests_per_second))
+    return WebSource(place, options, roots, PageFetcher(client, 1 / options.requests_per_second))

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from parquetry.model import Access
-from parquetry.planning.rows import Stamp
+from parquetry.planning.rows import RunStamp
 from parquetry.storage.maintenance.erasure import forget_user
 from tests.records import NOW
 from tests.storage.damaged_shelf import DAMAGES, damage, files_of, later
@@ -102,7 +102,7 @@ def test_search_that_can_write_no_index_answers_from_the_newest_there_is(corpus,
 OUTDATED = {
     "removed": lambda shelf: shelf.remove("a.md"),
     "shown to fewer": lambda shelf: shelf.permit("a.md", Access("individual", user_id="ada")),
-    "erased": lambda shelf: forget_user(shelf.lake, "eve", Stamp("forget-1", NOW), shelf.settings),
+    "erased": lambda shelf: forget_user(shelf.lake, "eve", RunStamp("forget-1", NOW), shelf.settings),
 }
 
 

@@ -1,7 +1,7 @@
 """Processes that end when the program that started them is gone, for any reason.
 
-`python -m parquetry.flows.orchestration.guarded ...` runs `prefect ...` that way; flow runs started by a service use
-`end_with_starter`.
+`python -m parquetry.flows.orchestration.parent_watch ...` runs `prefect ...` that way; flow runs started by a service
+use `end_with_starter`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def missing_file(error: Exception) -> str | None:
     return next((match[1] for match in found if match), None)
 
 
-def why_missing(file: str) -> StorageError:
+def missing_file_error(file: str) -> StorageError:
     """Return the error that explains why a file of a corpus is missing.
 
     Args:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parquetry.net.rate import Turns, host_of
+from parquetry.net.rate_limiter import RateLimiter, host_of
 
 
 class Clock:
@@ -19,25 +19,25 @@ def clock():
 
 
 def test_turns_at_one_service_are_a_set_time_apart(clock):
-    turns = Turns(clock)
+    turns = RateLimiter(clock)
     assert [turns.reserve("https://a", 4) for _ in range(4)] == [0, 0.25, 0.5, 0.75]
 
 
 def test_services_do_not_wait_for_each_other(clock):
-    turns = Turns(clock)
+    turns = RateLimiter(clock)
     assert turns.reserve("https://a", 1) == 0
     assert turns.reserve("https://b", 1) == 0
 
 
 def test_time_that_passed_unused_is_not_saved_up(clock):
-    turns = Turns(clock)
+    turns = RateLimiter(clock)
     turns.reserve("https://a", 2)
     clock.now += 60
     assert [turns.reserve("https://a", 2) for _ in range(3)] == [0, 0.5, 1]
 
 
 def test_callers_with_different_rates_share_one_queue(clock):
-    turns = Turns(clock)
+    turns = RateLimiter(clock)
     assert [turns.reserve("https://a", rate) for rate in (1, 4, 4)] == [0, 1, 1.25]
 
 

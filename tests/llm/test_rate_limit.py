@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parquetry.llm.quota import MINUTE, Quota, quota_of
+from parquetry.llm.rate_limit import MINUTE, ModelRateLimit, rate_limit_of
 
 
 class Clock:
@@ -26,13 +26,13 @@ class Clock:
         self.seconds += seconds
 
 
-def quota(clock: Clock, requests: float | None = None, tokens: float | None = None) -> Quota:
-    return Quota(requests, tokens, clock.now, clock.sleep)
+def rate_limit(clock: Clock, requests: float | None = None, tokens: float | None = None) -> ModelRateLimit:
+    return ModelRateLimit(requests, tokens, clock.now, clock.sleep)
 
 
 def test_without_a_limit_nobody_waits():
     clock = Clock()
-    unlimited = quota(clock)
+    unlimited = rate_limit(clock)
     for _ in range(1000):
         unlimited.take(10**6)
     assert clock.slept == []
@@ -40,20 +40,20 @@ def test_without_a_limit_nobody_waits():
 
 def test_a_minute_of_calls_goes_at_once_and_the_next_one_waits_for_the_first_to_be_a_minute_old():
     clock = Clock()
-    limited = quota(clock, requests=3)
+    limited = rate_limit(clock, requests=3)
     at = [limited.take(0).at - 1000 for _ in range(7)]
     assert at == [0, 0, 0, 60, 60, 60, 120]
 
 
 def test_less_than_one_call_a_minute_is_a_longer_wait():
     clock = Clock()
-    limited = quota(clock, requests=0.5)
+    limited = rate_limit(clock, requests=0.5)
     assert [limited.take(0).at - 1000 for _ in range(3)] == [0, 120, 240]
 
 
 def test_tokens_wait_until_enough_of_the_minute_before_is_over():
     clock = Clock()
-    limited = quota(clock, tokens=100)
+    limited = rate_limit(clock, tokens=100)
     assert limited.take(60).at == 1000
     clock.seconds += 20
     assert limited.take(40).at == 1020
@@ -63,7 +63,7 @@ def test_tokens_wait_until_enough_of_the_minute_before_is_over():
 
 def test_what_a_call_really_took_counts_from_then_on():
     clock = Clock()
-    limited = quota(clock, tokens=100)
+    limited = rate_limit(clock, tokens=100)
     turn = limited.take(90)
     limited.correct(turn, 10)
     assert limited.take(90).at == 1000
@@ -73,7 +73,7 @@ def test_what_a_call_really_took_counts_from_then_on():
 
 def test_a_call_above_the_limit_goes_alone():
     clock = Clock()
-    limited = quota(clock, tokens=100)
+    limited = rate_limit(clock, tokens=100)
     limited.take(30)
     assert limited.take(5000).at == 1060
     assert limited.take(1).at == 1120
@@ -87,7 +87,7 @@ def test_a_call_above_the_limit_goes_alone():
 @example([(0, 1.6318124924948094), (0, 0.0), (0, 0.0)], 1, 20)
 def test_no_sixty_seconds_hold_more_than_was_set(calls: list[tuple[int, float]], requests: int, tokens: int):
     clock = Clock()
-    limited = quota(clock, requests, tokens)
+    limited = rate_limit(clock, requests, tokens)
     taken = []
     for asked, pause in calls:
         clock.seconds += pause
@@ -100,7 +100,7 @@ def test_no_sixty_seconds_hold_more_than_was_set(calls: list[tuple[int, float]],
 
 def test_threads_share_one_limit():
     clock = Clock()
-    limited = quota(clock, requests=5)
+    limited = rate_limit(clock, requests=5)
     taken = []
     threads = [threading.Thread(target=lambda: taken.append(limited.take(1).at)) for _ in range(20)]
     for thread in threads:
@@ -119,4 +119,4 @@ def test_threads_share_one_limit():
     ],
 )
 def test_a_process_has_one_quota_for_each_model_of_a_service(other, same):
-    assert (quota_of("http://a/v1", "m", 5.0, None) is quota_of(*other)) == same
+    assert (rate_limit_of("http://a/v1", "m", 5.0, None) is rate_limit_of(*other)) == same

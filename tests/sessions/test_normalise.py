@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquetry.sessions.near import equal, near_key, nearly_equal, words
+from parquetry.sessions.normalise import equal, nearly_equal, normalised_key, words
 
 SAME = {
     "case": ("Walnut is dried in kiln 3", "walnut is dried in Kiln 3"),
@@ -73,5 +73,5 @@ def test_what_is_one_entry_is_always_nearly_equal(text, end):
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_equal_texts_have_one_key_whatever_they_hold(one, other):
-    assert not equal(one, other) or near_key(one) == near_key(other)
-    assert near_key(one)
+    assert not equal(one, other) or normalised_key(one) == normalised_key(other)
+    assert normalised_key(one)

@@ -44,7 +44,7 @@ class Cue:
 
 
 @dataclass(frozen=True, slots=True)
-class Particulars:
+class Facts:
     """Exact details of one statement."""
 
     statement: Statement
@@ -70,7 +70,7 @@ class Particulars:
     """stems of the content words"""
 
 
-def particulars(text: str) -> Particulars:
+def facts(text: str) -> Facts:
     """Extract the exact details of a text."""
     statement = read(text)
     moments, quantities, rest = moments_and_quantities(statement.words)
@@ -78,7 +78,7 @@ def particulars(text: str) -> Particulars:
     others = [word for word in rest if word.raw not in identifiers]
     titled = _is_titled(others)
     lower = {word.plain for word in statement.words if word.raw == word.raw.lower()}
-    return Particulars(
+    return Facts(
         statement,
         quantities,
         moments,

@@ -30,7 +30,7 @@ _QUERY = re.compile(r"(https?://(?:(?!https?://)[^\s?])*+)\?\S*")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileInfo:
     """A file or folder in a listing."""
 
     name: str
@@ -49,10 +49,10 @@ class Written:
     """SHA-256 of the content, as hexadecimal digits"""
 
 
-class Files(Protocol):
+class Filesystem(Protocol):
     """The filesystem interface of a corpus."""
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[FileInfo]:
         """List a folder, sorted by name; empty if there is no such folder."""
         ...
 
@@ -76,21 +76,21 @@ class Files(Protocol):
         """Return the storage options of the Delta tables; call it before each use, because credentials expire."""
         ...
 
-    def lend(self, connection: Connection) -> None:
+    def attach(self, connection: Connection) -> None:
         """Attach these files to a DuckDB connection for reading."""
         ...
 
 
-class LocalFiles:
+class LocalFilesystem:
     """The files of this machine."""
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> list[FileInfo]:
         try:
             with os.scandir(folder) as found:
                 entries = [(each.name, each.stat().st_size, each.is_dir()) for each in found]
         except FileNotFoundError:
             return []
-        return [Entry(name, 0 if is_folder else size, is_folder) for name, size, is_folder in sorted(entries)]
+        return [FileInfo(name, 0 if is_folder else size, is_folder) for name, size, is_folder in sorted(entries)]
 
     def open(self, path: str) -> pa.NativeFile:
         return pa.OSFile(path, "rb")
@@ -117,11 +117,11 @@ class LocalFiles:
     def table_options(self) -> dict[str, str] | None:
         return None
 
-    def lend(self, connection: Connection) -> None:
+    def attach(self, connection: Connection) -> None:
         """Do nothing: DuckDB reads local files by itself."""
 
 
-def files_at(place: str) -> Files:
+def filesystem_at(place: str) -> Filesystem:
     """Return the filesystem for a root or path.
 
     Raises:
@@ -129,7 +129,7 @@ def files_at(place: str) -> Files:
         MissingExtra: its client is not installed.
     """
     if "://" not in place:
-        return LocalFiles()
+        return LocalFilesystem()
     from parquetry.storage.files.object_store import open_store
 
     return open_store(place.partition("://")[0])
@@ -142,13 +142,13 @@ def sha256_of(path: str) -> str:
         StorageError: the object store could not be reached.
     """
     digest = hashlib.sha256()
-    with files_at(path).open(path) as stream:
+    with filesystem_at(path).open(path) as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
 
 
-def told(error: Exception) -> str:
+def one_line_error(error: Exception) -> str:
     """Return the message of a storage library's error in one line.
 
     Take the first line; for an error of delta-rs on an object store, take the chain of causes, which stand on lines of

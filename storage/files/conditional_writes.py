@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Barrier
 
+from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout
 from parquetry.storage.files.object_store import ObjectStore
-from parquetry.storage.files.places import files_at
 
 _RACERS = 4
 """number of concurrent writers"""
@@ -27,7 +27,7 @@ _ONE_WRITER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Weakness:
+class ProbeFailure:
     """A defect in a store's conditional writes."""
 
     what: str
@@ -35,7 +35,7 @@ class Weakness:
     single_writer_helps: bool
 
 
-def weakness(layout: Layout) -> Weakness | None:
+def probe(layout: Layout) -> ProbeFailure | None:
     """Return the defect of a store's conditional writes, tested with concurrent writers; None if they work.
 
     Args:
@@ -44,7 +44,7 @@ def weakness(layout: Layout) -> Weakness | None:
     Raises:
         StorageError: the store cannot be reached or written to.
     """
-    found = overwrites(layout)
+    found = probe_without_race(layout)
     if found is not None or layout.is_local:
         return found
     store = _store_of(layout)
@@ -54,10 +54,10 @@ def weakness(layout: Layout) -> Weakness | None:
     if winners <= 1:
         return None
     what = f"the object store let {winners} of {_RACERS} conditional writes at the same moment win"
-    return Weakness(what, _ONE_WRITER, single_writer_helps=True)
+    return ProbeFailure(what, _ONE_WRITER, single_writer_helps=True)
 
 
-def overwrites(layout: Layout) -> Weakness | None:
+def probe_without_race(layout: Layout) -> ProbeFailure | None:
     """Return the defect found with one or two requests and no race: detects stores without conditional writes.
 
     Args:
@@ -75,10 +75,10 @@ def overwrites(layout: Layout) -> Weakness | None:
         outcome = store.create(layout.probe, _CONTENT)
     if outcome == "made":
         what = "the object store ignores conditional writes (If-None-Match)"
-        return Weakness(what, _ONE_WRITER, single_writer_helps=True)
+        return ProbeFailure(what, _ONE_WRITER, single_writer_helps=True)
     if outcome == "unsupported":
         what = "the object store refuses conditional writes (If-None-Match)"
-        return Weakness(what, "every commit is one: use another store", single_writer_helps=False)
+        return ProbeFailure(what, "every commit is one: use another store", single_writer_helps=False)
     return None
 
 
@@ -95,7 +95,7 @@ def _race(store: ObjectStore, path: str) -> int:
 
 
 def _store_of(layout: Layout) -> ObjectStore:
-    store = files_at(layout.root)
+    store = filesystem_at(layout.root)
     if not isinstance(store, ObjectStore):
         raise TypeError(f"{layout.root} is no object store")
     return store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parquetry.sessions.distill.instructions import is_instruction
+from parquetry.sessions.distill.injection import is_instruction
 from tests.sessions.asking import PROMPT
 
 ORDERS = """

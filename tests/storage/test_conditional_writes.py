@@ -3,7 +3,7 @@
 import pytest
 
 from parquetry.errors import SettingsError
-from parquetry.storage.files.conditional import overwrites, weakness
+from parquetry.storage.files.conditional_writes import probe, probe_without_race
 from parquetry.storage.files.layout import PROBE, layout_of
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.doctor import examine
@@ -32,16 +32,16 @@ def store(small_store, monkeypatch, tmp_path):
 )
 def test_probe_tells_what_a_store_does(store, conditions, quick, raced):
     store.conditions(conditions)
-    for probe, expected in ((overwrites, quick), (weakness, raced)):
-        found = probe(layout_of(ROOT))
+    for test, expected in ((probe_without_race, quick), (probe, raced)):
+        found = test(layout_of(ROOT))
         assert (expected in found.what) if expected else (found is None), found
     assert set(store.objects()) <= {f"/bucket/kb/{PROBE}"}
 
 
 def test_quick_probe_of_a_known_store_is_one_request(store):
-    overwrites(layout_of(ROOT))
+    probe_without_race(layout_of(ROOT))
     store.requests()
-    assert overwrites(layout_of(ROOT)) is None
+    assert probe_without_race(layout_of(ROOT)) is None
     assert store.requests() == [["PUT", f"/bucket/kb/{PROBE}"]]
 
 

@@ -15,7 +15,7 @@ from parquetry.sessions.model import Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EntryState:
     """State of one entry after all decisions."""
 
     live: bool
@@ -27,7 +27,7 @@ class Standing:
     """ids of entries that say the opposite, sorted"""
 
 
-UNKNOWN = Standing(False, frozenset(), None, ())
+UNKNOWN = EntryState(False, frozenset(), None, ())
 """state of an entry without decisions"""
 
 
@@ -59,7 +59,7 @@ def in_force(decisions: Sequence[Decision]) -> list[Decision]:
     return kept[::-1]
 
 
-def standings(decisions: Sequence[Decision]) -> dict[str, Standing]:
+def entry_states(decisions: Sequence[Decision]) -> dict[str, EntryState]:
     """Fold decisions into the state of every entry that they name.
 
     Args:
@@ -74,7 +74,7 @@ def standings(decisions: Sequence[Decision]) -> dict[str, Standing]:
         if decision.undoes is None:
             _add(decision, sums)
     return {
-        entry: Standing(each.live, frozenset(each.sessions), each.last_said, tuple(sorted(each.contradicts)))
+        entry: EntryState(each.live, frozenset(each.sessions), each.last_said, tuple(sorted(each.contradicts)))
         for entry, each in sums.items()
     }
 

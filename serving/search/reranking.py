@@ -31,7 +31,7 @@ class Recency:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RerankerUse:
     """Use of a reranker in a search."""
 
     by: str
@@ -51,17 +51,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class RerankedHits:
     """Results after reranking and diversification."""
 
     hits: tuple[Hit, ...]
     """best first"""
-    judged: Judged | None
+    judged: RerankerUse | None
     """None if no reranker was used"""
 
 
 @dataclass(frozen=True, slots=True)
-class SecondLook:
+class Reranking:
     """Steps applied to the candidates of a search before the best are taken."""
 
     rerank: bool = False
@@ -73,9 +73,9 @@ class SecondLook:
 
     def candidates(self, k: int) -> int:
         """Return the number of candidates to fetch for `k` results."""
-        return k if self == SecondLook() else k * CANDIDATES_PER_HIT
+        return k if self == Reranking() else k * CANDIDATES_PER_HIT
 
-    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> Looked:
+    def apply(self, hits: Sequence[Hit], query: str, k: int, session: Connection, settings: Settings) -> RerankedHits:
         """Return the `k` best of the candidates.
 
         Args:
@@ -96,10 +96,10 @@ class SecondLook:
             hits = _by_age(hits, self.recency)
         if self.diversify:
             hits = _diverse(hits, k, session)
-        return Looked(tuple(hits[:k]), judged)
+        return RerankedHits(tuple(hits[:k]), judged)
 
 
-def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], Judged]:
+def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list[Hit], RerankerUse]:
     name = settings.search.rerank
     if name is None:
         raise SettingsError(
@@ -112,7 +112,7 @@ def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list
         replace(hit, score=score, scores={**hit.scores, "rerank": score})
         for hit, score in zip(hits, judgement.scores.tolist(), strict=True)
     ]
-    return sorted(scored, key=lambda hit: -hit.score), Judged(reranker.id, len(hits), judgement.usage)
+    return sorted(scored, key=lambda hit: -hit.score), RerankerUse(reranker.id, len(hits), judgement.usage)
 
 
 def _by_age(hits: Sequence[Hit], recency: Recency) -> list[Hit]:

@@ -3,8 +3,8 @@
 import pytest
 
 from parquetry.errors import TransientError
-from parquetry.net.pace import Pace
-from parquetry.net.rate import Turns
+from parquetry.net.host_throttle import HostThrottle
+from parquetry.net.rate_limiter import RateLimiter
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def slept():
 
 @pytest.fixture
 def pace():
-    return Pace(Turns(now=lambda: 100.0))
+    return HostThrottle(RateLimiter(now=lambda: 100.0))
 
 
 def test_requests_to_one_host_follow_each_other_at_an_interval_and_others_do_not_wait(pace, slept):

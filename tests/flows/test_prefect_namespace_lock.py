@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from parquetry.flows.orchestration.overlap import limit_name
+from parquetry.flows.orchestration.namespace_lock import limit_name
 from parquetry.flows.pipelines.documents import Request
 from parquetry.flows.refresh import run_request
 from parquetry.serving.cli.progress import Silent

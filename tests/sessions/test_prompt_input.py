@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquetry.sessions.distill.framing import frame
+from parquetry.sessions.distill.prompt_input import frame
 from parquetry.sessions.model import Message, Window
 from tests.sessions.asking import DAY, message
 

@@ -7,21 +7,21 @@ from collections.abc import Callable
 from threading import Lock
 
 from parquetry.errors import TransientError
-from parquetry.net.rate import TURNS, Turns, host_of
+from parquetry.net.rate_limiter import RATE_LIMITER, RateLimiter, host_of
 
 LONGEST_WAIT_SECONDS = 60.0
 """seconds; a longer back-off is left to a later retry"""
 _DAY_SECONDS = 86_400.0
 
 
-class Pace:
+class HostThrottle:
     """Throttles requests to hosts; one instance for the whole process, shared by all sources.
 
     Args:
         turns: rate limiter of the process.
     """
 
-    def __init__(self, turns: Turns = TURNS) -> None:
+    def __init__(self, turns: RateLimiter = RATE_LIMITER) -> None:
         self._turns = turns
         self._lock = Lock()
         self._rests_until: dict[str, float] = {}
@@ -61,5 +61,5 @@ class Pace:
             self._rests_until[host] = max(self._rests_until.get(host, 0.0), until)
 
 
-PACE = Pace()
+HOST_THROTTLE = HostThrottle()
 """instance of this process"""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from parquetry.errors import SettingsError
-from parquetry.serving.search.second_look import Looked, SecondLook
+from parquetry.serving.search.reranking import RerankedHits, Reranking
 from parquetry.settings.llm import LlmSettings
 from parquetry.settings.sections import SearchSettings, Settings
 from parquetry.storage.search.filters import Filters
@@ -41,9 +41,9 @@ class Found:
 
     def looked(
         self, k: int = 3, hits: Sequence[Hit] | None = None, settings: Settings | None = None, **what: bool
-    ) -> Looked:
+    ) -> RerankedHits:
         hits = self.candidates() if hits is None else hits
-        return SecondLook(**what).apply(hits, "walnut", k, self.session, settings or Settings())
+        return Reranking(**what).apply(hits, "walnut", k, self.session, settings or Settings())
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def encoder(folder: Path) -> Settings:
 @pytest.mark.parametrize(
     ("look", "wanted"),
     [
-        (SecondLook(), 5),
-        (SecondLook(rerank=True), 15),
-        (SecondLook(diversify=True), 15),
-        (SecondLook(rerank=True, diversify=True), 15),
+        (Reranking(), 5),
+        (Reranking(rerank=True), 15),
+        (Reranking(diversify=True), 15),
+        (Reranking(rerank=True, diversify=True), 15),
     ],
 )
-def test_three_candidates_are_wanted_for_every_hit_if_there_is_a_second_look(look: SecondLook, wanted: int) -> None:
+def test_three_candidates_are_wanted_for_every_hit_if_there_is_a_second_look(look: Reranking, wanted: int) -> None:
     assert look.candidates(5) == wanted
 
 
@@ -155,7 +155,7 @@ def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
         }
         scores = {"walnut lunch": 1.0, "walnut kiln": 0.99, "walnut menu": 0.98, "walnut kiln dry": 0.0}
         hits = [Hit(score, {}, rows[text]) for text, score in scores.items()]
-        chosen = SecondLook(diversify=True).apply(hits, "walnut", 3, connection, Settings()).hits
+        chosen = Reranking(diversify=True).apply(hits, "walnut", 3, connection, Settings()).hits
     assert texts(chosen) == ["walnut lunch", "walnut menu", "walnut kiln"]
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
-from parquetry.sessions.distill.recalled import words
+from parquetry.sessions.distill.recall_filter import words
 
 PROMPT_ECHO = 0.6
 """share of a statement's pairs of neighbouring words found in the prompt, from which it counts as its echo"""

@@ -34,10 +34,10 @@ def equal(one: str, other: str) -> bool:
 
 def nearly_equal(one: str, other: str) -> bool:
     """Return True if two texts have the same words in order, up to case, punctuation, contractions and articles."""
-    return near_key(one) == near_key(other)
+    return normalised_key(one) == normalised_key(other)
 
 
-def near_key(text: str) -> tuple[str, ...]:
+def normalised_key(text: str) -> tuple[str, ...]:
     """Return the key that nearly equal texts share, and no others.
 
     Numbers, symbols, identifiers, names and negation are among the words, so texts that differ in them have different

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from parquetry.sessions.distill.recalled import Recalled, recalled_texts
+from parquetry.sessions.distill.recall_filter import Recalled, recalled_texts
 from tests.sessions.asking import KILN, message
 
 SAYS = "Walnut boards are dried in kiln 3 at 55 degrees for three weeks."

@@ -14,8 +14,8 @@ from threading import Event
 import httpx
 
 from parquetry.errors import BrokenDocument, TransientError
-from parquetry.net.client import Answer, GuardedClient
-from parquetry.net.pace import PACE, Pace
+from parquetry.net.client import GuardedClient, WebResponse
+from parquetry.net.host_throttle import HOST_THROTTLE, HostThrottle
 from parquetry.net.robots import Robots
 
 AGENT = "Parquetry"
@@ -25,7 +25,7 @@ _GONE = frozenset({404, 410})
 _PASSING = frozenset({408, 425, 429})
 
 
-class Visitor:
+class PageFetcher:
     """Fetches pages as far as robots.txt permits, at a rate that their hosts can bear.
 
     Args:
@@ -34,7 +34,7 @@ class Visitor:
         pace: host throttle of the process.
     """
 
-    def __init__(self, client: GuardedClient, interval: float, pace: Pace = PACE) -> None:
+    def __init__(self, client: GuardedClient, interval: float, pace: HostThrottle = HOST_THROTTLE) -> None:
         self._interval, self._pace = interval, pace
         self._stopped = Event()
         self._rules_client = client.with_before(lambda url: pace.wait_out_rest(str(url), self._pause))
@@ -42,7 +42,7 @@ class Visitor:
         self._robots = Robots(self._read_rules, AGENT)
 
     @contextmanager
-    def visit(self, url: str, conditions: Mapping[str, str] | None = None) -> Iterator[Answer]:
+    def visit(self, url: str, conditions: Mapping[str, str] | None = None) -> Iterator[WebResponse]:
         """Request a page.
 
         Args:
@@ -74,7 +74,7 @@ class Visitor:
         with self._rules_client.get(url) as answer:
             return answer.status, answer.read() if answer.status == 200 else b""
 
-    def _judge(self, url: str, answer: Answer, *, conditional: bool) -> None:
+    def _judge(self, url: str, answer: WebResponse, *, conditional: bool) -> None:
         status = answer.status
         if status in (200, 203, 204) or (status == 304 and conditional):
             return

@@ -20,7 +20,7 @@ _ROUNDING = 1e-5
 """possible rounding error of a float32 sum as a fraction of the vector's length, with a margin"""
 
 
-def code_columns(dimension: int) -> list[str]:
+def signature_columns(dimension: int) -> list[str]:
     """Return the names of the columns that hold the code of a vector."""
     return [f"b{i}" for i in range(-(-dimension // _WORD_BITS))]
 
@@ -46,7 +46,7 @@ def rotation(dimension: int) -> npt.NDArray[np.float32]:
     return (orthogonal * np.sign(np.diag(triangular))).astype(np.float32)
 
 
-def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
+def query_signature(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
     """Return the code of a query and a mask of its significant bits.
 
     Args:
@@ -61,7 +61,7 @@ def query_code(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[int]]:
     return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] >= np.median(magnitude))[0].tolist()
 
 
-def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+def signatures_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     """Return the codes of vectors.
 
     Args:
@@ -74,7 +74,7 @@ def codes_of(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     return _packed(vectors @ rotation(vectors.shape[1]).T > 0)
 
 
-def are_codes_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
+def are_signatures_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
     """True where codes are those of the vectors, regardless of the order of summation on the machine.
 
     Args:
@@ -92,6 +92,6 @@ def are_codes_of(codes: npt.NDArray[np.int64], vectors: npt.NDArray[np.float32])
 
 def _packed(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     count, dimension = bits.shape
-    padded = np.zeros((count, len(code_columns(dimension)) * _WORD_BITS), dtype=np.bool_)
+    padded = np.zeros((count, len(signature_columns(dimension)) * _WORD_BITS), dtype=np.bool_)
     padded[:, :dimension] = bits
     return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64, copy=False)

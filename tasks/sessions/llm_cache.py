@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from parquetry.errors import TransientError
 from parquetry.ids import answer_key
-from parquetry.llm.client import Answer, LanguageModel
+from parquetry.llm.client import Completion, LanguageModel
 from parquetry.llm.spending import Ledger, Purpose
 from parquetry.sessions.distill.replies import Question
 from parquetry.settings.llm import LlmSettings
@@ -22,11 +22,11 @@ Key = tuple[str | None, str]
 """(user, key of the answer)"""
 
 
-class Unanswered(Exception):
+class CacheMiss(Exception):
     """A question without a cached answer, which would have to be paid for."""
 
 
-class KeptAnswers:
+class CachedLlm:
     """Ask the language model only questions without a cached answer. Used from all threads of a run.
 
     Args:
@@ -56,7 +56,7 @@ class KeptAnswers:
         self._retry_quarantined = retry_quarantined
         self._lock = threading.Lock()
         self._models: dict[Purpose, LanguageModel] = {}
-        self._in_work: dict[Key, Future[Answer]] = {}
+        self._in_work: dict[Key, Future[Completion]] = {}
         self._looked_up = 0
         self.model = self._model("distill").model
 
@@ -65,7 +65,7 @@ class KeptAnswers:
         """Number of questions answered from the cache."""
         return self._looked_up
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Completion:
         """Return the answer to a question; it is cached before it is returned.
 
         Raises:
@@ -79,7 +79,7 @@ class KeptAnswers:
         key = key_of(question, self.model)
         with self._lock:
             other = self._in_work.get(key)
-            mine: Future[Answer] = Future()
+            mine: Future[Completion] = Future()
             if other is None:
                 self._in_work[key] = mine
         if other is not None:
@@ -93,7 +93,7 @@ class KeptAnswers:
                 del self._in_work[key]
             mine.cancel()
 
-    def _awaited(self, other: Future[Answer]) -> Answer:
+    def _awaited(self, other: Future[Completion]) -> Completion:
         try:
             answer = other.result()
         except CancelledError as error:
@@ -101,8 +101,8 @@ class KeptAnswers:
         self._count()
         return answer
 
-    def _kept(self, question: Question, key: Key) -> Answer | None:
-        answer = kept_answer(self._answers, key)
+    def _kept(self, question: Question, key: Key) -> Completion | None:
+        answer = cached_answer(self._answers, key)
         if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
             return None
         self._count()
@@ -112,7 +112,7 @@ class KeptAnswers:
         with self._lock:
             self._looked_up += 1
 
-    def _bought(self, question: Question, key: Key) -> Answer:
+    def _bought(self, question: Question, key: Key) -> Completion:
         with self._asking.question(f"what to {question.purpose}"):
             answer = self._model(question.purpose).ask(question.messages, question.schema)
         about = {"purpose": question.purpose, "form": question.form, "at": datetime.now(UTC).isoformat()}
@@ -126,7 +126,7 @@ class KeptAnswers:
             return self._models[purpose]
 
 
-class PlannedAnswers:
+class CacheOnlyLlm:
     """Look up cached answers for a plan, without asking a model.
 
     Args:
@@ -140,16 +140,16 @@ class PlannedAnswers:
         self._answers = answers
         self._retry_quarantined = retry_quarantined
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Completion:
         """Return the answer to a question.
 
         Raises:
-            Unanswered: the question has no cached answer, or has to be asked again.
+            CacheMiss: the question has no cached answer, or has to be asked again.
         """
         key = key_of(question, self.model)
-        answer = kept_answer(self._answers, key) if self._answers else None
+        answer = cached_answer(self._answers, key) if self._answers else None
         if answer is None or (self._retry_quarantined and not question.is_answered_by(answer.text)):
-            raise Unanswered
+            raise CacheMiss
         return answer
 
 
@@ -158,12 +158,12 @@ def key_of(question: Question, model: str) -> Key:
     return (question.owner.user_id, answer_key(model, question.messages, question.form))
 
 
-def kept_answer(answers: Answers, key: Key) -> Answer | None:
+def cached_answer(answers: Answers, key: Key) -> Completion | None:
     """Return a cached answer; None if there is none, or if the stored value is not an answer."""
     found = answers.get(*key)
     if found is None:
         return None
-    names = Answer.__dataclass_fields__
+    names = Completion.__dataclass_fields__
     with suppress(TypeError):
-        return Answer(**{name: value for name, value in found.items() if name in names})
+        return Completion(**{name: value for name, value in found.items() if name in names})
     return None

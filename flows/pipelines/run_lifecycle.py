@@ -26,9 +26,9 @@ from parquetry.planning.rows import new_stamp
 from parquetry.settings.sections import Settings
 from parquetry.sources.registry import Scope, open_source
 from parquetry.storage.files.full_disk import is_full
-from parquetry.storage.given_way import reread
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
+from parquetry.storage.replaced_files import reread
 from parquetry.tasks.documents.models import models_of
 from parquetry.tasks.documents.run import Cancelled, Run
 

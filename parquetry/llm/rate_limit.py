@@ -23,7 +23,7 @@ class Turn:
     """tokens read and written: first as expected, then as used"""
 
 
-class Quota:
+class ModelRateLimit:
     """Sliding-window limit on the calls and tokens of any sixty seconds. Thread-safe.
 
     A single call that exceeds the token limit is let through once the window is otherwise empty.
@@ -98,11 +98,11 @@ class Quota:
 
 
 @functools.cache
-def quota_of(
+def rate_limit_of(
     url: str,  # noqa: ARG001 - part of the key
     model: str,  # noqa: ARG001 - part of the key
     requests_per_minute: float | None,
     tokens_per_minute: float | None,
-) -> Quota:
+) -> ModelRateLimit:
     """Return the quota of a model at a service, one per process."""
-    return Quota(requests_per_minute, tokens_per_minute)
+    return ModelRateLimit(requests_per_minute, tokens_per_minute)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from parquetry.serving.search.second_look import SecondLook
+from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import SearchRequest
 from parquetry.settings.sections import override
 from tests.rerank.tiny_cross_encoder import build_folder, probability
@@ -163,8 +163,8 @@ def test_an_answer_without_a_second_look_is_not_taken_for_one_with_it(workshop):
     reader = workshop.reader()
     plain = SearchRequest("walnut")
     assert not reader.search(plain).cached
-    assert not reader.search(replace(plain, look=SecondLook(diversify=True))).cached
-    assert reader.search(replace(plain, look=SecondLook(diversify=True))).cached
+    assert not reader.search(replace(plain, look=Reranking(diversify=True))).cached
+    assert reader.search(replace(plain, look=Reranking(diversify=True))).cached
 
 
 def test_another_language_model_gives_another_answer(workshop):
@@ -174,7 +174,7 @@ def test_another_language_model_gives_another_answer(workshop):
 
     workshop.write("a.md", "walnut kiln")
     workshop.refresh()
-    cache, asked = AnswerCache(8), SearchRequest("walnut", look=SecondLook(rerank=True))
+    cache, asked = AnswerCache(8), SearchRequest("walnut", look=Reranking(rerank=True))
     with ChatServer(
         [said('{"ranking": [{"n": 1, "score": 0.2}]}'), said('{"ranking": [{"n": 1, "score": 0.9}]}')]
     ) as server:

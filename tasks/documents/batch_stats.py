@@ -11,7 +11,7 @@ from parquetry.model import Note
 
 
 @dataclass
-class Tally:
+class BatchStats:
     """Bytes, seconds and notes of a batch."""
 
     bytes_read: int = 0

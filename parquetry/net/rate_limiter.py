@@ -8,7 +8,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 
-class Turns:
+class RateLimiter:
     """Rate limiter: hands out turns at services with a minimum interval, across all sources and threads.
 
     Args:
@@ -38,7 +38,7 @@ class Turns:
             return begins - now
 
 
-TURNS = Turns()
+RATE_LIMITER = RateLimiter()
 """instance of this process"""
 
 

@@ -22,7 +22,7 @@ _RETRIES = {"max_retries": "5", "retry_timeout": "60s", "backoff_config.max_back
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ObjectStoreOptions:
     """Connection details of an object store."""
 
     scheme: str
@@ -37,12 +37,12 @@ class Reach:
 class Kind:
     """A kind of object store: its client, settings and errors."""
 
-    reach: Callable[[], Reach]
+    reach: Callable[[], ObjectStoreOptions]
     variables: tuple[str, ...]
     """prefixes of the environment variables that hold endpoint and credentials"""
 
 
-def _s3() -> Reach:
+def _s3() -> ObjectStoreOptions:
     import botocore.exceptions
     import botocore.session
     from s3fs import S3FileSystem
@@ -80,10 +80,10 @@ def _s3() -> Reach:
         skip_instance_cache=True,
     )
     errors = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
-    return Reach("s3", filesystem, table_options, errors)
+    return ObjectStoreOptions("s3", filesystem, table_options, errors)
 
 
-def _azure() -> Reach:
+def _azure() -> ObjectStoreOptions:
     try:
         from adlfs import AzureBlobFileSystem  # type: ignore[import-untyped]
         from azure.core.exceptions import AzureError
@@ -96,7 +96,7 @@ def _azure() -> Reach:
     filesystem = AzureBlobFileSystem(
         connection_string=connection, anon=False, use_listings_cache=False, skip_instance_cache=True
     )
-    return Reach("abfs", filesystem, lambda: {**_RETRIES, **options}, (AzureError, ValueError))
+    return ObjectStoreOptions("abfs", filesystem, lambda: {**_RETRIES, **options}, (AzureError, ValueError))
 
 
 def _azure_options(connection: str) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _azure_options(connection: str) -> dict[str, str]:
     return options
 
 
-def _google() -> Reach:
+def _google() -> ObjectStoreOptions:
     try:
         from gcsfs import GCSFileSystem  # type: ignore[import-untyped]
         from gcsfs.retry import HttpError  # type: ignore[import-untyped]
@@ -122,7 +122,7 @@ def _google() -> Reach:
     except ImportError as error:
         raise MissingExtra("gcs", "a corpus on Google Cloud Storage") from error
     filesystem = GCSFileSystem(use_listings_cache=False, skip_instance_cache=True)
-    return Reach("gs", filesystem, lambda: dict(_RETRIES), (HttpError, GoogleAuthError))
+    return ObjectStoreOptions("gs", filesystem, lambda: dict(_RETRIES), (HttpError, GoogleAuthError))
 
 
 KINDS: Mapping[str, Kind] = MappingProxyType(

@@ -45,7 +45,7 @@ class Sizes:
             self._known[path] = size
 
 
-class LentFiles(AbstractFileSystem):  # type: ignore[misc]
+class DuckdbFilesystem(AbstractFileSystem):  # type: ignore[misc]
     """A read-only fsspec filesystem over the files of an object store.
 
     Args:
@@ -83,7 +83,7 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
         if mode != "rb":
             raise PermissionError(f"{path} is only read")
         size = self.info(path)["size"]
-        return _LentFile(
+        return _DuckdbFile(
             self, path, mode, block_size=_BLOCK, cache_type="all" if size <= _BLOCK else "readahead", size=size
         )
 
@@ -91,7 +91,7 @@ class LentFiles(AbstractFileSystem):  # type: ignore[misc]
         return self._read(path, start, end)
 
 
-class _LentFile(AbstractBufferedFile):  # type: ignore[misc]
+class _DuckdbFile(AbstractBufferedFile):  # type: ignore[misc]
     """A file open for reading."""
 
     def _fetch_range(self, start: int, end: int) -> bytes:
