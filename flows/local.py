@@ -13,20 +13,21 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from parquetry.flows.orchestration.server import ENVIRONMENT, own_server
-from parquetry.flows.pipelines.documents import Observer, Request, check_request
+from parquetry.flows.pipelines.documents import Request, check_request
+from parquetry.flows.pipelines.silent import Silent
 from parquetry.planning.report import RunReport
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-    from parquetry.flows.pipelines.sessions import SessionsObserver, SessionsRequest
+    from parquetry.flows.pipelines.sessions import SessionsRequest
     from parquetry.sessions.report import SessionsReport
     from parquetry.tasks.sessions.publish import Review
 
 _DRAIN_SECONDS = 5
 
 
-def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> RunReport:
+def run_on_prefect(request: Request, observer: Silent, *, verbose: bool) -> RunReport:
     """Run a request as a Prefect flow run in this process.
 
     Without `PREFECT_API_URL` (in the environment or the active profile) a server is started for this run only.
@@ -47,7 +48,7 @@ def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> Ru
 
 
 def run_sessions_on_prefect(
-    request: SessionsRequest, observer: SessionsObserver, review: Review | None, *, verbose: bool
+    request: SessionsRequest, observer: Silent, review: Review | None, *, verbose: bool
 ) -> SessionsReport:
     """Learn from sessions as a Prefect flow run in this process, as in `run_on_prefect`.
 

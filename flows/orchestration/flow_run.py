@@ -1,4 +1,4 @@
-"""Behaviour shared by all flows: settings, caller, termination, final states, tags."""
+"""Flow runs of every kind: request, caller, lock, final state, tags, termination."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from prefect import get_run_logger, runtime, tags
 from prefect.client.orchestration import get_client
@@ -23,20 +23,25 @@ from prefect.states import Cancelled as CancelledState
 from prefect.states import Completed, Failed
 from prefect.utilities.engine import is_prefect_sigterm_handler_installed
 
-from parquetry.errors import IndexNotWritten, ParquetryError, RefusedError
+from parquetry.errors import IndexNotWritten, OutageError, ParquetryError, RefusedError
+from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
+from parquetry.flows.orchestration.parameters import PARAMETERS, Parameters
 from parquetry.flows.orchestration.parent_watch import end_with_starter
-from parquetry.masked_output import guard_output
+from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
+from parquetry.flows.pipelines.silent import Silent
+from parquetry.masked_output import guard_output, masked_errors
+from parquetry.planning.report import RunError
 from parquetry.printing import visible
 from parquetry.settings.sections import Settings, load_settings, override
 from parquetry.sources.registry import Scope
-from parquetry.tasks.documents.run import Cancelled
+from parquetry.storage.files.layout import layout_of
+from parquetry.tasks.engine.base import Cancelled, Engine
+from parquetry.tasks.engine.prefect import PrefectEngine
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-Asked = TypeVar("Asked")
-Watcher = TypeVar("Watcher")
-Report = TypeVar("Report")
+C = TypeVar("C", bound="FlowCaller[Any, Any]")
 
 TAG = "parquetry"
 """tag of every run and deployment; automations filter by it"""
@@ -46,29 +51,130 @@ _HOOK_SECONDS = 0.1
 """seconds for `sys.unraisablehook` to return"""
 
 
+class RequestLike(Protocol):
+    """A request for a run of any kind."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def is_for_all(self) -> bool:
+        """True if the request names no sources: it is for all that are configured."""
+        ...
+
+
+class ReportLike(Protocol):
+    """A report of a run of any kind."""
+
+    @property
+    def error(self) -> RunError | None: ...
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+Asked = TypeVar("Asked", bound=RequestLike)
+Report = TypeVar("Report", bound=ReportLike)
+
+
 @dataclass
-class FlowCaller(Generic[Asked, Watcher, Report]):
+class FlowCaller(Generic[Asked, Report]):
     """A program that runs a flow in its own process: its request, observer and the resulting report."""
 
     request: Asked
-    observer: Watcher
+    observer: Silent
     alone: bool
     """True if the API serves this run only, so that no other run can hold its namespaces"""
     report: Report | None = None
     stopped: Cancelled | None = None
 
-    def told(self) -> Report:
-        """Return the report of the finished flow."""
-        if self.report is None:
-            raise RuntimeError("the flow ended without a report")
-        return self.report
+
+@dataclass(frozen=True)
+class FlowKind(Generic[Asked, Report]):
+    """The parts of a flow that differ between kinds of runs."""
+
+    content: Literal["documents", "sessions"]
+    lock: str
+    """name of the lock of a namespace; empty for the one of its documents"""
+    scopes: Callable[[Asked], Sequence[Scope]]
+    execute: Callable[[Asked, Engine, Silent], Report]
+    create_artifacts: Callable[[Report, Asked, Collection[str]], None]
+    """creates artifacts for a report in the given namespaces"""
 
 
-C = TypeVar("C", bound=FlowCaller[Any, Any, Any])
+def run_flow(
+    kind: FlowKind[Asked, Report], caller: FlowCaller[Asked, Report] | None, parse: Callable[[], Asked]
+) -> dict[str, Any] | State[Any]:
+    """Run a request inside a flow run.
+
+    Args:
+        kind: kind of the run.
+        caller: program that runs the flow in its own process; None in a process of the flow run.
+        parse: returns the request of a run without a caller.
+
+    Returns:
+        The report as JSON, or the final state of a run that failed, was cancelled, or had nothing to do.
+    """
+    begin()
+    try:
+        request = caller.request if caller else parse()
+        if not caller and request.is_for_all and (idle := nothing_scheduled(request.settings, kind.content)):
+            return idle
+        scopes = kind.scopes(request)
+        tag(scopes)
+        namespaces = {scope.namespace for scope in scopes}
+        held = set() if caller and caller.alone else namespaces
+        root = layout_of(request.settings.corpus.root).root
+        log = RunLog(caller.observer if caller else Silent())
+        with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, kind.lock):
+            report = kind.execute(request, PrefectEngine(), log)
+    except Cancelled as stopped:
+        return cancelled(caller, stopped)
+    except RefusedError as error:
+        return refused(error)
+    except ParquetryError as error:
+        return failed(error)
+    kind.create_artifacts(report, request, namespaces)
+    if caller:
+        caller.report = report
+    match report.error:
+        case OutageError() as problem:
+            return failed(problem)
+        case RefusedError() as problem:
+            return refused(problem)
+        case IndexNotWritten() as problem:
+            return without_index(str(problem))
+    return report.as_json()
+
+
+def run_in_process(
+    variable: ContextVar[FlowCaller[Asked, Report] | None], caller: FlowCaller[Asked, Report], start: Callable[[], Any]
+) -> Report:
+    """Start a flow that runs for a caller in this process.
+
+    Args:
+        variable: where the flow finds its caller.
+        caller: the caller.
+        start: calls the flow.
+
+    Returns:
+        The report, also of a run that published and failed.
+
+    Raises:
+        ParquetryError: nothing was published.
+    """
+    try:
+        with _calling(variable, caller):
+            start()
+    except (OutageError, RefusedError, IndexNotWritten):
+        if caller.report is None:
+            raise
+    if caller.report is None:
+        raise RuntimeError("the flow ended without a report")
+    return caller.report
 
 
 @contextmanager
-def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
+def _calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
     """Make the caller available to the flow that runs in the block, and tag its run from the start.
 
     Prefect's server tags all events of a run as it was tagged at the first one; a tag added later is in none.
@@ -88,7 +194,15 @@ def calling(variable: ContextVar[C | None], caller: C) -> Iterator[None]:
         variable.reset(token)
 
 
-def cancelled(caller: FlowCaller[Any, Any, Any] | None, why: Cancelled) -> State[Any]:
+def run_name() -> str:
+    """Return the name of the current flow run: `{flow}-{namespace, targets or all}-{scheduled start}`."""
+    run = runtime.flow_run
+    given = run.parameters.get("parameters") or {}
+    parameters = given if isinstance(given, Parameters) else PARAMETERS[run.flow_name].model_validate(given)
+    return f"{run.flow_name}-{visible(parameters.subject())}-{run.scheduled_start_time:%Y%m%d-%H%M%S}"
+
+
+def cancelled(caller: FlowCaller[Any, Any] | None, why: Cancelled) -> State[Any]:
     """Return the final state of a cancelled run, and pass the cause to its caller."""
     if caller:
         caller.stopped = why

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from parquetry.errors import SettingsError
@@ -80,6 +82,14 @@ class SessionsParameters(Parameters):
     def subject(self) -> str:
         names = [target.rstrip("/").rpartition("/")[2] or target for target in self.targets]
         return _several(self.namespace, names)
+
+
+PARAMETERS: Mapping[str, type[Parameters]] = {
+    "refresh": RefreshParameters,
+    "reindex": ReindexParameters,
+    "sessions": SessionsParameters,
+}
+"""model of each flow's parameters"""
 
 
 def _several(namespace: str | None, names: list[str]) -> str:

@@ -1,33 +1,38 @@
-"""Progress of a refresh in the flow run's log."""
+"""Progress of a run in the flow run's log."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from prefect import get_run_logger
 from prefect.exceptions import MissingContextError
 
-from parquetry.flows.pipelines.documents import Observer
+from parquetry.flows.pipelines.silent import Silent
+from parquetry.model import Failure
 from parquetry.planning.batches import Batch
-from parquetry.planning.report import RunReport
+from parquetry.planning.report import PublishOutcome, RunReport
+from parquetry.sessions.report import SessionsReport
 from parquetry.tasks.documents.batch import BatchReport
 from parquetry.tasks.documents.plan import RefreshPlan
 from parquetry.tasks.documents.reading_progress import ReadingProgress, SlowDocument
+from parquetry.tasks.sessions.asking import Asking
+from parquetry.tasks.sessions.batch import SessionBatch, SessionBatchReport
+from parquetry.tasks.sessions.plan import SessionPlan
 
 _MOST_FAILURES = 20
-"""maximum number of documents named in the log; the table artifact and the table `failures` have more"""
+"""maximum number of failures in the log; the table artifact and the table `failures` have more"""
 
 
-class RunLog:
+class RunLog(Silent):
     """Observer that logs progress to the flow run's log and forwards it to another observer.
 
     Args:
-        watcher: observer to forward to; None for none.
+        watcher: observer to forward to.
     """
 
-    def __init__(self, watcher: Observer | None) -> None:
+    def __init__(self, watcher: Silent) -> None:
         self._log = get_run_logger()
         self._watcher = watcher
         self._total = 0
@@ -42,21 +47,17 @@ class RunLog:
             self._log.info(
                 "%d documents in %d batches, likely %d chunks", self._total, len(batches), plan.estimate.likely.chunks
             )
-        if self._watcher:
-            self._watcher.planned(plan, batches)
+        self._watcher.planned(plan, batches)
 
     def documents_read(self, reading: ReadingProgress) -> None:
-        if self._watcher:
-            self._watcher.documents_read(reading)
+        self._watcher.documents_read(reading)
 
     def document_read(self) -> None:
-        if self._watcher:
-            self._watcher.document_read()
+        self._watcher.document_read()
 
     def document_slow(self, slow: SlowDocument) -> None:
         self._log.info("%s", slow)
-        if self._watcher:
-            self._watcher.document_slow(slow)
+        self._watcher.document_slow(slow)
 
     def batch_done(self, report: BatchReport) -> None:
         rows = [row for row in report.rows if not row.removed]
@@ -71,32 +72,68 @@ class RunLog:
             sum(row.status == "failed" for row in rows),
             sum(row.status == "skipped" for row in rows),
         )
-        if self._watcher:
-            self._watcher.batch_done(report)
+        self._watcher.batch_done(report)
 
     def published(self, report: RunReport) -> None:
-        counts = ", ".join(f"{count} {name}" for name, count in report.documents.as_dict().items() if count)
-        news = "published version" if report.version != report.version_before else "nothing to publish, still version"
-        self._log.info("%s %d: %s", news, report.version, counts or "no documents")
-        failed = [failure for failure in report.failures if failure.status == "failed"]
-        for failure in failed[:_MOST_FAILURES]:
-            self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
-        if len(failed) > _MOST_FAILURES:
-            self._log.warning("and %d more failed", len(failed) - _MOST_FAILURES)
+        self._log_version(report, report.documents.as_dict(), "no documents")
+        self._log_failures([failure for failure in report.failures if failure.status == "failed"])
         for kept in report.kept[:_MOST_FAILURES]:
             self._log.warning("%s", kept)
         for line in report.left_out:
             self._log.info("%s", line)
         for line in report.empty:
             self._log.warning("%s", line)
-        for outage in report.outages:
-            self._log.error("failed: %s", outage)
         for refusal in report.refused:
             self._log.warning("refused: %s", refusal)
-        if report.index_error is not None:
-            self._log.error("the search index is not written: %s", report.index_error)
-        if self._watcher:
-            self._watcher.published(report)
+        self._log_problems(report.outages, report.index_error)
+        self._watcher.published(report)
+
+    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:
+        self._total = len(plan.sessions)
+        self._log.info("%s, in %d batches", _counted(plan.counts) or "no sessions", len(batches))
+        self._watcher.sessions_planned(plan, batches)
+
+    def sessions_asked(self, asking: Asking) -> None:
+        self._watcher.sessions_asked(asking)
+
+    def sessions_learned(self, report: SessionBatchReport) -> None:
+        self._done += len(report.learned)
+        self._log.info(
+            "%d of %d sessions; batch %d: %d statements, %d refused, %d sessions failed",
+            self._done,
+            self._total,
+            report.batch,
+            sum(len(each.drafts) for each in report.learned),
+            sum(len(each.refusals) for each in report.learned),
+            sum(each.failed is not None for each in report.learned),
+        )
+        self._watcher.sessions_learned(report)
+
+    def sessions_published(self, report: SessionsReport) -> None:
+        self._log_version(report, report.entries, "no entries")
+        self._log_failures(report.failures)
+        self._log_problems(report.outages, report.index_error)
+        self._watcher.sessions_published(report)
+
+    def _log_version(self, report: PublishOutcome, counts: Mapping[str, int], none: str) -> None:
+        news = "published version" if report.version != report.version_before else "nothing to publish, still version"
+        self._log.info("%s %d: %s", news, report.version, _counted(counts) or none)
+
+    def _log_failures(self, failures: Sequence[Failure]) -> None:
+        for failure in failures[:_MOST_FAILURES]:
+            self._log.warning("failed %s: %s/%s: %s", failure.uri, failure.stage, failure.reason, failure.detail)
+        if len(failures) > _MOST_FAILURES:
+            self._log.warning("and %d more failed", len(failures) - _MOST_FAILURES)
+
+    def _log_problems(self, outages: Iterable[str], index_error: str | None) -> None:
+        for outage in outages:
+            self._log.error("failed: %s", outage)
+        if index_error is not None:
+            self._log.error("the search index is not written: %s", index_error)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 class _ToRunLog(logging.Handler):

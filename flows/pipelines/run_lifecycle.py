@@ -1,11 +1,14 @@
-"""Start and end of every run: open sources and corpus, record the run, update the search index."""
+"""The steps of every run: open sources and corpus, plan, process, publish, record, update the search index."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
-from typing import TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter, sleep
+from typing import Generic, TypeVar
 
 from parquetry.errors import (
     FilesGaveWay,
@@ -18,23 +21,36 @@ from parquetry.errors import (
     StorageError,
     TransientError,
 )
+from parquetry.flows.pipelines.silent import Silent
 from parquetry.llm.spending import Usage
 from parquetry.masking import masked
-from parquetry.model import Failure
-from parquetry.planning.report import failures_by_reason
+from parquetry.planning.report import RunReport, failures_by_reason
 from parquetry.planning.rows import new_stamp
+from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings
+from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope, open_source
 from parquetry.storage.files.full_disk import is_full
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.replaced_files import reread
+from parquetry.tasks.context import RunContext
+from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
-from parquetry.tasks.documents.run import Cancelled, Run
+from parquetry.tasks.engine.base import Cancelled, Engine
+from parquetry.tasks.engine.retries import Retries
+from parquetry.waiting import Waits
 
 Result = TypeVar("Result")
+Opened = TypeVar("Opened", bound=RunContext)
+Plan = TypeVar("Plan")
+Work = TypeVar("Work")
+Outcome = TypeVar("Outcome")
+Report = TypeVar("Report", RunReport, SessionsReport)
 _GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
 """errors after which a run is recorded only if it left data behind"""
+_STATUS: Mapping[type, str] = {OutageError: "failed", RefusedError: "refused"}
+"""status in `runs` of a run that published, by the error of its report"""
 _ERROR_CHARACTERS = 2000
 """maximum number of characters stored of a run's error"""
 
@@ -51,14 +67,14 @@ def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
         Lake(settings.corpus.root)
 
 
-def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_vectors: bool = True) -> Run:
+def open_run(make: Callable[..., Opened], settings: Settings, scopes: Sequence[Scope], kind: str) -> Opened:
     """Start a run over some sources; a missing corpus is created only when there is something to store.
 
     Args:
+        make: creates the run from the fields of its context.
         settings: settings of the corpus.
         scopes: scopes of the run.
         kind: kind of run, as in the table `runs`.
-        reuse_vectors: True to reuse vectors of earlier runs by text hash.
 
     Raises:
         OutageError: an embedding service failed when asked for its vector length; the run is recorded.
@@ -66,26 +82,125 @@ def open_run(settings: Settings, scopes: Sequence[Scope], kind: str, *, reuse_ve
     """
     started = perf_counter()
     lake = Lake(settings.corpus.root, create=True, at_once=False, single_writer=settings.corpus.single_writer)
-    run = Run(
+    run = make(
         settings=settings,
         stamp=new_stamp(),
         lake=lake,
         base=lake.snapshot(),
-        sources={(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes},
+        sources=sources_of(settings, scopes),
         scopes={(scope.namespace, scope.name): scope for scope in scopes},
         models={},
-        reuse_vectors=reuse_vectors,
     )
     try:
         run.models = models_of(settings, (scope.namespace for scope in scopes))
     except (TransientError, ServiceRefused) as error:
         outage = OutageError(f"the embedding service cannot be asked how long its vectors are: {error}")
-        record_failure(run, kind, perf_counter() - started, outage, {})
+        with run:
+            record_failure(run, kind, perf_counter() - started, outage, {})
         raise outage from error
     return run
 
 
-def from_newest(run: Run, read: Callable[[], Result]) -> Result:
+def sources_of(settings: Settings, scopes: Sequence[Scope]) -> dict[tuple[str, str], Source]:
+    """Open the sources of some scopes.
+
+    Returns:
+        (namespace, name) -> source.
+    """
+    return {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
+
+
+@contextmanager
+def fetching_without_run(
+    settings: Settings, scopes: Sequence[Scope]
+) -> Iterator[tuple[list[tuple[Scope, Source]], Fetching, Retries]]:
+    """Open the sources of a plan that no run follows; yield them with their fetches and retries."""
+    sources, retries = sources_of(settings, scopes), Retries(settings.refresh.attempts, sleep)
+    by_name = {(scope.namespace, scope.name): scope for scope in scopes}
+    fetching = Fetching(sources, by_name, retries, sleep, Waits())
+    try:
+        yield [(scope, sources[scope.namespace, scope.name]) for scope in scopes], fetching, retries
+    finally:
+        fetching.close()
+
+
+class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
+    """The steps of a run of one kind.
+
+    Args:
+        run: the run in progress.
+        kind: kind of run, as in the table `runs`.
+        observer: receives progress.
+    """
+
+    def __init__(self, run: Opened, kind: str, observer: Silent) -> None:
+        self.run = run
+        self.kind = kind
+        self.observer = observer
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """List the sources and decide what to do; check guards and the budget."""
+
+    @abstractmethod
+    def process(self, plan: Plan, engine: Engine) -> Work:
+        """Process the batches of the plan."""
+
+    @abstractmethod
+    def publish(self, plan: Plan, work: Work) -> Outcome:
+        """Make the results visible, all in one commit."""
+
+    @abstractmethod
+    def report(self, plan: Plan, work: Work, outcome: Outcome, seconds: float) -> Report:
+        """Return the report of the published run."""
+
+    @abstractmethod
+    def columns(self, report: Report) -> Mapping[str, object]:
+        """Return the columns of `runs` specific to this kind of run."""
+
+    def columns_of_failure(self) -> Mapping[str, object]:
+        """Return the columns of `runs` that are known of a run that published nothing."""
+        return {}
+
+    def is_failure(self, error: BaseException) -> bool:  # noqa: ARG002 - overridden
+        """True if an exception that leaves the run is recorded as its failure."""
+        return True
+
+    def execute(self, engine: Engine, started: float) -> Report:
+        """Plan, process, publish, report, record, and update the search index.
+
+        Args:
+            engine: runs the steps and batches.
+            started: time at which the run began, on `perf_counter`.
+
+        Raises:
+            ParquetryError: nothing was published.
+        """
+        run = self.run
+        with run:
+            try:
+                plan = engine.step("plan", lambda: from_newest(run, self.plan))
+                work = self.process(plan, engine)
+                outcome = engine.step("publish", lambda: self.publish(plan, work))
+            except BaseException as error:
+                if self.is_failure(error):
+                    record_failure(run, self.kind, perf_counter() - started, error, self.columns_of_failure())
+                raise
+            report: Report = self.report(plan, work, outcome, perf_counter() - started)
+            unrecorded: tuple[str, ...] = record(run, self.kind, report, self.columns(report))
+        # The extraction processes have ended, and their memory is free. Not a step of the engine: a published run can
+        # no longer be cancelled.
+        seconds, index_error = refresh_index(run)
+        return replace(
+            report,
+            seconds=report.seconds + seconds,
+            warnings=(*report.warnings, *unrecorded),
+            index_error=index_error,
+            seconds_by_stage={**report.seconds_by_stage, "index": round(seconds, 3)},
+        )
+
+
+def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:
     """Return the result of a read of the run's base version; of a newer version if its files were replaced."""
 
     def again() -> Result:
@@ -98,24 +213,28 @@ def from_newest(run: Run, read: Callable[[], Result]) -> Result:
     return reread(again)
 
 
-def record(
-    run: Run, kind: str, seconds: float, failures: Sequence[Failure], told: Mapping[str, object]
-) -> tuple[str, ...]:
-    """Record the run; a failure to do so does not undo what is published.
+def record(run: RunContext, kind: str, report: Report, columns: Mapping[str, object]) -> tuple[str, ...]:
+    """Record a run that published; a failure to do so does not undo what is published.
 
     Args:
         run: the run, after publishing.
         kind: kind of run, as in the table `runs`.
-        seconds: duration of the run.
-        failures: failures of the run, and those known from earlier runs.
-        told: columns of `runs` specific to this kind of run.
+        report: report of the run.
+        columns: columns of `runs` specific to this kind of run.
 
     Returns:
         Errors of recording.
     """
-    row = {**_row(run, kind, seconds), "failures_by_reason": json.dumps(failures_by_reason(failures)), **told}
+    row = {
+        **_row(run, kind, report.seconds),
+        "status": _STATUS.get(type(report.error), "completed"),
+        "version_after": report.version,
+        "error": "; ".join(report.problems) or None,
+        "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
+        **columns,
+    }
     try:
-        run.lake.record(row, [failure for failure in failures if not failure.known])
+        run.lake.record(row, [failure for failure in report.failures if not failure.known])
     except StorageError as error:
         if is_full(error):
             _make_room(run, error)
@@ -123,7 +242,9 @@ def record(
     return ()
 
 
-def record_failure(run: Run, kind: str, seconds: float, error: BaseException, told: Mapping[str, object]) -> None:
+def record_failure(
+    run: RunContext, kind: str, seconds: float, error: BaseException, columns: Mapping[str, object]
+) -> None:
     """Record a run that published nothing, with its error, if the corpus is still writable.
 
     A first run that was refused or interrupted before it wrote or paid anything leaves nothing: an empty corpus would
@@ -134,7 +255,7 @@ def record_failure(run: Run, kind: str, seconds: float, error: BaseException, to
         kind: kind of run.
         seconds: duration.
         error: error that ended the run; gets a note if it cannot be recorded.
-        told: columns of `runs` specific to this kind of run.
+        columns: columns of `runs` specific to this kind of run.
     """
     ended = {
         "status": "refused" if isinstance(error, RefusedError) else "failed",
@@ -144,16 +265,16 @@ def record_failure(run: Run, kind: str, seconds: float, error: BaseException, to
     if is_full(error):
         _make_room(run, error)
     try:
-        given_up = isinstance(error, _GIVEN_UP) and not told.get("cost_usd")
+        given_up = isinstance(error, _GIVEN_UP) and not columns.get("cost_usd")
         if not given_up or run.lake.is_made or run.lake.orphans(run.base):
-            run.lake.record({**_row(run, kind, seconds), **ended, **told}, [])
+            run.lake.record({**_row(run, kind, seconds), **ended, **columns}, [])
     except (ParquetryError, OSError) as unrecorded:
         if is_full(unrecorded):
             _make_room(run, error)
         error.add_note(f"the failed run could not be recorded either: {unrecorded}")
 
 
-def _make_room(run: Run, error: BaseException) -> None:
+def _make_room(run: RunContext, error: BaseException) -> None:
     """Delete the files of a run that filled the disk, except vectors from a paid service."""
     paid = run.ledger.usage.get("embed", Usage()).calls > 0
     try:
@@ -162,11 +283,10 @@ def _make_room(run: Run, error: BaseException) -> None:
         error.add_note(f"what the run had written could not be deleted: {left}")
 
 
-def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
+def _row(run: RunContext, kind: str, seconds: float) -> dict[str, object]:
     return {
         "run_id": run.stamp.run_id,
         "kind": kind,
-        "status": "completed",
         "started_at": run.stamp.at,
         "seconds": seconds,
         "namespaces": sorted({namespace for namespace, _ in run.sources}),
@@ -175,7 +295,7 @@ def _row(run: Run, kind: str, seconds: float) -> dict[str, object]:
     }
 
 
-def refresh_index(run: Run) -> tuple[float, str | None]:
+def refresh_index(run: RunContext) -> tuple[float, str | None]:
     """Update the search index to the published version; a failure does not undo what is published.
 
     Returns:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
-from typing import Protocol
 
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.run_lifecycle import (
-    check_places,
-    from_newest,
-    open_run,
-    record,
-    record_failure,
-    refresh_index,
-)
+from parquetry.flows.pipelines.run_lifecycle import Pipeline, check_places, fetching_without_run, open_run
+from parquetry.flows.pipelines.silent import Silent
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import Visibility
@@ -24,29 +17,18 @@ from parquetry.planning.outage import outages
 from parquetry.planning.rows import failure_of
 from parquetry.sessions.report import SessionsReport, count_decisions
 from parquetry.settings.sections import Settings, SourceSettings
-from parquetry.sources.registry import Scope, open_source, scopes_of
+from parquetry.sources.registry import Scope, scopes_of
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.lake.current import current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
-from parquetry.tasks.documents.fetching import Fetching
-from parquetry.tasks.documents.plan import check_prices
-from parquetry.tasks.documents.run import Run
+from parquetry.tasks.budget import check_prices
 from parquetry.tasks.engine.base import Engine
-from parquetry.tasks.engine.retries import Retries
-from parquetry.tasks.sessions.asking import Asking
-from parquetry.tasks.sessions.batch import (
-    LearnedSession,
-    SessionBatch,
-    SessionBatchReport,
-    into_session_batches,
-    session_batches,
-)
+from parquetry.tasks.sessions.batch import LearnedSession, into_session_batches, session_batches
 from parquetry.tasks.sessions.llm_cache import CacheOnlyLlm
 from parquetry.tasks.sessions.outage import session_needs
 from parquetry.tasks.sessions.plan import SessionPlan, check_session_budget, known_of, plan_sessions
 from parquetry.tasks.sessions.publish import Outcome, Review, publish_learned
 from parquetry.tasks.sessions.run import SessionRun, prompts_of
-from parquetry.waiting import Waits
 
 KIND = "sessions"
 """kind of the run in the table `runs`"""
@@ -76,17 +58,10 @@ class SessionsRequest:
     retry_quarantined: bool = False
     """True to retry quarantined windows"""
 
-
-class SessionsObserver(Protocol):
-    """Observer of a run over sessions."""
-
-    def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None: ...
-
-    def sessions_asked(self, asking: Asking) -> None: ...
-
-    def sessions_learned(self, report: SessionBatchReport) -> None: ...
-
-    def sessions_published(self, report: SessionsReport) -> None: ...
+    @property
+    def is_for_all(self) -> bool:
+        """True if the request names no sources: it is for all that are configured."""
+        return not self.targets
 
 
 def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
@@ -116,7 +91,7 @@ def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
 
 
 def run_sessions(
-    request: SessionsRequest, engine: Engine, observer: SessionsObserver, review: Review | None = None
+    request: SessionsRequest, engine: Engine, observer: Silent, review: Review | None = None
 ) -> SessionsReport:
     """Learn from sessions: scan, read, distil, compare, publish, record.
 
@@ -138,21 +113,8 @@ def run_sessions(
     prompts = prompts_of(settings)
     # No corpus is created for a run without a usable model.
     _check_spending(settings, scopes)
-    run = open_run(settings, scopes, KIND)
-    with run, SessionRun(run, prompts, Ledger(settings.sessions.budget_usd), request.retry_quarantined) as session_run:
-        try:
-            plan = engine.step("plan", lambda: from_newest(run, lambda: _plan(session_run, scopes)))
-            learned = _learn(plan, session_run, engine, observer)
-            outcome = engine.step("publish", lambda: publish_learned(session_run, plan, learned, review))
-        except BaseException as error:
-            # A run suspended for review has not failed; it restarts when the answer is there.
-            if isinstance(error, Exception | KeyboardInterrupt):
-                record_failure(run, KIND, perf_counter() - started, error, _spent(session_run))
-            raise
-        report = _report(session_run, plan, outcome, perf_counter() - started)
-        report = replace(report, outages=_outages(plan, learned, outcome))
-        report = _recorded(session_run, report)
-    report = _with_index(run, report)
+    make = partial(SessionRun, prompts=prompts, retry_quarantined=request.retry_quarantined)
+    report = _Learning(open_run(make, settings, scopes, KIND), scopes, observer, review).execute(engine, started)
     observer.sessions_published(report)
     return report
 
@@ -194,14 +156,10 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
         lake = Lake(settings.corpus.root)
         rows = current_rows(lake.snapshot(), {scope.namespace for scope in scopes}, what="knowledge")
         answers = Answers(lake.layout)
-    sources = {(scope.namespace, scope.name): open_source(scope, settings.corpus.root) for scope in scopes}
-    retries = Retries(settings.refresh.attempts, _wait)
-    by_name = {(scope.namespace, scope.name): scope for scope in scopes}
-    fetching = Fetching(sources, by_name, retries, _wait, Waits())
-    try:
+    with fetching_without_run(settings, scopes) as (sources, fetching, retries):
         return plan_sessions(
             settings,
-            [(scope, sources[scope.namespace, scope.name]) for scope in scopes],
+            sources,
             known_of(rows),
             prompts_of(settings).distill,
             fetching,
@@ -210,8 +168,6 @@ def plan_sessions_only(request: SessionsRequest) -> SessionPlan:
             llm=CacheOnlyLlm(settings.llm.model or "", answers, retry_quarantined=request.retry_quarantined),
             retries=retries,
         )
-    finally:
-        fetching.close()
 
 
 def _owned(source: SourceSettings, owner: AdHoc) -> SourceSettings:
@@ -228,73 +184,94 @@ def _owner_checked(owner: AdHoc) -> None:
         raise SettingsError("--max-visibility organization needs --org: whose sessions they are")
 
 
-def _wait(seconds: float) -> None:
-    time.sleep(seconds)
+class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome, SessionsReport]):
+    """The steps of learning from sessions."""
 
+    def __init__(self, run: SessionRun, scopes: Sequence[Scope], observer: Silent, review: Review | None) -> None:
+        super().__init__(run, KIND, observer)
+        self._scopes = scopes
+        self._review = review
 
-def _plan(run: SessionRun, scopes: Sequence[Scope]) -> SessionPlan:
-    base, settings = run.run, run.run.settings
-    rows = current_rows(base.base, {scope.namespace for scope in scopes}, what="knowledge")
-    budget = settings.sessions.budget_usd
-    llm = CacheOnlyLlm(run.llm.model, Answers(base.lake.layout), retry_quarantined=run.retry_quarantined)
-    plan = plan_sessions(
-        settings,
-        [(scope, base.sources[scope.namespace, scope.name]) for scope in scopes],
-        known_of(rows),
-        run.prompts.distill,
-        base.fetching,
-        base.stamp.run_id,
-        retry_quarantined=run.retry_quarantined,
-        llm=llm if budget is not None else None,
-        keep=run.spool.keep,
-        retries=base.retries,
-        check_cancelled=base.check_cancelled,
-    )
-    check_session_budget(plan, budget)
-    return plan
+    def plan(self) -> SessionPlan:
+        run, settings = self.run, self.run.settings
+        rows = current_rows(run.base, {scope.namespace for scope in self._scopes}, what="knowledge")
+        budget = settings.sessions.budget_usd
+        llm = CacheOnlyLlm(run.llm.model, Answers(run.lake.layout), retry_quarantined=run.retry_quarantined)
+        plan = plan_sessions(
+            settings,
+            [(scope, run.sources[scope.namespace, scope.name]) for scope in self._scopes],
+            known_of(rows),
+            run.prompts.distill,
+            run.fetching,
+            run.stamp.run_id,
+            retry_quarantined=run.retry_quarantined,
+            llm=llm if budget is not None else None,
+            keep=run.spool.keep,
+            retries=run.retries,
+            check_cancelled=run.check_cancelled,
+        )
+        check_session_budget(plan, budget)
+        return plan
 
+    def process(self, plan: SessionPlan, engine: Engine) -> list[LearnedSession]:
+        limits = self.run.settings.sessions
+        batches = into_session_batches(plan.sessions, limits.batch_sessions, limits.workers)
+        self.observer.sessions_planned(plan, batches)
+        self.observer.sessions_asked(self.run.asking)
+        learned: list[LearnedSession] = []
+        for report in engine.batches(batches, session_batches(self.run)):
+            learned.extend(report.learned)
+            self.observer.sessions_learned(report)
+        return learned
 
-def _learn(plan: SessionPlan, run: SessionRun, engine: Engine, observer: SessionsObserver) -> list[LearnedSession]:
-    limits = run.run.settings.sessions
-    batches = into_session_batches(plan.sessions, limits.batch_sessions, limits.workers)
-    observer.sessions_planned(plan, batches)
-    observer.sessions_asked(run.asking)
-    learned: list[LearnedSession] = []
-    for report in engine.batches(batches, session_batches(run)):
-        learned.extend(report.learned)
-        observer.sessions_learned(report)
-    return learned
+    def publish(self, plan: SessionPlan, work: list[LearnedSession]) -> Outcome:
+        return publish_learned(self.run, plan, work, self._review)
 
+    def report(self, plan: SessionPlan, work: list[LearnedSession], outcome: Outcome, seconds: float) -> SessionsReport:
+        run = self.run
+        usage = run.asked.values()
+        # A file without a session is expected; any other reason to skip one is not.
+        usual = ("extract/no-session", "extract/empty")
+        failures = [
+            failure_of(row)
+            for row in outcome.rows
+            if row.status == "failed" or (row.status == "skipped" and not (row.error or "").startswith(usual))
+        ]
+        return SessionsReport(
+            run_id=run.stamp.run_id,
+            version=outcome.version,
+            version_before=run.base.version,
+            seconds=seconds,
+            sessions=_counts(plan, outcome),
+            entries=count_decisions(outcome.decisions),
+            calls=sum(each.calls for each in usage),
+            cached=run.llm.looked_up,
+            tokens=run.tokens,
+            embedding_tokens=run.embedding_tokens,
+            cost_usd=run.cost_usd,
+            failures=(*plan.failures, *sorted(failures, key=lambda failure: failure.uri)),
+            warnings=(*plan.warnings, *run.retries.notes, *run.ledger.warnings),
+            decisions=outcome.decisions,
+            outages=tuple(map(str, outages(session_needs(plan, work, outcome.failed)))),
+        )
 
-def _report(run: SessionRun, plan: SessionPlan, outcome: Outcome, seconds: float) -> SessionsReport:
-    usage = run.asked.values()
-    # A file without a session is expected; any other reason to skip one is not.
-    usual = ("extract/no-session", "extract/empty")
-    failures = [
-        failure_of(row)
-        for row in outcome.rows
-        if row.status == "failed" or (row.status == "skipped" and not (row.error or "").startswith(usual))
-    ]
-    return SessionsReport(
-        run_id=run.run.stamp.run_id,
-        version=outcome.version,
-        version_before=run.run.base.version,
-        seconds=seconds,
-        sessions=_counts(plan, outcome),
-        entries=count_decisions(outcome.decisions),
-        calls=sum(each.calls for each in usage),
-        cached=run.llm.looked_up,
-        tokens=run.tokens,
-        embedding_tokens=run.embedding_tokens,
-        cost_usd=run.cost_usd,
-        failures=(*plan.failures, *sorted(failures, key=lambda failure: failure.uri)),
-        warnings=(*plan.warnings, *run.run.retries.notes, *run.ledger.warnings),
-        decisions=outcome.decisions,
-    )
+    def columns(self, report: SessionsReport) -> Mapping[str, object]:
+        counts = report.sessions
+        return {
+            "scanned": counts["scanned"],
+            "added": counts["new"],
+            "changed": counts["grown"] + counts["retried"],
+            "unchanged": counts["unchanged"],
+            "failed": counts["failed"],
+            **self.columns_of_failure(),
+        }
 
+    def columns_of_failure(self) -> Mapping[str, object]:
+        return {"tokens": self.run.tokens, "cost_usd": self.run.cost_usd}
 
-def _outages(plan: SessionPlan, learned: Sequence[LearnedSession], outcome: Outcome) -> tuple[str, ...]:
-    return tuple(map(str, outages(session_needs(plan, learned, outcome.failed))))
+    def is_failure(self, error: BaseException) -> bool:
+        """True unless the run is suspended for review: it restarts when the answer is there."""
+        return isinstance(error, Exception | KeyboardInterrupt)
 
 
 def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
@@ -312,29 +289,3 @@ def _counts(plan: SessionPlan, outcome: Outcome) -> Mapping[str, int]:
     counts["unchanged"] -= lost
     counts["failed"] += lost
     return counts
-
-
-def _with_index(run: Run, report: SessionsReport) -> SessionsReport:
-    seconds, wrong = refresh_index(run)
-    return replace(report, seconds=report.seconds + seconds, index_error=wrong)
-
-
-def _recorded(run: SessionRun, report: SessionsReport) -> SessionsReport:
-    counts = report.sessions
-    told = {
-        "status": "failed" if report.outages else "completed",
-        "error": "; ".join(report.outages) or None,
-        "version_after": report.version,
-        "scanned": counts["scanned"],
-        "added": counts["new"],
-        "changed": counts["grown"] + counts["retried"],
-        "unchanged": counts["unchanged"],
-        "failed": counts["failed"],
-        **_spent(run),
-    }
-    warnings = record(run.run, KIND, report.seconds, report.failures, told)
-    return replace(report, warnings=(*report.warnings, *warnings))
-
-
-def _spent(run: SessionRun) -> dict[str, object]:
-    return {"tokens": run.tokens, "cost_usd": run.cost_usd}

@@ -55,6 +55,19 @@ class Work:
         return Work(**counts, cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs))
 
 
+RunError = OutageError | RefusedError | IndexNotWritten
+"""error of a run that published, but did not succeed"""
+
+
+def error_of(outages: Sequence[str], refused: Sequence[str], index_error: str | None) -> RunError | None:
+    """Return the error of a run that did not succeed, even if it published; None if it succeeded."""
+    if outages:
+        return OutageError("; ".join(outages))
+    if refused:
+        return RefusedError("; ".join(refused))
+    return IndexNotWritten(index_error) if index_error is not None else None
+
+
 class PublishOutcome(Protocol):
     """Published version and index state, part of every run's report."""
 
@@ -104,13 +117,14 @@ class RunReport:
         tell_masked(self, "warnings", "refused", "empty", "outages", "left_out", "index_error")
 
     @property
-    def error(self) -> OutageError | RefusedError | IndexNotWritten | None:
+    def problems(self) -> tuple[str, ...]:
+        """Sources for which the run did not succeed, one line each."""
+        return (*self.outages, *self.refused)
+
+    @property
+    def error(self) -> RunError | None:
         """Error of a run that did not succeed, even if it published; None if it succeeded."""
-        if self.outages:
-            return OutageError("; ".join(self.outages))
-        if self.refused:
-            return RefusedError("; ".join(self.refused))
-        return IndexNotWritten(self.index_error) if self.index_error is not None else None
+        return error_of(self.outages, self.refused, self.index_error)
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `parquetry refresh --json` prints."""

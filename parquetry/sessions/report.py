@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parquetry.model import Failure
-from parquetry.planning.report import tell_masked
+from parquetry.planning.report import RunError, error_of, tell_masked
 from parquetry.sessions.model import Decision, DecisionKind
 
 SESSION_COUNTS = ("scanned", "new", "grown", "retried", "unchanged", "failed")
@@ -52,6 +52,16 @@ class SessionsReport:
 
     def __post_init__(self) -> None:
         tell_masked(self, "warnings", "outages", "index_error")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Sources for which the run did not succeed, one line each."""
+        return self.outages
+
+    @property
+    def error(self) -> RunError | None:
+        """Error of a run that did not succeed, even if it published; None if it succeeded."""
+        return error_of(self.outages, (), self.index_error)
 
     @property
     def refusals(self) -> dict[str, int]:

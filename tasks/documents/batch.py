@@ -29,7 +29,7 @@ from parquetry.storage.lake.shards import (
 from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.reading import Document, read_documents
-from parquetry.tasks.documents.run import Run
+from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler
 from parquetry.tasks.engine.workers import Prepared
 
@@ -54,7 +54,7 @@ class BatchReport:
     """number of documents left unchanged because the budget is reached"""
 
 
-def document_batches(run: Run) -> BatchHandler[Batch, BatchReport]:
+def document_batches(run: DocumentRun) -> BatchHandler[Batch, BatchReport]:
     """Return the batch handler of a refresh."""
     return BatchHandler(
         lambda batch: process_batch(batch, run),
@@ -64,7 +64,7 @@ def document_batches(run: Run) -> BatchHandler[Batch, BatchReport]:
     )
 
 
-def process_batch(batch: Batch, run: Run) -> BatchReport:
+def process_batch(batch: Batch, run: DocumentRun) -> BatchReport:
     """Process one batch.
 
     Args:
@@ -120,7 +120,7 @@ def process_batch(batch: Batch, run: Run) -> BatchReport:
     return BatchReport(batch.number, tuple(rows), shards, work, notes, stats.seconds, lost, held)
 
 
-def failed_batch(batch: Batch, error: Exception, run: Run) -> BatchReport:
+def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchReport:
     """Return the report of a batch that failed as a whole: every document in it keeps its last good revision.
 
     Raises:
@@ -162,7 +162,7 @@ class _Embedded:
     tokens_paid: int
 
 
-def _revision(document: Document, run: Run) -> tuple[int, list[str], list[str]]:
+def _revision(document: Document, run: DocumentRun) -> tuple[int, list[str], list[str]]:
     """Return revision, chunk texts and the texts to embed."""
     prepared = _prepared(document)
     extraction = prepared.extraction
@@ -182,7 +182,7 @@ def _embed(
     documents: Sequence[Document],
     revisions: Sequence[tuple[int, list[str], list[str]]],
     model: Model,
-    run: Run,
+    run: DocumentRun,
     stats: BatchStats,
 ) -> _Embedded:
     """Look up existing vectors, and compute each missing one once."""
@@ -218,7 +218,7 @@ def _embed(
 
 
 def _store(
-    batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: Run
+    batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: DocumentRun
 ) -> tuple[tuple[Shard, ...], list[DocumentRow]]:
     rows: list[DocumentRow] = []
     if not embedded.vectors.size:
@@ -250,7 +250,7 @@ def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
     return mean / norm if norm > 0 else mean
 
 
-def _processed_row(document: Document, revision: RevisionChunks, model: Model, run: Run) -> DocumentRow:
+def _processed_row(document: Document, revision: RevisionChunks, model: Model, run: DocumentRun) -> DocumentRow:
     extraction = _prepared(document).extraction
     return processed_row(
         document.change,
@@ -277,7 +277,7 @@ def _pages(extraction: Extraction) -> int:
     return sum(part.kind != "document" for part in extraction.parts)
 
 
-def _refused_rows(documents: Sequence[Document], run: Run) -> list[DocumentRow]:
+def _refused_rows(documents: Sequence[Document], run: DocumentRun) -> list[DocumentRow]:
     rows = []
     for document in documents:
         rows.append(_refused_row(document, run))
@@ -285,7 +285,7 @@ def _refused_rows(documents: Sequence[Document], run: Run) -> list[DocumentRow]:
     return rows
 
 
-def _refused_row(document: Document, run: Run) -> DocumentRow:
+def _refused_row(document: Document, run: DocumentRun) -> DocumentRow:
     stage, verdict = document.refused or ("extract", Verdict("fail", "unexpected", "nothing came of it"))
     return refused_row(
         document.change,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 
 from parquetry.errors import classify
 from parquetry.masking import masked
-from parquetry.model import BrokenOff, Item, Listing, Unlisted
+from parquetry.model import BrokenOff, Failure, Item, Listing, Unlisted
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.sources.base import Source
-from parquetry.sources.nesting import Inner, Owners, left_out
+from parquetry.sources.nesting import Inner, Owners, left_out, place_in
 from parquetry.sources.registry import Scope
-from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import Retries
 from parquetry.threads import threads_of
 
@@ -106,3 +106,15 @@ def _one_try(
     finally:
         seen.update(items)
     return tuple(items.values()), tuple(unlisted)
+
+
+def listing_failures(
+    scope: Scope, unlisted: Sequence[Unlisted], broken: BrokenOff | None, run_id: str
+) -> Iterator[Failure]:
+    """Yield failures for a listing that broke off, and for places that could not be listed."""
+    uri = scope.settings.uri
+    unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in unlisted]
+    if broken is not None:
+        unseen.append((uri, broken.reason, broken.detail))
+    for place, reason, detail in unseen:
+        yield Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)

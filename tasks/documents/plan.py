@@ -8,8 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parquetry.embed.base import Worst
-from parquetry.embed.registry import price_of, worst_of
-from parquetry.errors import RefusedError, SettingsError
+from parquetry.embed.registry import worst_of
 from parquetry.model import DocumentRow, Listing
 from parquetry.planning.diff import Change, Reindex, SourcePlan, plan_source, stale
 from parquetry.planning.estimate import Estimate, Ratios, estimate
@@ -23,10 +22,12 @@ from parquetry.sources.nesting import Owners, place_in, told
 from parquetry.sources.paths import within
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
+from parquetry.tasks.budget import check_budget
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.rehash import hashes_of
+from parquetry.tasks.documents.run import BUDGET_KEY
 from parquetry.tasks.engine.retries import Retries
 
 
@@ -252,36 +253,11 @@ def nothing_found(scope: Scope) -> str:
     return f"{named}no document was found in {place}; check its spelling{globs} and {last}"
 
 
-def check_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
+def check_refresh_budget(plan: RefreshPlan, budget_usd: float | None) -> None:
     """Stop before a refresh that will probably exceed its budget.
 
     Raises:
         RefusedError: gives the estimate and the budget.
     """
     likely = plan.estimate.likely
-    if budget_usd is not None and likely.cost_usd is not None and likely.cost_usd > budget_usd:
-        raise RefusedError(
-            f"this refresh would cost about ${likely.cost_usd:.2f} for {likely.tokens} tokens, more than "
-            f"the budget of ${budget_usd:.2f} (refresh.budget_usd); nothing was spent"
-        )
-
-
-def check_prices(settings: Settings, namespaces: Iterable[str], budget_usd: float | None, key: str) -> None:
-    """Stop a run with a budget but without prices to measure it by.
-
-    Args:
-        settings: with the embedders and their prices.
-        namespaces: namespaces in which the run embeds.
-        budget_usd: budget in US dollars; None if there is none.
-        key: settings key of the budget.
-
-    Raises:
-        SettingsError: the price of an embedder is not known.
-    """
-    for namespace in sorted(set(namespaces)) if budget_usd is not None else ():
-        name = settings.embedder_of(namespace)
-        if price_of(name, settings.embedding) is None:
-            raise SettingsError(
-                f"there is a budget ({key}), and what {name} costs is not known: set "
-                "embedding.price_per_million_tokens (0 if it costs nothing), or remove the budget"
-            )
+    check_budget("this refresh", likely.cost_usd, likely.tokens, budget_usd, BUDGET_KEY)

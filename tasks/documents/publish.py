@@ -12,7 +12,7 @@ from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.replaced_files import reread
-from parquetry.tasks.documents.run import Run
+from parquetry.tasks.documents.run import DocumentRun
 
 log = logging.getLogger("parquetry")
 ATTEMPTS = 8
@@ -20,7 +20,7 @@ ATTEMPTS = 8
 
 
 def publish(
-    run: Run, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
+    run: DocumentRun, known: Sequence[DocumentRow], rows: Sequence[DocumentRow], shards: Sequence[Shard]
 ) -> tuple[int, tuple[DocumentRow, ...]]:
     """Make the results of a run visible, all in one commit.
 
@@ -55,7 +55,7 @@ def publish(
     )
 
 
-def _now(run: Run, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
+def _now(run: DocumentRun, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:
     """Return the newest version, and its rows of the documents of a run."""
     base = run.lake.snapshot()
     return base, CurrentRows(base, {row.namespace for row in rows}).named(row.document_id for row in rows)

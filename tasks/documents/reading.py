@@ -22,7 +22,7 @@ from parquetry.planning.outage import Lost, Service, lost_to
 from parquetry.planning.rows import new_revision
 from parquetry.storage.lake.shards import StoredText
 from parquetry.tasks.documents.batch_stats import BatchStats
-from parquetry.tasks.documents.run import Run
+from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.workers import Prepared, WorkerPool
 
 log = logging.getLogger("parquetry")
@@ -60,7 +60,7 @@ class Document:
         return self.change.item.path if self.change.item else self.change.document_id
 
 
-def read_documents(changes: Sequence[Change], run: Run, stats: BatchStats) -> list[Document]:
+def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStats) -> list[Document]:
     """Fetch, extract and chunk documents.
 
     Args:
@@ -83,7 +83,7 @@ def read_documents(changes: Sequence[Change], run: Run, stats: BatchStats) -> li
     return documents
 
 
-def _start(documents: Sequence[Document], run: Run) -> None:
+def _start(documents: Sequence[Document], run: DocumentRun) -> None:
     """Read every document and pass it to the extraction processes as soon as it has arrived."""
     revisions = [
         document.change.base.revision
@@ -110,7 +110,7 @@ def _start(documents: Sequence[Document], run: Run) -> None:
             future.cancel()
 
 
-def _await(reading: Sequence[Future[None]], run: Run) -> None:
+def _await(reading: Sequence[Future[None]], run: DocumentRun) -> None:
     """Wait until everything is read; raise an error that concerns the whole run, or a cancellation."""
     left = set(reading)
     while left:
@@ -121,7 +121,7 @@ def _await(reading: Sequence[Future[None]], run: Run) -> None:
             run.check_cancelled()
 
 
-def _read(document: Document, run: Run) -> None:
+def _read(document: Document, run: DocumentRun) -> None:
     """Fetch a document and pass it to the extraction processes."""
     run.check_cancelled()
     with _contained(document, "fetch", "store"):
@@ -142,7 +142,7 @@ def _read(document: Document, run: Run) -> None:
         run.reading.read(document.change)
 
 
-def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepared]:
+def _start_extraction(document: Document, item: Item, run: DocumentRun) -> Future[Prepared]:
     change = document.change
     item, content = run.fetching.fetch(change.namespace, change.source, item)
     document.change = replace(change, item=item)
@@ -159,7 +159,7 @@ def _start_extraction(document: Document, item: Item, run: Run) -> Future[Prepar
 
 
 def _start_chunking(
-    document: Document, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: Run
+    document: Document, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: DocumentRun
 ) -> None:
     document.content_hash, document.media_type = base.content_hash, base.media_type
     extraction = Extraction(
@@ -177,7 +177,7 @@ def _start_chunking(
     run.reading.extracting(document.change, document.future, is_all=True)
 
 
-def _collect(documents: Sequence[Document], run: Run, stats: BatchStats) -> None:
+def _collect(documents: Sequence[Document], run: DocumentRun, stats: BatchStats) -> None:
     """Wait for the extraction processes."""
     for document in documents:
         run.check_cancelled()
@@ -200,7 +200,7 @@ def _collect(documents: Sequence[Document], run: Run, stats: BatchStats) -> None
         run.reading.read(document.change)
 
 
-def _described(document: Document, description: Future[Completion], run: Run, stats: BatchStats) -> Prepared:
+def _described(document: Document, description: Future[Completion], run: DocumentRun, stats: BatchStats) -> Prepared:
     """Return an image's text with the language model's description before the text recognised in it, if any."""
     prepared: Prepared | None = None
     pool = _pool(document, run)
@@ -228,11 +228,11 @@ def _described(document: Document, description: Future[Completion], run: Run, st
     return Prepared(extraction, chunks)
 
 
-def _note(document: Document, text: str, run: Run) -> Note:
+def _note(document: Document, text: str, run: DocumentRun) -> Note:
     return Note(new_revision(document.change, run.stamp), document.uri, _NOTED_AT, text)
 
 
-def _pool(document: Document, run: Run) -> WorkerPool:
+def _pool(document: Document, run: DocumentRun) -> WorkerPool:
     return run.pool_of(document.change.namespace)
 
 

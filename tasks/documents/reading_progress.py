@@ -46,11 +46,11 @@ class ReadingProgress:
 
     Args:
         now: a clock in seconds.
+        waits: fetches in progress, by path.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self.waits = Waits(now)
-        """fetches in progress, by path"""
+    def __init__(self, now: Callable[[], float] = time.monotonic, waits: Waits | None = None) -> None:
+        self.waits = waits or Waits(now)
         self._lock = threading.Lock()
         self._told: Callable[[], None] = lambda: None
         self._read: set[tuple[str, str]] = set()

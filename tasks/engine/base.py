@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from parquetry.tasks.documents.run import Run
-from parquetry.tasks.engine.retries import may_pass
+from parquetry.errors import ParquetryError
+from parquetry.tasks.engine.retries import Retries, may_pass
 from parquetry.threads import threads_of
 
 Result = TypeVar("Result")
@@ -17,6 +18,22 @@ ATTEMPTS = 3
 """attempts at a batch whose failure may be temporary"""
 _GRACE_SECONDS = 2
 """seconds for running batches to notice that the run is over; one that waits for a service is abandoned"""
+
+
+class Cancelled(ParquetryError):
+    """The run was cancelled; nothing was published."""
+
+
+class RunLike(Protocol):
+    """The run that batches belong to."""
+
+    cancelled: threading.Event
+    """set to stop between items"""
+    retries: Retries
+
+    def check_cancelled(self) -> None:
+        """Raise Cancelled if the run was cancelled."""
+        ...
 
 
 class BatchLike(Protocol):
@@ -47,7 +64,7 @@ class BatchHandler(Generic[Work, Report]):
     """returns the report of a batch that failed as a whole; raises what concerns the whole run"""
     concurrency: int
     """concurrent batches of one service"""
-    run: Run
+    run: RunLike
 
 
 class Engine(Protocol):
@@ -57,11 +74,11 @@ class Engine(Protocol):
         """Run one part by itself, under a name for logs."""
         ...
 
-    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
+    def batches(self, batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Iterator[Report]:
         """Process batches concurrently and yield each report as it arrives.
 
-        A batch that keeps failing yields the report of the shell's `failed`; only errors that concern the whole run are
-        raised.
+        A batch that keeps failing yields the report of the handler's `failed`; only errors that concern the whole run
+        are raised.
         """
         ...
 
@@ -71,29 +88,29 @@ class HostQueues(Generic[Work]):
 
     Args:
         batches: all batches of a run.
-        abreast: concurrent batches of one service.
+        concurrency: concurrent batches of one service.
     """
 
     def __init__(self, batches: Iterable[Work], concurrency: int) -> None:
         self._waiting: dict[str, deque[Work]] = defaultdict(deque)
         for batch in batches:
             self._waiting[batch.host].append(batch)
-        self._abreast = concurrency
+        self._concurrency = concurrency
 
     @property
     def threads(self) -> int:
         """Maximum number of batches in work concurrently."""
-        return max(1, self._abreast * len(self._waiting))
+        return max(1, self._concurrency * len(self._waiting))
 
     def first(self) -> list[Work]:
         """Return the batches to begin with."""
-        lanes = self._waiting.values()
-        return [lane.popleft() for lane in lanes for _ in range(min(self._abreast, len(lane)))]
+        queues = self._waiting.values()
+        return [queue.popleft() for queue in queues for _ in range(min(self._concurrency, len(queue)))]
 
     def after(self, done: Work) -> list[Work]:
         """Return the batch to start when another is done, if one is left."""
-        lane = self._waiting[done.host]
-        return [lane.popleft()] if lane else []
+        queue = self._waiting[done.host]
+        return [queue.popleft()] if queue else []
 
 
 class DirectEngine:
@@ -102,28 +119,28 @@ class DirectEngine:
     def step(self, name: str, function: Callable[[], Result]) -> Result:  # noqa: ARG002 - the name is for engines that log
         return function()
 
-    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
-        lanes = HostQueues(batches, shell.concurrency)
-        with threads_of(lanes.threads, "batch") as threads:
-            pending = {threads.submit(_attempt, batch, shell): batch for batch in lanes.first()}
+    def batches(self, batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Iterator[Report]:
+        queues = HostQueues(batches, handler.concurrency)
+        with threads_of(queues.threads, "batch") as threads:
+            pending = {threads.submit(_attempt, batch, handler): batch for batch in queues.first()}
             try:
                 while pending:
                     done, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in done:
                         batch = pending.pop(future)
-                        pending |= {threads.submit(_attempt, each, shell): each for each in lanes.after(batch)}
+                        pending |= {threads.submit(_attempt, each, handler): each for each in queues.after(batch)}
                         yield future.result()
             finally:
                 if pending:
-                    shell.run.cancelled.set()
+                    handler.run.cancelled.set()
                     for future in pending:
                         future.cancel()
                     wait(pending, _GRACE_SECONDS)
 
 
-def _attempt(batch: Work, shell: BatchHandler[Work, Report]) -> Report:
+def _attempt(batch: Work, handler: BatchHandler[Work, Report]) -> Report:
     place = f"batch {batch.number}"
     try:
-        return shell.run.retries.call(place, lambda: shell.process(batch), attempts=ATTEMPTS, worth=may_pass)
-    except Exception as error:  # noqa: BLE001 - the batch shell: whatever happened fails this batch or stops the run
-        return shell.failed(batch, error)
+        return handler.run.retries.call(place, lambda: handler.process(batch), attempts=ATTEMPTS, worth=may_pass)
+    except Exception as error:  # noqa: BLE001 - the edge of a batch: whatever happened fails this batch or stops the run
+        return handler.failed(batch, error)

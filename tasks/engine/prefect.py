@@ -19,8 +19,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task, exponential_backoff
 
 from parquetry.masked_output import masked_errors
-from parquetry.tasks.documents.run import Cancelled
-from parquetry.tasks.engine.base import ATTEMPTS, BatchHandler, HostQueues, Report, Work
+from parquetry.tasks.engine.base import ATTEMPTS, BatchHandler, Cancelled, HostQueues, Report, Work
 from parquetry.tasks.engine.retries import may_pass
 
 Result = TypeVar("Result")
@@ -47,13 +46,13 @@ class PrefectEngine:
         _stop_if_cancelled()
         return function()
 
-    def batches(self, batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Iterator[Report]:
+    def batches(self, batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Iterator[Report]:
         """Run one task for each batch; only their numbers and reports cross the task's edge."""
         if not batches:
             return
-        task = _batch_task(batches, shell)
-        lanes = HostQueues(batches, shell.concurrency)
-        runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=lanes.threads)
+        task = _batch_task(batches, handler)
+        queues = HostQueues(batches, handler.concurrency)
+        runner: ThreadPoolTaskRunner[Report] = ThreadPoolTaskRunner(max_workers=queues.threads)
         finished: SimpleQueue[tuple[Work, PrefectConcurrentFuture[Report]]] = SimpleQueue()
 
         def submit(batch: Work) -> None:
@@ -62,17 +61,17 @@ class PrefectEngine:
 
         with runner as threads, ExitStack() as unfinished:
             # Leaving the runner waits for its threads; if it is left early, they stop before their next document.
-            unfinished.callback(shell.run.cancelled.set)
-            for batch in lanes.first():
+            unfinished.callback(handler.run.cancelled.set)
+            for batch in queues.first():
                 submit(batch)
             for _ in batches:
                 batch, future = self._next(finished)
-                for each in lanes.after(batch):
+                for each in queues.after(batch):
                     submit(each)
                 try:
                     report = future.result()
-                except Exception as error:  # noqa: BLE001 - the batch shell, after Prefect's retries
-                    report = shell.failed(batch, error)
+                except Exception as error:  # noqa: BLE001 - the edge of a batch, after Prefect's retries
+                    report = handler.failed(batch, error)
                 yield report
                 self._stop_if_cancelled_lately()
             unfinished.pop_all()
@@ -91,9 +90,9 @@ class PrefectEngine:
             self._asked = monotonic()
 
 
-def _batch_task(batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> Task[[int], Report]:
+def _batch_task(batches: Sequence[Work], handler: BatchHandler[Work, Report]) -> Task[[int], Report]:
     by_number = {batch.number: batch for batch in batches}
-    run = shell.run
+    run = handler.run
     begun: set[int] = set()
 
     @task(
@@ -113,7 +112,7 @@ def _batch_task(batches: Sequence[Work], shell: BatchHandler[Work, Report]) -> T
             run.retries.count(f"batch {number}", "tried again by Prefect")
         begun.add(number)
         with masked_errors():
-            return shell.process(by_number[number])
+            return handler.process(by_number[number])
 
     return batch
 

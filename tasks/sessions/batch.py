@@ -69,8 +69,8 @@ def session_batches(run: SessionRun) -> BatchHandler[SessionBatch, SessionBatchR
     return BatchHandler(
         lambda batch: process_sessions(batch, run),
         lambda batch, error: failed_sessions(batch, error),
-        run.run.settings.sessions.workers,
-        run.run,
+        run.settings.sessions.workers,
+        run,
     )
 
 
@@ -105,7 +105,7 @@ def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport
 
 
 def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
-    run.run.check_cancelled()
+    run.check_cancelled()
     if not run.patient:
         detail = "not tried: the language model could not be asked for many sessions in a row"
         return _failed(found, Verdict("retry", "unreachable", detail), Lost("model", "unreachable", detail))
@@ -126,7 +126,7 @@ def _contained(found: FoundSession, run: SessionRun) -> LearnedSession:
 def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     if found.kept is None:
         raise ValueError(f"{found.ref.uri} was not put aside")
-    settings = run.run.settings.sessions
+    settings = run.settings.sessions
     transcript = run.spool.read(found.kept)
     recalled = recalled_texts(transcript.messages)
     drafts: list[Draft] = []
@@ -135,7 +135,7 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     quarantined: list[Stretch] = []
     to_read = list(windows_to_read(transcript, found.first_new, found.retried, settings))
     for number, window in enumerate(to_read, start=1):
-        run.run.check_cancelled()
+        run.check_cancelled()
         with run.asking.about(f"{found.ref.uri}, window {number} of {len(to_read)}"):
             got = distill(window, found.ref, found.at, recalled, run.llm, run.prompts.distill, settings)
         drafts.extend(got.drafts)

@@ -55,10 +55,10 @@ class ScopeJudging:
         Raises:
             TransientError: the language model could not be asked about some of them.
         """
-        most = QUESTION_WINDOWS * self.run.run.settings.sessions.window_characters
+        most = QUESTION_WINDOWS * self.run.settings.sessions.window_characters
         left = list(waiting)
         while left:
-            self.run.run.check_cancelled()
+            self.run.check_cancelled()
             open_cases = self._settle(left)
             asked = open_cases[: fitting([case for _, case in open_cases], most)]
             later = [each for each, _ in open_cases[len(asked) :]]

@@ -92,7 +92,7 @@ def merge(run: SessionRun, base: Snapshot, learned: Sequence[LearnedSession], ve
         for kind in KINDS:
             chosen = sorted((scope for scope in scopes if scope.visibility == kind), key=lambda each: each.sort_key)
             groups = [[draft for scope, draft in drafts if scope == each] for each in chosen]
-            with ThreadPoolExecutor(max(1, run.run.settings.sessions.workers), thread_name_prefix="scope") as threads:
+            with ThreadPoolExecutor(max(1, run.settings.sessions.workers), thread_name_prefix="scope") as threads:
                 parts = list(threads.map(comparing.scope, chosen, groups, [stale.get(each, []) for each in chosen]))
             for part in parts:
                 merged.decisions.extend(part.decisions)
@@ -127,7 +127,7 @@ def embed(run: SessionRun, namespace: str, texts: Iterable[str]) -> dict[str, St
         TransientError: the embedder could not be reached.
         BudgetReached: the budget does not allow embedding them all.
     """
-    model = run.run.models[namespace]
+    model = run.models[namespace]
     vectors = run.vectors_of(model)
     wanted = sorted(set(texts))
     found: dict[str, StoredVector] = {}
@@ -167,7 +167,7 @@ class _Comparing:
         """Return live entries with vectors of another model, embedded again."""
         found: dict[EntryScope, list[EntryText]] = defaultdict(list)
         for namespace in sorted({scope.namespace for scope in scopes}):
-            model = self.run.run.models[namespace]
+            model = self.run.models[namespace]
             entries = self.known.stale(namespace, model.id)
             vectors = embed(self.run, namespace, (entry.text for entry in entries))
             for entry in entries:
@@ -178,8 +178,8 @@ class _Comparing:
 
     def scope(self, scope: EntryScope, drafts: Sequence[Vectored], stale: Sequence[EntryText]) -> Merged:
         """Compare the drafts of one scope, one session after another."""
-        settings = self.run.run.settings.sessions
-        model = self.run.run.models[scope.namespace]
+        settings = self.run.settings.sessions
+        model = self.run.models[scope.namespace]
         bar = Threshold(settings.similarity) if settings.similarity else candidate_bar(model.id)
         state = ScopeState(scope, self.known, drafts, model.id, bar, settings.candidates)
         for text in stale:
@@ -188,7 +188,7 @@ class _Comparing:
         deciding = _Deciding(self, state, part)
         judging = ScopeJudging(self.run, state, self.allowance, deciding.decide)
         for session, group in groupby(enumerate(drafts), lambda each: each[1].draft.session.session_id):
-            self.run.run.check_cancelled()
+            self.run.check_cancelled()
             if session in self.merged.lost:
                 continue
             try:
@@ -203,7 +203,7 @@ class _Comparing:
 
     def allowance(self, session: str) -> int:
         """Return the number of entries that a session may still replace."""
-        return max(0, self.run.run.settings.sessions.max_supersessions - self.replaced[session])
+        return max(0, self.run.settings.sessions.max_supersessions - self.replaced[session])
 
     def cost(self, session: str, number: int, spent: Spent) -> Spent:
         """Return the cost of a decision; the first one of a session includes the cost of learning from it."""
@@ -250,7 +250,7 @@ class _Deciding:
         stored = StoredVector(given.vector, given.tokens)
         if entry.text != given.draft.text:
             stored = embed(run, entry.namespace, [entry.text])[entry.text]
-        text = _text(entry, run.run.models[entry.namespace], stored)
+        text = _text(entry, run.models[entry.namespace], stored)
         self.part.texts[entry.namespace, entry.entry_id] = text
         self.state.add(entry, stored.vector)
 
@@ -311,7 +311,7 @@ def _refused(refusal: Refusal, number: int, run: SessionRun, spent: Spent) -> De
 def _about(session: SessionRef, number: int, kind: DecisionKind, judge: Judge, run: SessionRun) -> Decision:
     """Return a decision about a statement of a session."""
     return replace(
-        blank_decision(run.run.stamp, session.owner.namespace, session.session_id, number, kind, judge),
+        blank_decision(run.stamp, session.owner.namespace, session.session_id, number, kind, judge),
         session_id=session.session_id,
         session_uri=session.uri,
         user_id=session.owner.user_id,

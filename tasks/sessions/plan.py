@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from parquetry.errors import RefusedError
 from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, DocumentRow, Failure, Listing
 from parquetry.planning.rows import failure_of
 from parquetry.plural import counted
@@ -30,10 +29,11 @@ from parquetry.sessions.report import SESSION_COUNTS, failure_json
 from parquetry.sessions.windows import Stretch, windows_to_read
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
-from parquetry.sources.nesting import place_in, told
+from parquetry.sources.nesting import told
 from parquetry.sources.registry import Scope
+from parquetry.tasks.budget import check_budget
 from parquetry.tasks.documents.fetching import Fetching
-from parquetry.tasks.documents.listing import list_scopes
+from parquetry.tasks.documents.listing import list_scopes, listing_failures
 from parquetry.tasks.documents.plan import nothing_found
 from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import WorkerPool
@@ -237,7 +237,12 @@ def plan_sessions(
     sessions, copies = _apart((found for each in read for found in each.found), reader)
     unread_rows = _rows_of_unread(files, to_read, known)
     before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
-    failures = (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before))
+    unlisted = (
+        failure
+        for (scope, _), listing in zip(scopes, listings, strict=True)
+        for failure in listing_failures(scope, listing.unlisted, listing.broken, run_id)
+    )
+    failures = (*unlisted, *(failure_of(row, known=True) for row in before))
     return SessionPlan(
         tuple(read),
         tuple(sessions),
@@ -255,13 +260,8 @@ def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
     Raises:
         RefusedError: gives the estimate and the budget.
     """
-    if budget_usd is not None and plan.estimate.cost_usd > budget_usd:
-        learning = f"learning from {counted(len(plan.sessions), 'session')}"
-        raise RefusedError(
-            f"{learning} would cost about ${plan.estimate.cost_usd:.2f} for "
-            f"{plan.estimate.tokens} tokens, more than the budget of ${budget_usd:.2f} (sessions.budget_usd); "
-            "nothing was spent"
-        )
+    what = f"learning from {counted(len(plan.sessions), 'session')}"
+    check_budget(what, plan.estimate.cost_usd, plan.estimate.tokens, budget_usd, "sessions.budget_usd")
 
 
 def _apart(found: Iterable[FoundSession], reader: SessionReader) -> tuple[list[FoundSession], list[Copy]]:
@@ -338,18 +338,3 @@ def _counts(
         counts["unchanged"] += each.sessions - len(each.found) - len(each.failed)
     counts["scanned"] = counts.total()
     return {name: counts[name] for name in SESSION_COUNTS}
-
-
-def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> list[Failure]:
-    """Return interrupted listings of sources, and parts of other sources that could not be seen."""
-    found: list[Failure] = []
-    for (scope, _), listing in zip(scopes, listings, strict=True):
-        uri = scope.settings.uri
-        unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in listing.unlisted]
-        if listing.broken is not None:
-            unseen.append((uri, listing.broken.reason, listing.broken.detail))
-        found.extend(
-            Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)
-            for place, reason, detail in unseen
-        )
-    return found

@@ -78,13 +78,13 @@ def publish_learned(
         PublishConflict: other runs kept publishing first; nothing of this run is visible.
         StorageError: nothing of this run is visible.
     """
-    writer = EntryWriter(run.run.lake, run.run.stamp)
+    writer = EntryWriter(run.lake, run.stamp)
     failed = {each.found.ref.session_id: each.failed for each in learned if each.failed is not None}
     quarantined = {each.found.ref.session_id: each.quarantined for each in learned}
     reviewed = _Reviewed(review)
-    base, taken, others = run.run.base, frozenset[str](), Known({}, {})
+    base, taken, others = run.base, frozenset[str](), Known({}, {})
     for _ in range(ATTEMPTS):
-        run.run.check_cancelled()
+        run.check_cancelled()
         good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
         try:
             merged = _merged(run, base, good, failed, reviewed)
@@ -106,8 +106,8 @@ def publish_learned(
 
 def _now(run: SessionRun) -> tuple[Snapshot, Known]:
     """Return the newest version, and its sessions in the run's namespaces."""
-    base = run.run.lake.snapshot()
-    return base, known_of(current_rows(base, {namespace for namespace, _ in run.run.sources}, what="knowledge"))
+    base = run.lake.snapshot()
+    return base, known_of(current_rows(base, {namespace for namespace, _ in run.sources}, what="knowledge"))
 
 
 def _merged(
@@ -179,7 +179,7 @@ def _rows(
 def _session_row(
     run: SessionRun, found: FoundSession, verdict: Verdict | None, quarantined: Sequence[Stretch]
 ) -> DocumentRow:
-    fingerprint = session_fingerprint(run.run.settings, run.prompts.distill, found.file.owner)
+    fingerprint = session_fingerprint(run.settings, run.prompts.distill, found.file.owner)
     row = session_row(
         found.file,
         found.known,
@@ -188,15 +188,15 @@ def _session_row(
         found.mark,
         found.at,
         fingerprint,
-        run.run.stamp,
+        run.stamp,
         (*found.still_quarantined, *quarantined),
     )
     return row if verdict is None else failed_row(row, found.known, "distill", verdict)
 
 
 def _file_row(run: SessionRun, read: ReadFile, verdicts: Sequence[Verdict]) -> DocumentRow:
-    fingerprint = session_fingerprint(run.run.settings, run.prompts.distill, read.file.owner)
-    row = file_row(read.file, fingerprint, read.content_hash, read.sessions, run.run.stamp)
+    fingerprint = session_fingerprint(run.settings, run.prompts.distill, read.file.owner)
+    row = file_row(read.file, fingerprint, read.content_hash, read.sessions, run.stamp)
     if read.refused is not None:
         return failed_row(row, read.file.known, *read.refused)
     if not verdicts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from parquetry.ids import settings_hash
@@ -12,11 +12,9 @@ from parquetry.sessions.prompts import Prompt, load_prompt
 from parquetry.settings.sections import Settings
 from parquetry.storage.files.layout import holds_entries
 from parquetry.storage.lake.answers import Answers
-from parquetry.storage.lake.current import Stored
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.tasks.context import RunContext
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.run import Run, accounted
-from parquetry.tasks.documents.vectors import RunVectors
 from parquetry.tasks.engine.retries import BREAKER_THRESHOLD
 from parquetry.tasks.sessions.asking import Asking
 from parquetry.tasks.sessions.llm_cache import CachedLlm
@@ -62,13 +60,11 @@ def session_fingerprint(settings: Settings, prompt: Prompt, owner: Owner) -> str
     )
 
 
-@dataclass
-class SessionRun:
-    """A run in progress, shared by the threads that work for it."""
+@dataclass(kw_only=True)
+class SessionRun(RunContext):
+    """A run over chat sessions in progress."""
 
-    run: Run
     prompts: Prompts
-    ledger: Ledger
     retry_quarantined: bool = False
     """True to ask again about quarantined messages"""
     spool: Spool = field(default_factory=Spool)
@@ -76,36 +72,32 @@ class SessionRun:
     llm: CachedLlm = field(init=False)
     embedding_tokens: int = 0
     """tokens paid for embedding"""
-    _stored: Stored = field(init=False)
-    _vectors: dict[str, RunVectors] = field(default_factory=dict)
-    """vectors by id of the model"""
     _unpriced: bool = False
     """True if an embedder with an unknown price was paid"""
     _lost: int = 0
     """consecutive sessions for which the language model could not be asked"""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        answers = Answers(self.run.lake.layout)
-        llm, check_cancelled = self.run.settings.llm, self.run.check_cancelled
+        super().__post_init__()
+        answers = Answers(self.lake.layout)
         self.llm = CachedLlm(
-            llm, answers, self.ledger, check_cancelled, self.asking, retry_quarantined=self.retry_quarantined
+            self.settings.llm,
+            answers,
+            self.ledger,
+            self.check_cancelled,
+            self.asking,
+            retry_quarantined=self.retry_quarantined,
         )
-        self._stored = Stored(*self._entry_files(self.run.base), lambda: self._entry_files(self.run.lake.snapshot()))
 
-    def _entry_files(self, version: Snapshot) -> tuple[Snapshot, list[str]]:
+    def open_ledger(self) -> Ledger:
+        return Ledger(self.settings.sessions.budget_usd)
+
+    def files_of(self, version: Snapshot) -> tuple[Snapshot, Sequence[str]]:
         """Return a version with only the chunks of entries, and the entry shards that no commit names."""
         # Vectors of documents are not searched for every entry.
         chunks = tuple(file for file in version.files["chunks"] if holds_entries(file))
-        orphans = [file for file in self.run.lake.orphans(version) if holds_entries(file)]
+        orphans = [file for file in self.lake.orphans(version) if holds_entries(file)]
         return replace(version, files={**version.files, "chunks": chunks}), orphans
-
-    def vectors_of(self, model: Model) -> RunVectors:
-        """Return the vectors of entries that exist or are being computed."""
-        with self._lock:
-            if model.id not in self._vectors:
-                self._vectors[model.id] = RunVectors(self._stored, accounted(model.open(), self.ledger))
-            return self._vectors[model.id]
 
     def embedded(self, tokens: int, model: Model) -> None:
         """Record what the embedder was paid for."""
@@ -127,7 +119,7 @@ class SessionRun:
     @property
     def cost_usd(self) -> float | None:
         """Cost of language models and the embedder so far in US dollars; None if a price is not known."""
-        unpriced = self._unpriced or (self.tokens > 0 and not self.run.settings.llm.priced)
+        unpriced = self._unpriced or (self.tokens > 0 and not self.settings.llm.priced)
         return None if unpriced else self.ledger.cost_usd
 
     def lost(self) -> None:
@@ -146,9 +138,6 @@ class SessionRun:
         with self._lock:
             return self._lost < BREAKER_THRESHOLD
 
-    def __enter__(self) -> SessionRun:
-        return self
-
     def __exit__(self, *_: object) -> None:
+        super().__exit__(*_)
         self.spool.close()
-        self._stored.close()

@@ -22,7 +22,7 @@ from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.refresh import reindex, run_request
 from parquetry.planning.report import RunReport
 from parquetry.serving.cli.progress import Silent
-from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.base import Cancelled
 from tests.terminal_signs import obeyed
 
 PATIENCE = 120

@@ -21,8 +21,8 @@ from parquetry.settings.sections import parse_settings
 from parquetry.sources import providers
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.documents import reading_progress
-from parquetry.tasks.documents.run import Cancelled
 from parquetry.tasks.engine import prefect as prefect_engine
+from parquetry.tasks.engine.base import Cancelled
 from tests import shelf_source
 from tests.opened_files import opened_in
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal

@@ -14,13 +14,13 @@ from parquetry.storage.lake.current import CurrentRows, current_rows
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.documents.batch import document_batches, failed_batch, process_batch
 from parquetry.tasks.documents.models import Model, fingerprints_of
-from parquetry.tasks.documents.plan import check_budget, plan_refresh
-from parquetry.tasks.documents.run import Cancelled, Run
-from parquetry.tasks.engine.base import ATTEMPTS, DirectEngine
+from parquetry.tasks.documents.plan import check_refresh_budget, plan_refresh
+from parquetry.tasks.documents.run import DocumentRun
+from parquetry.tasks.engine.base import ATTEMPTS, Cancelled, DirectEngine
 from tests.tasks.scripted import ScriptedEmbedder
 
 
-class ScriptedRun(Run):
+class ScriptedRun(DocumentRun):
     """A run with a scripted model that never sleeps."""
 
     model: ScriptedEmbedder
@@ -258,6 +258,6 @@ def test_budget_stops_before_anything_is_spent(bench, budget, refused):
     planned = replace(planned, estimate=replace(planned.estimate, cost_usd=0.01))
     if refused:
         with pytest.raises(RefusedError, match=r"would cost about \$0.01 .*refresh.budget_usd"):
-            check_budget(planned, budget)
+            check_refresh_budget(planned, budget)
     else:
-        check_budget(planned, budget)
+        check_refresh_budget(planned, budget)

@@ -9,7 +9,7 @@ from parquetry.settings.sections import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.tasks.documents import fetching as module
 from parquetry.tasks.documents.fetching import AT_A_TIME, Fetching
-from parquetry.tasks.documents.run import Cancelled
+from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Waits
 from tests.shelf_source import ShelfSource

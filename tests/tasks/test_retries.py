@@ -3,8 +3,8 @@
 import pytest
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError
-from parquetry.tasks.documents.run import Cancelled
 from parquetry.tasks.engine import retries as module
+from parquetry.tasks.engine.base import Cancelled
 from parquetry.tasks.engine.retries import BREAKER_THRESHOLD, LONGEST_ASKED, LONGEST_WAIT, Retries
 
 UNREACHABLE = TransientError("unreachable", "no answer")

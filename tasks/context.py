@@ -1,0 +1,112 @@
+"""The context of a run: its settings, corpus, sources and services, shared by the threads that process its batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from parquetry.embed.base import Accountable, Embedder
+from parquetry.llm.spending import Ledger
+from parquetry.planning.rows import RunStamp
+from parquetry.settings.sections import Settings
+from parquetry.sources.base import Source
+from parquetry.sources.registry import Scope
+from parquetry.storage.lake.current import Stored
+from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.tasks.documents.fetching import Fetching
+from parquetry.tasks.documents.models import Model
+from parquetry.tasks.documents.vectors import RunVectors
+from parquetry.tasks.engine.base import Cancelled
+from parquetry.tasks.engine.retries import Retries
+from parquetry.waiting import Waits
+
+
+@dataclass
+class RunContext:
+    """A run in progress.
+
+    Use as a context manager: leaving it stops its threads and processes.
+    """
+
+    settings: Settings
+    stamp: RunStamp
+    lake: Lake
+    base: Snapshot
+    """version that the run started from"""
+    sources: Mapping[tuple[str, str], Source]
+    """(namespace, name) -> source"""
+    models: Mapping[str, Model]
+    """namespace -> model of its documents"""
+    scopes: Mapping[tuple[str, str], Scope] = field(default_factory=dict)
+    """(namespace, name) -> settings of a source; a source without an entry is on this machine"""
+    reuse_vectors: bool = True
+    """True to reuse vectors of earlier runs by text hash"""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """set to stop between documents"""
+    waits: Waits = field(default_factory=Waits)
+    """documents being fetched, by path"""
+    retries: Retries = field(init=False)
+    fetching: Fetching = field(init=False)
+    ledger: Ledger = field(init=False)
+    """ledger of the costs of services"""
+    _stored: Stored | None = None
+    _vectors: dict[str, RunVectors] = field(default_factory=dict)
+    """vectors by id of the model"""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.retries = Retries(self.settings.refresh.attempts, self.pause)
+        self.fetching = Fetching(self.sources, self.scopes, self.retries, self.pause, self.waits)
+        self.ledger = self.open_ledger()
+
+    def open_ledger(self) -> Ledger:
+        """Return an empty ledger with the budget of this kind of run."""
+        raise NotImplementedError
+
+    def files_of(self, version: Snapshot) -> tuple[Snapshot, Sequence[str]]:
+        """Return the files of a version, and those that no commit names, in which stored vectors are looked up."""
+        return version, self.lake.orphans(version)
+
+    @property
+    def stored(self) -> Stored:
+        """The texts and vectors that earlier runs stored."""
+        with self._lock:
+            if self._stored is None:
+                self._stored = Stored(*self.files_of(self.base), lambda: self.files_of(self.lake.snapshot()))
+            return self._stored
+
+    def vectors_of(self, model: Model) -> RunVectors:
+        """Return the vectors of a model that exist or are being computed."""
+        stored = self.stored if self.reuse_vectors else None
+        with self._lock:
+            if model.id not in self._vectors:
+                stored = Stored() if stored is None else stored
+                self._vectors[model.id] = RunVectors(stored, accounted(model.open(), self.ledger))
+            return self._vectors[model.id]
+
+    def check_cancelled(self) -> None:
+        """Raise Cancelled if the run was cancelled."""
+        if self.cancelled.is_set():
+            raise Cancelled(f"run {self.stamp.run_id} was cancelled; nothing was published")
+
+    def pause(self, seconds: float) -> None:
+        """Wait before a retry; raise if the run is cancelled meanwhile."""
+        self.cancelled.wait(seconds)
+        self.check_cancelled()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancelled.set()
+        self.fetching.close()
+        with self._lock:
+            if self._stored is not None:
+                self._stored.close()
+
+
+def accounted(embedder: Embedder, ledger: Ledger) -> Embedder:
+    """Return the embedder with its requests recorded in a ledger, if they cost money."""
+    return embedder.accounted_by(ledger) if isinstance(embedder, Accountable) else embedder
