@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 
 from parquetry.errors import SettingsError
-from parquetry.flows.pipelines.run_lifecycle import Pipeline, check_places, fetching_without_run, open_run
+from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
 from parquetry.flows.pipelines.silent import Silent
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger

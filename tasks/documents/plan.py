@@ -100,74 +100,84 @@ def plan_refresh(
     Raises:
         SettingsError: the place of a source does not exist.
     """
-    sides = [_Side(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes]
-    ratios, sizes = _survey(sides, current)
-    for side in sides:
-        if isinstance(side.source, Remembering):
-            # A comparison that ignores change tokens needs the bytes.
-            rows = (replace(row, etag="") for row in side.rows) if rehash else side.rows
-            side.source.remember({row.path: row for row in rows})
-    retries = retries or Retries(settings.refresh.attempts, time.sleep)
-    passes = [ScanPass(side.unchanged) for side in sides]
-    listings = list_scopes(scopes, retries, passes)
+    states = [
+        _SourceState(scope, source, models[scope.namespace].fingerprints, force, rehash) for scope, source in scopes
+    ]
+    ratios, sizes = _survey(states, current)
+    for state in states:
+        state.remember_rows()
+    passes = [ScanPass(state.unchanged) for state in states]
+    listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep), passes)
+    _take_rows(states, passes, listings, current)
+    for state, listing in zip(states, listings, strict=True):
+        state.hash_new(listing, sizes[listing.namespace])
+        state.hash_known(listing)
+    twins = current.holding(each for state in states for each in state.hashes.values() if each)
+    plans = [
+        plan_source(
+            listing,
+            state.rows,
+            state.fingerprints,
+            state.hash_of,
+            settings.refresh,
+            elsewhere=(row for row in twins if row.namespace == state.scope.namespace),
+            allow_removals=allow_removals,
+            force=force,
+            owner_of=state.owner_of,
+            missing=state.missing(scan_pass, current),
+            rehash=rehash is not None,
+        )
+        for state, listing, scan_pass in zip(states, listings, passes, strict=True)
+    ]
+    empty = tuple(nothing_found(state.scope) for state, plan in zip(states, plans, strict=True) if plan.found_nothing)
+    known = tuple(row for state in states for row in state.rows)
+    return RefreshPlan(tuple(plans), _estimated(plans, ratios, settings, models), empty, known)
+
+
+def _take_rows(
+    states: Sequence[_SourceState], passes: Sequence[ScanPass], listings: Sequence[Listing], current: CurrentRows
+) -> None:
+    """Give every source the rows of the documents that were not listed as they are stored."""
     needing_work = [
         frozenset(scan_pass.needing_work(complete=listing.complete))
         for scan_pass, listing in zip(passes, listings, strict=True)
     ]
     rows = current.named(frozenset().union(*needing_work))
-    for side, listing, ids in zip(sides, listings, needing_work, strict=True):
-        side.rows.extend(row for row in rows if row.document_id in ids)
-        side.hash_new(listing, sizes[listing.namespace])
-        side.hash_known(listing)
-    twins = current.holding(each for side in sides for each in side.hashes.values() if each)
-    plans = [
-        plan_source(
-            listing,
-            side.rows,
-            side.fingerprints,
-            side.hash_of,
-            settings.refresh,
-            elsewhere=(row for row in twins if row.namespace == side.scope.namespace),
-            allow_removals=allow_removals,
-            force=force,
-            owner_of=side.owner_of,
-            missing=side.missing(scan_pass, current),
-            rehash=rehash is not None,
-        )
-        for side, listing, scan_pass in zip(sides, listings, passes, strict=True)
-    ]
-    changes = [change for plan in plans if plan.refused is None for change in plan.changes]
+    for state, ids in zip(states, needing_work, strict=True):
+        state.rows.extend(row for row in rows if row.document_id in ids)
 
+
+def _estimated(
+    plans: Sequence[SourcePlan], ratios: Ratios, settings: Settings, models: Mapping[str, Model]
+) -> Estimate:
     def price(namespace: str) -> float | None:
         return models[namespace].open().price_per_million_tokens
 
     def worst(namespace: str) -> Worst:
         return worst_of(settings.embedder_of(namespace))
 
-    empty = tuple(nothing_found(side.scope) for side, plan in zip(sides, plans, strict=True) if plan.found_nothing)
-    known = tuple(row for side in sides for row in side.rows)
-    estimated = estimate(changes, ratios, settings.chunking, settings.embedding, worst, price)
-    return RefreshPlan(tuple(plans), estimated, empty, known)
+    changes = [change for plan in plans if plan.refused is None for change in plan.changes]
+    return estimate(changes, ratios, settings.chunking, settings.embedding, worst, price)
 
 
-def _survey(sides: Sequence[_Side], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
+def _survey(states: Sequence[_SourceState], current: CurrentRows) -> tuple[Ratios, Mapping[str, set[int]]]:
     """Give every source its rows; return ratios by kind of file, and sizes of published documents by namespace."""
     ratios = Ratios()
     sizes: dict[str, set[int]] = defaultdict(set)
-    by_source: dict[tuple[str, str], list[_Side]] = defaultdict(list)
-    for side in sides:
-        by_source[side.scope.namespace, side.scope.name].append(side)
-    hashing = {side.scope.namespace for side in sides if isinstance(side.source, Hashing)}
+    by_source: dict[tuple[str, str], list[_SourceState]] = defaultdict(list)
+    for state in states:
+        by_source[state.scope.namespace, state.scope.name].append(state)
+    hashing = {state.scope.namespace for state in states if isinstance(state.source, Hashing)}
     for row in current.each():
         ratios.learn(row)
         if row.status == "indexed" and row.namespace in hashing:
             sizes[row.namespace].add(row.size)
-        for side in by_source.get((row.namespace, row.source), ()):
-            side.take(row)
+        for state in by_source.get((row.namespace, row.source), ()):
+            state.take(row)
     return ratios, sizes
 
 
-class _Side:
+class _SourceState:
     """The published state of one source, as far as a refresh needs it."""
 
     def __init__(
@@ -223,6 +233,13 @@ class _Side:
         for item in listing.items:
             if item.size and item.size in sizes and item.path not in known:
                 self.hashes[item.path] = self.hash_of(item.path)
+
+    def remember_rows(self) -> None:
+        """Give the rows to a source that asks for them."""
+        if isinstance(self.source, Remembering):
+            # A comparison that ignores change tokens needs the bytes.
+            rows = (replace(row, etag="") for row in self.rows) if self._rehash else self.rows
+            self.source.remember({row.path: row for row in rows})
 
     def hash_known(self, listing: Listing) -> None:
         """Hash the published documents if a rehash is requested."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -39,7 +41,6 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import WorkerPool
 from parquetry.tasks.sessions.llm_cache import CacheMiss, CacheOnlyLlm
 from parquetry.tasks.sessions.reading import FoundSession, ReadFile, SessionReader
-from parquetry.tasks.sessions.run import session_fingerprint
 from parquetry.tasks.sessions.spool import Spooled
 
 COMPARISON_TOKENS = (1600, 300)
@@ -211,47 +212,38 @@ def plan_sessions(
     """
     listings = list_scopes(scopes, retries or Retries(settings.refresh.attempts, time.sleep))
     files = _files([scope for scope, _ in scopes], listings, known)
-
-    def fingerprint(file: SessionFile) -> str:
-        return session_fingerprint(settings, prompt, file.owner)
-
+    fingerprint = partial(_fingerprint, settings, prompt)
     quarantined = known.quarantined() if retry_quarantined else frozenset()
     to_read = [file for file in files if file.key in quarantined or reason_to_read(file, fingerprint(file))]
     estimator = Estimator(settings, prompt, llm) if llm else None
-    pool = WorkerPool(settings.extraction, settings.chunking, None)
-    reader = SessionReader(
-        fetching,
-        pool,
-        known.sessions,
-        fingerprint,
-        settings.extraction.max_bytes,
-        keep,
-        estimator.look if estimator else None,
-        check_cancelled,
-        quarantined,
-    )
-    try:
+    seen = estimator.look if estimator else None
+    with closing(WorkerPool(settings.extraction, settings.chunking, None)) as pool:
+        most = settings.extraction.max_bytes
+        reader = SessionReader(
+            fetching, pool, known.sessions, fingerprint, most, keep, seen, check_cancelled, quarantined
+        )
         read = sorted(reader.read(to_read), key=lambda each: each.file.key)
-    finally:
-        pool.close()
     sessions, copies = _apart((found for each in read for found in each.found), reader)
     unread_rows = _rows_of_unread(files, to_read, known)
-    before = [row for row in unread_rows if row.status == "failed"] + [row for each in read for row in each.failed]
-    unlisted = (
-        failure
-        for (scope, _), listing in zip(scopes, listings, strict=True)
-        for failure in listing_failures(scope, listing.unlisted, listing.broken, run_id)
-    )
-    failures = (*unlisted, *(failure_of(row, known=True) for row in before))
+    before = [*(row for row in unread_rows if row.status == "failed"), *(row for each in read for row in each.failed)]
     return SessionPlan(
         tuple(read),
         tuple(sessions),
         tuple(copies),
         _counts(read, sessions, copies, unread_rows),
-        failures,
+        (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before)),
         _warnings(scopes, listings, read),
         estimator.estimate if estimator else SessionEstimate(),
     )
+
+
+def _fingerprint(settings: Settings, prompt: Prompt, file: SessionFile) -> str:
+    return session_fingerprint(settings, prompt, file.owner)
+
+
+def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> Iterator[Failure]:
+    for (scope, _), listing in zip(scopes, listings, strict=True):
+        yield from listing_failures(scope, listing.unlisted, listing.broken, run_id)
 
 
 def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:

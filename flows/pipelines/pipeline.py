@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,30 +13,25 @@ from parquetry.errors import (
     FilesGaveWay,
     IndexNotWritten,
     OutageError,
-    ParquetryError,
-    RefusedError,
     ServiceRefused,
-    SettingsError,
     StorageError,
     TransientError,
 )
+from parquetry.flows.pipelines.run_record import record, record_failure
 from parquetry.flows.pipelines.silent import Silent
-from parquetry.llm.spending import Usage
-from parquetry.masking import masked
-from parquetry.planning.report import RunReport, failures_by_reason
+from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
 from parquetry.sources.registry import Scope, open_source
-from parquetry.storage.files.full_disk import is_full
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.replaced_files import reread
 from parquetry.tasks.context import RunContext
 from parquetry.tasks.documents.fetching import Fetching
 from parquetry.tasks.documents.models import models_of
-from parquetry.tasks.engine.base import Cancelled, Engine
+from parquetry.tasks.engine.base import Engine
 from parquetry.tasks.engine.retries import Retries
 from parquetry.waiting import Waits
 
@@ -47,12 +41,6 @@ Plan = TypeVar("Plan")
 Work = TypeVar("Work")
 Outcome = TypeVar("Outcome")
 Report = TypeVar("Report", RunReport, SessionsReport)
-_GIVEN_UP = (RefusedError, SettingsError, Cancelled, KeyboardInterrupt)
-"""errors after which a run is recorded only if it left data behind"""
-_STATUS: Mapping[type, str] = {OutageError: "failed", RefusedError: "refused"}
-"""status in `runs` of a run that published, by the error of its report"""
-_ERROR_CHARACTERS = 2000
-"""maximum number of characters stored of a run's error"""
 
 
 def check_places(settings: Settings, scopes: Sequence[Scope]) -> None:
@@ -211,88 +199,6 @@ def from_newest(run: RunContext, read: Callable[[], Result]) -> Result:
             raise
 
     return reread(again)
-
-
-def record(run: RunContext, kind: str, report: Report, columns: Mapping[str, object]) -> tuple[str, ...]:
-    """Record a run that published; a failure to do so does not undo what is published.
-
-    Args:
-        run: the run, after publishing.
-        kind: kind of run, as in the table `runs`.
-        report: report of the run.
-        columns: columns of `runs` specific to this kind of run.
-
-    Returns:
-        Errors of recording.
-    """
-    row = {
-        **_row(run, kind, report.seconds),
-        "status": _STATUS.get(type(report.error), "completed"),
-        "version_after": report.version,
-        "error": "; ".join(report.problems) or None,
-        "failures_by_reason": json.dumps(failures_by_reason(report.failures)),
-        **columns,
-    }
-    try:
-        run.lake.record(row, [failure for failure in report.failures if not failure.known])
-    except StorageError as error:
-        if is_full(error):
-            _make_room(run, error)
-        return (str(error),)
-    return ()
-
-
-def record_failure(
-    run: RunContext, kind: str, seconds: float, error: BaseException, columns: Mapping[str, object]
-) -> None:
-    """Record a run that published nothing, with its error, if the corpus is still writable.
-
-    A first run that was refused or interrupted before it wrote or paid anything leaves nothing: an empty corpus would
-    look like one in which nothing is found.
-
-    Args:
-        run: the run, after its end.
-        kind: kind of run.
-        seconds: duration.
-        error: error that ended the run; gets a note if it cannot be recorded.
-        columns: columns of `runs` specific to this kind of run.
-    """
-    ended = {
-        "status": "refused" if isinstance(error, RefusedError) else "failed",
-        "version_after": run.base.version,
-        "error": masked(f"{type(error).__name__}: {error}")[:_ERROR_CHARACTERS],
-    }
-    if is_full(error):
-        _make_room(run, error)
-    try:
-        given_up = isinstance(error, _GIVEN_UP) and not columns.get("cost_usd")
-        if not given_up or run.lake.is_made or run.lake.orphans(run.base):
-            run.lake.record({**_row(run, kind, seconds), **ended, **columns}, [])
-    except (ParquetryError, OSError) as unrecorded:
-        if is_full(unrecorded):
-            _make_room(run, error)
-        error.add_note(f"the failed run could not be recorded either: {unrecorded}")
-
-
-def _make_room(run: RunContext, error: BaseException) -> None:
-    """Delete the files of a run that filled the disk, except vectors from a paid service."""
-    paid = run.ledger.usage.get("embed", Usage()).calls > 0
-    try:
-        run.lake.discard(run.stamp.run_id, vectors=not paid)
-    except (ParquetryError, OSError) as left:
-        error.add_note(f"what the run had written could not be deleted: {left}")
-
-
-def _row(run: RunContext, kind: str, seconds: float) -> dict[str, object]:
-    return {
-        "run_id": run.stamp.run_id,
-        "kind": kind,
-        "started_at": run.stamp.at,
-        "seconds": seconds,
-        "namespaces": sorted({namespace for namespace, _ in run.sources}),
-        "sources": sorted({name for _, name in run.sources}),
-        "version_before": run.base.version,
-    }
 
 
 def refresh_index(run: RunContext) -> tuple[float, str | None]:
