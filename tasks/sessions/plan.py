@@ -41,6 +41,7 @@ from parquetry.tasks.engine.retries import Retries
 from parquetry.tasks.engine.workers import WorkerPool
 from parquetry.tasks.sessions.llm_cache import CacheMiss, CacheOnlyLlm
 from parquetry.tasks.sessions.reading import FoundSession, ReadFile, SessionReader
+from parquetry.tasks.sessions.run import session_fingerprint
 from parquetry.tasks.sessions.spool import Spooled
 
 COMPARISON_TOKENS = (1600, 300)
