@@ -10,6 +10,7 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from parquetry.planning.report import RunReport, dollars, failures_by_reason
 from parquetry.printing import visible
+from parquetry.sessions.report import SessionsReport
 
 MOST_FAILURES = 1000
 """maximum number of rows of the table; the corpus's table `failures` has all"""
@@ -45,26 +46,20 @@ def artifact_key(what: str, namespaces: Iterable[str]) -> str:
 
 def report_markdown(report: RunReport, kind: str = "refresh") -> str:
     """Return the report as Markdown."""
-    counts, work = report.documents, report.work
+    work = report.work
     lines = [
-        f"# {kind.capitalize()} {report.run_id}",
-        "",
-        f"{_outcome(report)} in {report.seconds:.1f} s.",
-        *(line for outage in report.outages for line in ("", f"**Failed:** {as_markdown(outage)}")),
-        *(line for refusal in report.refused for line in ("", f"**Refused:** {as_markdown(refusal)}")),
-        *index_error_lines(report.index_error),
-        "",
-        "| documents | |",
-        "| --- | ---: |",
-        *(f"| {name} | {value:,} |" for name, value in counts.as_dict().items()),
-        "",
-        "| work | |",
-        "| --- | ---: |",
-        f"| chunks written | {work.chunks_written:,} |",
-        f"| chunks embedded | {work.chunks_embedded:,} |",
-        f"| vectors reused | {work.chunks_reused:,} |",
-        f"| bytes read | {work.bytes_read:,} |",
-        f"| tokens | {work.tokens:,} |",
+        *opening_lines(kind, report),
+        *count_lines("documents", report.documents.as_dict().items()),
+        *count_lines(
+            "work",
+            (
+                ("chunks written", work.chunks_written),
+                ("chunks embedded", work.chunks_embedded),
+                ("vectors reused", work.chunks_reused),
+                ("bytes read", work.bytes_read),
+                ("tokens", work.tokens),
+            ),
+        ),
         f"| cost | {dollars(work.cost_usd)} |",
     ]
     for kept in report.kept[:MOST_WARNINGS]:
@@ -90,20 +85,29 @@ def as_markdown(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", visible(text))
 
 
-def index_error_lines(error: str | None) -> tuple[str, ...]:
-    """Return Markdown lines with the reason that there is no new search index; none without an error."""
-    return ("", f"**Search index not written:** {as_markdown(error)}") if error is not None else ()
+def opening_lines(kind: str, report: RunReport | SessionsReport) -> list[str]:
+    """Return the lines that open every report: title, outcome, and the reasons for a failure."""
+    outcome = f"Version {report.version_before} -> **{report.version}**"
+    if report.version == report.version_before:
+        outcome = f"Nothing to publish, still version **{report.version}**,"
+    lines = [f"# {kind.capitalize()} {report.run_id}", "", f"{outcome} in {report.seconds:.1f} s."]
+    for outage in report.outages:
+        lines += ["", f"**Failed:** {as_markdown(outage)}"]
+    for refusal in report.refused if isinstance(report, RunReport) else ():
+        lines += ["", f"**Refused:** {as_markdown(refusal)}"]
+    if report.index_error is not None:
+        lines += ["", f"**Search index not written:** {as_markdown(report.index_error)}"]
+    return lines
+
+
+def count_lines(title: str, counts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return a table of counts."""
+    return ["", f"| {title} | |", "| --- | ---: |", *(f"| {name} | {value:,} |" for name, value in counts)]
 
 
 def visible_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make control and invisible characters in the cells of a table visible."""
     return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
-
-
-def _outcome(report: RunReport) -> str:
-    if report.version == report.version_before:
-        return f"Nothing to publish, still version **{report.version}**,"
-    return f"Version {report.version_before} -> **{report.version}**"
 
 
 def failures_table(report: RunReport) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from parquetry.flows.orchestration.report import (
     MOST_WARNINGS,
     artifact_key,
     as_markdown,
-    index_error_lines,
+    count_lines,
+    opening_lines,
     visible_rows,
 )
 from parquetry.planning.report import dollars
@@ -53,23 +54,16 @@ def create_session_artifacts(report: SessionsReport, namespaces: Iterable[str]) 
 
 def session_markdown(report: SessionsReport) -> str:
     """Return the report as Markdown."""
-    outcome = f"Version {report.version_before} -> **{report.version}**"
-    if report.version == report.version_before:
-        outcome = f"Nothing to publish, still version **{report.version}**,"
     lines = [
-        f"# Sessions {report.run_id}",
-        "",
-        f"{outcome} in {report.seconds:.1f} s.",
-        *(line for outage in report.outages for line in ("", f"**Failed:** {as_markdown(outage)}")),
-        *index_error_lines(report.index_error),
-        *_table("sessions", report.sessions.items()),
-        *_table("entries", report.entries.items()),
-        *_table(
+        *opening_lines("sessions", report),
+        *count_lines("sessions", report.sessions.items()),
+        *count_lines("entries", report.entries.items()),
+        *count_lines(
             "language model",
             (("calls", report.calls), ("answers that were kept", report.cached), ("tokens", report.tokens)),
         ),
         f"| cost | {dollars(report.cost_usd)} |",
-        *_table("refused or kept apart", reasons(report.decisions).items()),
+        *count_lines("refused or kept apart", reasons(report.decisions).items()),
     ]
     if report.failures:
         lines += ["", "Failed:", ""]
@@ -99,7 +93,3 @@ def decisions_table(decisions: Iterable[Decision], kinds: tuple[str, ...]) -> li
         if each.kind in kinds
     ]
     return visible_rows(rows[:MOST_ROWS]) or [{"kind": "nothing"}]
-
-
-def _table(title: str, rows: Iterable[tuple[str, int]]) -> list[str]:
-    return ["", f"| {title} | |", "| --- | ---: |", *(f"| {name} | {value:,} |" for name, value in rows)]
