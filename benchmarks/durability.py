@@ -22,7 +22,7 @@ from unittest import mock
 
 from benchmarks.conditions import conditions, wait_until_idle, write_result
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.settings.sections import parse_settings
 from parquetry.tasks.engine.base import DirectEngine
 
@@ -68,7 +68,7 @@ def refresh_once(folder: Path, corpus: Path, *, really: bool) -> tuple[float, Wa
     )
     with waiting(really=really) as waits:
         started = time.perf_counter()
-        run_refresh(Request(settings), DirectEngine(), Silent())
+        run_refresh(Request(settings), DirectEngine(), Observer())
         return time.perf_counter() - started, waits
 
 

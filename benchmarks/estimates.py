@@ -18,7 +18,7 @@ from parquetry.embed.base import Embedder
 from parquetry.embed.registry import open_embedder
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.documents import plan_only, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.settings.sections import EmbeddingSettings, parse_settings
 from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
@@ -96,7 +96,7 @@ def measure(kind: str) -> dict[str, object]:
             "benchmark",
         )
         planned = plan_only(RefreshRequest(settings)).estimate
-        work = run_refresh(RefreshRequest(settings), DirectEngine(), Silent()).work
+        work = run_refresh(RefreshRequest(settings), DirectEngine(), Observer()).work
         return {
             "kind": kind,
             "documents": len(list(docs.iterdir())),

@@ -25,7 +25,7 @@ from benchmarks.retrieval_sweep import Collection, Keywords, Ranked, without_com
 from parquetry.ranking.evaluation import read_dataset
 from parquetry.ranking.fusion import convex, reciprocal_rank
 from parquetry.serving.cli.eval_command import MODES, evaluate_mode, index_dataset
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import SearchSettings, Settings, override
 
@@ -83,7 +83,7 @@ def _modes(folder: Path, embedder: str) -> tuple[str, dict[str, Any], Collection
     dataset = read_dataset(folder)
     settings = override(Settings(), {"corpus": {"embedder": embedder}})
     with tempfile.TemporaryDirectory(prefix="parquetry-retrieval-") as scratch:
-        indexed = index_dataset(dataset, settings, Path(scratch), Silent())
+        indexed = index_dataset(dataset, settings, Path(scratch), Observer())
         with closing(Reader(indexed.settings)) as reader:
             done = [evaluate_mode(reader, dataset, dataset.queries, mode) for mode in MODES]
             collection = Collection(reader, dataset, indexed.settings)

@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks.conditions import RESULTS, conditions, write_result
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, run_sessions
 from parquetry.model import RawDocument
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.sessions.distill.injection import is_instruction
 from parquetry.sessions.distill.learn import statement
 from parquetry.sessions.distill.small_talk import small_talk
@@ -126,7 +126,7 @@ def _learned(folder: Path, url: str) -> SessionsReport:
         },
         "benchmark",
     )
-    return run_sessions(SessionsRequest(settings, owner=AdHoc()), DirectEngine(), Silent())
+    return run_sessions(SessionsRequest(settings, owner=AdHoc()), DirectEngine(), Observer())
 
 
 def _told(report: SessionsReport, dialogues: dict[str, Transcript], judged: dict[str, str]) -> dict[str, Any]:

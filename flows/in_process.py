@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.settings.sections import Settings, load_settings
 from parquetry.tasks.engine.base import DirectEngine
 
@@ -40,7 +40,7 @@ def refresh(
         IndexNotWritten: everything is published, but the search index could not be updated.
         ParquetryError: nothing was published.
     """
-    report = run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Silent())
+    report = run_refresh(_request(settings, targets, namespace, allow_removals), DirectEngine(), Observer())
     if report.error is not None:
         raise report.error
     return report

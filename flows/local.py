@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parquetry.flows.orchestration.server import ENVIRONMENT, own_server
 from parquetry.flows.pipelines.documents import Request, check_request
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS = 5
 
 
-def run_on_prefect(request: Request, observer: Silent, *, verbose: bool) -> RunReport:
+def run_on_prefect(request: Request, observer: Observer, *, verbose: bool) -> RunReport:
     """Run a request as a Prefect flow run in this process.
 
     Without `PREFECT_API_URL` (in the environment or the active profile) a server is started for this run only.
@@ -48,7 +48,7 @@ def run_on_prefect(request: Request, observer: Silent, *, verbose: bool) -> RunR
 
 
 def run_sessions_on_prefect(
-    request: SessionsRequest, observer: Silent, review: Review | None, *, verbose: bool
+    request: SessionsRequest, observer: Observer, review: Review | None, *, verbose: bool
 ) -> SessionsReport:
     """Learn from sessions as a Prefect flow run in this process, as in `run_on_prefect`.
 

@@ -19,7 +19,7 @@ from parquetry.flows.orchestration.flow_run import (
 from parquetry.flows.orchestration.parameters import RefreshParameters, ReindexParameters
 from parquetry.flows.orchestration.report import create_artifacts
 from parquetry.flows.pipelines.documents import Request, reindex_request, run_refresh, scopes_of_request
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 
 _caller: ContextVar[FlowCaller[Request, RunReport] | None] = ContextVar("caller", default=None)
@@ -34,7 +34,7 @@ _KIND = FlowKind[Request, RunReport](
 )
 
 
-def run_request(request: Request, observer: Silent, *, alone: bool = False) -> RunReport:
+def run_request(request: Request, observer: Observer, *, alone: bool = False) -> RunReport:
     """Run a request as a flow run in this process.
 
     Args:

@@ -21,8 +21,8 @@ from parquetry.flows.orchestration.flow_run import (
 from parquetry.flows.orchestration.parameters import SessionsParameters
 from parquetry.flows.orchestration.session_report import create_session_artifacts
 from parquetry.flows.orchestration.session_review import wait_for_review
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.sessions import SessionsRequest, run_sessions, session_scopes
-from parquetry.flows.pipelines.silent import Silent
 from parquetry.sessions.report import SessionsReport
 from parquetry.tasks.sessions.publish import Review
 
@@ -38,7 +38,7 @@ _EVERYTHING = SessionsParameters()
 
 
 def run_sessions_request(
-    request: SessionsRequest, observer: Silent, review: Review | None, *, alone: bool = False
+    request: SessionsRequest, observer: Observer, review: Review | None, *, alone: bool = False
 ) -> SessionsReport:
     """Run a request as a flow run in this process.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from parquetry.errors import ParquetryError
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.settings.sections import Settings, parse_settings
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_snapshot
@@ -83,7 +83,7 @@ class Trial:
         where = f"seed {seed}"
         self._check_between(where, before, after, which, told)
         if after is None or told != "published":
-            run_refresh(Request(settings, allow_removals=True), DirectEngine(), Silent())
+            run_refresh(Request(settings, allow_removals=True), DirectEngine(), Observer())
             after = _state(settings)
         self._before = after
         self._expect(after["content"] == self._rebuilt(which), f"{where}: what was published does not equal a rebuild")
@@ -94,7 +94,7 @@ class Trial:
     def _under_faults(self, settings: Settings, seed: int) -> str:
         with self._proxy.failing(Schedule(seed)) as schedule:
             try:
-                report = run_refresh(Request(settings, allow_removals=True), DirectEngine(), Silent())
+                report = run_refresh(Request(settings, allow_removals=True), DirectEngine(), Observer())
             except ParquetryError as error:
                 told = type(error).__name__
             else:
@@ -126,7 +126,7 @@ class Trial:
         """Return the state of a corpus built in one go from the present content of the source."""
         if which not in self._expected:
             settings = self._settings(f"rebuilt-{which}")
-            run_refresh(Request(settings), DirectEngine(), Silent())
+            run_refresh(Request(settings), DirectEngine(), Observer())
             self._expected[which] = _state(settings)["content"]
         return self._expected[which]
 

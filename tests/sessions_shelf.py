@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parquetry.flows.pipelines.sessions import AdHoc, SessionsRequest, plan_sessions_only, run_sessions
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader
 from parquetry.sessions.report import SessionsReport
 from parquetry.settings.sections import Settings, parse_settings
@@ -58,7 +58,7 @@ class Shelf:
 
     def learn(self, **options: Any) -> SessionsReport:
         review = options.pop("review", None)
-        return run_sessions(self.request(**options), DirectEngine(), Silent(), review)
+        return run_sessions(self.request(**options), DirectEngine(), Observer(), review)
 
     def plan(self, **options: Any) -> SessionPlan:
         return plan_sessions_only(self.request(**options))

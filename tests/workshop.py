@@ -9,7 +9,7 @@ from typing import Any
 from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
 from parquetry.model import DocumentRow
 from parquetry.planning.report import RunReport
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader, SearchRequest, SearchResponse
 from parquetry.settings.sections import Settings, parse_settings
 from parquetry.storage.lake.current import current_rows
@@ -48,7 +48,7 @@ class Workshop:
         os.utime(self.folder / path, (self._clock, self._clock))
 
     def refresh(self, **options: Any) -> RunReport:
-        return run_refresh(Request(self.settings, **options), DirectEngine(), Silent())
+        return run_refresh(Request(self.settings, **options), DirectEngine(), Observer())
 
     def plan(self, **options: Any) -> RefreshPlan:
         return plan_only(Request(self.settings, **options))

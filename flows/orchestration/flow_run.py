@@ -28,7 +28,7 @@ from parquetry.flows.orchestration.namespace_lock import one_run_at_a_time
 from parquetry.flows.orchestration.parameters import PARAMETERS, Parameters
 from parquetry.flows.orchestration.parent_watch import end_with_starter
 from parquetry.flows.orchestration.run_log import RunLog, tasks_log_to_run
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.masked_output import guard_output, masked_errors
 from parquetry.planning.report import RunError
 from parquetry.printing import visible
@@ -81,7 +81,7 @@ class FlowCaller(Generic[Asked, Report]):
     """A program that runs a flow in its own process: its request, observer and the resulting report."""
 
     request: Asked
-    observer: Silent
+    observer: Observer
     alone: bool
     """True if the API serves this run only, so that no other run can hold its namespaces"""
     report: Report | None = None
@@ -96,7 +96,7 @@ class FlowKind(Generic[Asked, Report]):
     lock: str
     """name of the lock of a namespace; empty for the one of its documents"""
     scopes: Callable[[Asked], Sequence[Scope]]
-    execute: Callable[[Asked, Engine, Silent], Report]
+    execute: Callable[[Asked, Engine, Observer], Report]
     create_artifacts: Callable[[Report, Asked, Collection[str]], None]
     """creates artifacts for a report in the given namespaces"""
 
@@ -124,7 +124,7 @@ def run_flow(
         namespaces = {scope.namespace for scope in scopes}
         held = set() if caller and caller.alone else namespaces
         root = layout_of(request.settings.corpus.root).root
-        log = RunLog(caller.observer if caller else Silent())
+        log = RunLog(caller.observer if caller else Observer())
         with masked_errors(), tasks_log_to_run(), one_run_at_a_time(root, held, kind.lock):
             report = kind.execute(request, PrefectEngine(), log)
     except Cancelled as stopped:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from prefect import get_run_logger
 from prefect.exceptions import MissingContextError
 
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.model import Failure
 from parquetry.planning.batches import Batch
 from parquetry.planning.report import PublishOutcome, RunReport
@@ -25,14 +25,14 @@ _MOST_FAILURES = 20
 """maximum number of failures in the log; the table artifact and the table `failures` have more"""
 
 
-class RunLog(Silent):
+class RunLog(Observer):
     """Observer that logs progress to the flow run's log and forwards it to another observer.
 
     Args:
         watcher: observer to forward to.
     """
 
-    def __init__(self, watcher: Silent) -> None:
+    def __init__(self, watcher: Observer) -> None:
         self._log = get_run_logger()
         self._watcher = watcher
         self._total = 0

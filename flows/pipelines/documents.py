@@ -9,8 +9,8 @@ from functools import partial
 from time import perf_counter
 
 from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
-from parquetry.flows.pipelines.silent import Silent
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import DocumentRow, Failure
@@ -73,7 +73,7 @@ class _Collected:
     reports: list[BatchReport] = field(default_factory=list)
 
 
-def run_refresh(request: Request, engine: Engine, observer: Silent) -> RunReport:
+def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunReport:
     """Refresh: scan, plan, process batches, publish, record.
 
     Args:
@@ -176,7 +176,7 @@ def _planned(
 class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[DocumentRow, ...]], RunReport]):
     """The steps of a refresh."""
 
-    def __init__(self, run: DocumentRun, request: Request, scopes: Sequence[Scope], observer: Silent) -> None:
+    def __init__(self, run: DocumentRun, request: Request, scopes: Sequence[Scope], observer: Observer) -> None:
         super().__init__(run, request.kind, observer)
         self._request = request
         self._scopes = scopes

@@ -17,8 +17,8 @@ from parquetry.errors import (
     StorageError,
     TransientError,
 )
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.run_record import record, record_failure
-from parquetry.flows.pipelines.silent import Silent
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import new_stamp
 from parquetry.sessions.report import SessionsReport
@@ -121,7 +121,7 @@ class Pipeline(ABC, Generic[Opened, Plan, Work, Outcome, Report]):
         observer: receives progress.
     """
 
-    def __init__(self, run: Opened, kind: str, observer: Silent) -> None:
+    def __init__(self, run: Opened, kind: str, observer: Observer) -> None:
         self.run = run
         self.kind = kind
         self.observer = observer

@@ -8,8 +8,8 @@ from functools import partial
 from time import perf_counter
 
 from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.flows.pipelines.pipeline import Pipeline, check_places, fetching_without_run, open_run
-from parquetry.flows.pipelines.silent import Silent
 from parquetry.llm.client import LanguageModel
 from parquetry.llm.spending import Ledger
 from parquetry.model import Visibility
@@ -91,7 +91,7 @@ def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
 
 
 def run_sessions(
-    request: SessionsRequest, engine: Engine, observer: Silent, review: Review | None = None
+    request: SessionsRequest, engine: Engine, observer: Observer, review: Review | None = None
 ) -> SessionsReport:
     """Learn from sessions: scan, read, distil, compare, publish, record.
 
@@ -187,7 +187,7 @@ def _owner_checked(owner: AdHoc) -> None:
 class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome, SessionsReport]):
     """The steps of learning from sessions."""
 
-    def __init__(self, run: SessionRun, scopes: Sequence[Scope], observer: Silent, review: Review | None) -> None:
+    def __init__(self, run: SessionRun, scopes: Sequence[Scope], observer: Observer, review: Review | None) -> None:
         super().__init__(run, KIND, observer)
         self._scopes = scopes
         self._review = review

@@ -127,10 +127,10 @@ def mend(settings: Settings, told: Repair) -> None:
 
 def _extract(settings: Settings, documents: list[str]) -> None:
     from parquetry.flows.pipelines.documents import reindex_request, run_refresh
-    from parquetry.flows.pipelines.silent import Silent
+    from parquetry.flows.pipelines.observer import Observer
     from parquetry.tasks.engine.base import DirectEngine
 
     request = reindex_request(settings, tuple(documents), None, embeddings_only=False)
-    report = run_refresh(request, DirectEngine(), Silent())
+    report = run_refresh(request, DirectEngine(), Observer())
     if report.outages or report.refused:
         raise ParquetryError("; ".join(map(str, (*report.outages, *report.refused))))

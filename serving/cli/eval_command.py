@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from parquetry.errors import StorageError
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.planning.report import RunReport
 from parquetry.plural import counted
 from parquetry.printing import tell
@@ -85,7 +85,7 @@ def evaluate(
         print_table(list(rows[0]), [list(row.values()) for row in rows])
 
 
-def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: Silent) -> Indexed:
+def index_dataset(dataset: Dataset, settings: Settings, folder: Path, observer: Observer) -> Indexed:
     """Index the documents of a test collection in a new corpus.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.printing import tell, visible
 from parquetry.waiting import Teller
 
@@ -33,7 +33,7 @@ _BAR_CHARACTERS = 20
 """half the usual width, so that 80 characters have room for a name"""
 
 
-class Lines(Silent):
+class Lines(Observer):
     """Progress as occasional lines on stderr: for slow documents, and while waiting for a model."""
 
     def __init__(self, seconds: float = LINE_SECONDS) -> None:
@@ -60,7 +60,7 @@ class Lines(Silent):
         self._telling.close()
 
 
-class ProgressBar(Silent):
+class ProgressBar(Observer):
     """Progress bar that counts documents or sessions and shows the item being waited for.
 
     Args:
@@ -148,8 +148,8 @@ def _awaited_column(line: Callable[[int], str]) -> ProgressColumn:
     return Awaited()
 
 
-def progress(*, silent: bool) -> Silent:
+def progress(*, silent: bool) -> Observer:
     """Return a bar on a terminal, else lines; a silent observer if `silent`."""
     if silent:
-        return Silent()
+        return Observer()
     return ProgressBar() if sys.stderr.isatty() else Lines()

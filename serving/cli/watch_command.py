@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquetry.errors import ParquetryError, SettingsError
-from parquetry.flows.pipelines.silent import Silent
+from parquetry.flows.pipelines.observer import Observer
 from parquetry.printing import tell
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, NamespaceOption, settings_for
 from parquetry.serving.cli.run_commands import TargetsArgument
@@ -192,7 +192,7 @@ def _refresh(settings: Settings, due: Sequence[Watched]) -> str:
 
     request = Request(settings, scopes=tuple(each.scope for each in due))
     try:
-        report = run_refresh(request, DirectEngine(), Silent())
+        report = run_refresh(request, DirectEngine(), Observer())
     except (ParquetryError, OSError) as error:
         return str(error)
     _report(report)

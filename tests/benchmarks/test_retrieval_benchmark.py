@@ -13,7 +13,7 @@ from benchmarks import retrieval
 from benchmarks.retrieval_sweep import Collection, Keywords, without_stop_words
 from parquetry.ranking.evaluation import Dataset, read_dataset
 from parquetry.serving.cli.eval_command import index_dataset
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import parse_settings
 
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def harbour(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Reader, Dataset, Collection]]:
     dataset = read_dataset(folder)
     settings = parse_settings({"extraction": {"workers": 1}}, "test")
-    indexed = index_dataset(dataset, settings, tmp_path_factory.mktemp("harbour"), Silent())
+    indexed = index_dataset(dataset, settings, tmp_path_factory.mktemp("harbour"), Observer())
     with closing(Reader(indexed.settings)) as reader:
         yield reader, dataset, Collection(reader, dataset, indexed.settings)
 

@@ -194,11 +194,11 @@ def test_what_cannot_be_indexed_is_skipped_with_a_reason(content: bytes, filenam
 
 
 def test_an_extractor_that_returns_no_text_is_not_trusted(monkeypatch: pytest.MonkeyPatch):
-    class Silent:
+    class Observer:
         def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
             return Extraction(" \n", (), (), None, {}, media_type, "silent/1")
 
-    monkeypatch.setattr(registry, "extractor_for", lambda media_type: Silent())
+    monkeypatch.setattr(registry, "extractor_for", lambda media_type: Observer())
     assert str(outcome(b"words", "a.txt")) == "no-text: there is no text in this text/plain"
 
 

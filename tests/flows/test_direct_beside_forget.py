@@ -12,7 +12,7 @@ from parquetry.errors import PublishConflict, SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.planning.rows import new_stamp
 from parquetry.serving.cli.main import run
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.settings.sections import load_settings
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.lake.lake import Lake
@@ -157,7 +157,7 @@ def test_files_that_give_way_while_a_conflict_is_looked_into_are_read_from_where
 
     monkeypatch.setattr(Lake, "publish", publish)
     place.write("team/oak.md", "The oak is waxed.")
-    report = run_refresh(Request(load_settings(str(place.file))), DirectEngine(), Silent())
+    report = run_refresh(Request(load_settings(str(place.file))), DirectEngine(), Observer())
     assert (len(tried), report.documents.changed) == (2, 1)
     assert place.run("doctor") == 0
 

@@ -5,7 +5,7 @@ import pytest
 from parquetry.embed.wordllama import WordLlamaEmbedder
 from parquetry.errors import ParquetryError, RefusedError, SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.storage.connect import connect
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.engine.base import DirectEngine
@@ -21,7 +21,7 @@ def workshop(tmp_path):
     return made
 
 
-class Stops(Silent):
+class Stops(Observer):
     """Interrupt a run as a user does."""
 
     def __init__(self, moment):
@@ -106,7 +106,7 @@ def test_two_first_runs_at_once_publish_both(workshop):
     other.sections["source"] = {"name": "more", "namespace": "more"}
     other.write("b.md", "The elm is dried as well.")
 
-    class Meanwhile(Silent):
+    class Meanwhile(Observer):
         def batch_done(self, report):
             other.refresh()
 

@@ -129,11 +129,11 @@ def test_permissions_changed_republishes_rows_alone(published):
 
 def test_reindex_of_embeddings_computes_every_vector_anew(published):
     from parquetry.flows.pipelines.documents import reindex_request, run_refresh
-    from parquetry.serving.cli.progress import Silent
+    from parquetry.serving.cli.progress import Observer
     from parquetry.tasks.engine.base import DirectEngine
 
     request = reindex_request(published.settings, ("leave.md",), None, embeddings_only=True)
-    report = run_refresh(request, DirectEngine(), Silent())
+    report = run_refresh(request, DirectEngine(), Observer())
     assert (report.documents.scanned, report.documents.changed) == (1, 1)
     assert report.work.chunks_embedded == report.work.chunks_written > 0
 

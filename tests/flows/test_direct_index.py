@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parquetry.errors import StorageError
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.engine.base import DirectEngine
@@ -63,5 +63,5 @@ def test_run_that_has_published_can_not_be_cancelled_any_more(workshop):
     """A cancelled run reports that nothing was published."""
     workshop.write("a.md", "The oak table has four legs.")
     engine = NotingEngine()
-    run_refresh(Request(workshop.settings), engine, Silent())
+    run_refresh(Request(workshop.settings), engine, Observer())
     assert engine.steps[-1] == "publish"

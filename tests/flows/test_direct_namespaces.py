@@ -12,7 +12,7 @@ import pytest
 from parquetry.embed.registry import id_of
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.documents import reindex_request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import SearchRequest
 from parquetry.settings.sections import Settings, parse_settings
 from parquetry.storage.connect import connect
@@ -182,7 +182,7 @@ def test_namespace_without_a_table_of_its_own_falls_back_to_the_corpus(annex):
 def test_reindexed_embeddings_are_of_the_namespaces_model(annex):
     before = annex.chunks()
     request = reindex_request(annex.settings, ("dog.md",), "zoo", embeddings_only=True)
-    report = run_refresh(request, DirectEngine(), Silent())
+    report = run_refresh(request, DirectEngine(), Observer())
     assert (report.documents.changed, report.work.chunks_embedded) == (1, 2)
     assert annex.chunks() == before
 

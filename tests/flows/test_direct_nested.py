@@ -6,7 +6,7 @@ import pytest
 
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import load_settings
 from parquetry.storage.lake.current import current_rows
@@ -44,7 +44,7 @@ class House:
         return Request(settings, tuple(str(self.root / each) if "/" in each else each for each in targets), **options)
 
     def refresh(self, *targets, **options):
-        return run_refresh(self.request(*targets, **options), DirectEngine(), Silent())
+        return run_refresh(self.request(*targets, **options), DirectEngine(), Observer())
 
     def plan(self, *targets, **options):
         return plan_only(self.request(*targets, **options))

@@ -7,7 +7,7 @@ import pytest
 
 from parquetry.flows.orchestration.report import as_markdown, report_markdown
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.storage.connect import connect
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.maintenance.doctor import examine
@@ -95,7 +95,7 @@ def test_corpus_of_before_there_were_notes_opens_and_refreshes(workshop):
     assert notes(workshop) == [("open.csv", "extract", NOTE)]
 
 
-class Interrupting(Silent):
+class Interrupting(Observer):
     """End a run after its shards are written and before anything is published."""
 
     def batch_done(self, report):

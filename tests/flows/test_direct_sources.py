@@ -7,7 +7,7 @@ import pytest
 from parquetry.errors import SettingsError, TransientError
 from parquetry.flows.pipelines.documents import Request, plan_only, run_refresh
 from parquetry.model import Unlisted
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import parse_settings
 from parquetry.sources import providers
@@ -42,7 +42,7 @@ class Shelves:
         return parse_settings({"corpus": {"root": str(self.root)}, "source": tables, **self.sections}, "test")
 
     def refresh(self, observer=None, **options):
-        return run_refresh(Request(self.settings, **options), DirectEngine(), observer or Silent())
+        return run_refresh(Request(self.settings, **options), DirectEngine(), observer or Observer())
 
     def plan(self):
         return plan_only(Request(self.settings))
@@ -151,7 +151,7 @@ def test_slow_source_does_not_hold_up_the_others(shelves):
     shelves.a.before_fetch = lambda _: gate.wait(60)
     done = []
 
-    class Watcher(Silent):
+    class Watcher(Observer):
         def batch_done(self, report):
             done.extend(row.source for row in report.rows)
             if done.count("b") == 4:
@@ -182,7 +182,7 @@ def test_cancelled_run_stops_while_a_source_is_slow(shelves):
     """A run cancelled during stalled fetches does not wait for the remaining ones."""
     stop = threading.Event()
 
-    class Impatient(Silent):
+    class Impatient(Observer):
         def batch_done(self, report):
             raise KeyboardInterrupt
 

@@ -3,7 +3,7 @@
 import pytest
 
 from parquetry.flows.pipelines.documents import Request, run_refresh
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import parse_settings
 from parquetry.storage.lake.current import current_rows
@@ -42,7 +42,7 @@ class Site:
 
     def refresh(self, **options):
         self.server.asked.clear()
-        return run_refresh(Request(self.settings, **options), DirectEngine(), Silent())
+        return run_refresh(Request(self.settings, **options), DirectEngine(), Observer())
 
     def rows(self):
         return {row.path.partition("/")[2]: row for row in current_rows(Lake(str(self.root)).snapshot())}

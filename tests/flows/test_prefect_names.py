@@ -21,7 +21,7 @@ from parquetry.flows.orchestration.report import as_markdown, failures_table, re
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.refresh import reindex, run_request
 from parquetry.planning.report import RunReport
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.tasks.engine.base import Cancelled
 from tests.terminal_signs import obeyed
 
@@ -52,7 +52,7 @@ def library(workshop):
 
 
 def run(workshop) -> RunReport:
-    return run_request(RefreshRequest(workshop.settings), Silent())
+    return run_request(RefreshRequest(workshop.settings), Observer())
 
 
 def root(workshop) -> str:

@@ -10,11 +10,11 @@ import pytest
 from parquetry.flows.orchestration.namespace_lock import limit_name
 from parquetry.flows.pipelines.documents import Request
 from parquetry.flows.refresh import run_request
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.storage.files.layout import layout_of
 
 
-class Diary(Silent):
+class Diary(Observer):
     """Record when a run plans and publishes, and optionally hold it up in between."""
 
     def __init__(self, name: str, events: list[str], hold: threading.Event | None = None) -> None:
@@ -74,17 +74,17 @@ def test_failed_run_gives_its_namespace_free(library, records):
     library.folder.rmdir()
     for _ in range(2):
         with pytest.raises(Exception, match="docs"):
-            run_request(Request(library.settings), Silent())
+            run_request(Request(library.settings), Observer())
     library.folder.mkdir()
     library.write("rule.md", "# Rule\n\nCount the boards.\n")
-    assert run_request(Request(library.settings), Silent()).documents.added == 1
+    assert run_request(Request(library.settings), Observer()).documents.added == 1
 
 
 def test_limit_that_an_operator_widened_is_left_alone(library, records):
-    run_request(Request(library.settings), Silent())
+    run_request(Request(library.settings), Observer())
     name = limit_name(layout_of(library.settings.corpus.root).root, "default")
     records.client.upsert_global_concurrency_limit_by_name(name, 3)
-    run_request(Request(library.settings), Silent())
+    run_request(Request(library.settings), Observer())
     assert records.client.read_global_concurrency_limit_by_name(name).limit == 3
 
 

@@ -16,7 +16,7 @@ from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.documents import reindex_request
 from parquetry.flows.refresh import refresh, reindex, run_request
 from parquetry.planning.report import RunReport
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.settings.sections import parse_settings
 from parquetry.sources import providers
 from parquetry.storage.lake.lake import Lake
@@ -46,7 +46,7 @@ def library(workshop):
 
 
 def run(workshop, **options) -> RunReport:
-    return run_request(RefreshRequest(workshop.settings, **options), options.pop("observer", Silent()))
+    return run_request(RefreshRequest(workshop.settings, **options), options.pop("observer", Observer()))
 
 
 def root(workshop) -> str:
@@ -199,7 +199,7 @@ def test_outage_in_a_deployment_is_raised(library, tmp_path, records):
             refresh(config=str(file))
 
 
-class CancelsAfterOneBatch(Silent):
+class CancelsAfterOneBatch(Observer):
     """Cancel the flow run, as a user in the UI does, when the first batch is done."""
 
     def __init__(self, records, corpus: str) -> None:
@@ -220,7 +220,7 @@ def test_document_that_takes_long_is_named_in_the_log_before_it_is_read(tmp_path
     shelf, told = ShelfSource(**{"handbook__md": "Count twice."}), threading.Event()
     monkeypatch.setitem(SHELVES, "slow", shelf)
 
-    class Hears(Silent):
+    class Hears(Observer):
         read = 0
 
         def document_read(self):
@@ -346,7 +346,7 @@ def test_run_names_tell_what_the_run_is_about():
 def test_reindex_in_this_process_redoes_the_documents_it_names(library, records):
     run(library)
     request = reindex_request(library.settings, ("0.md",), None, embeddings_only=False)
-    assert run_request(request, Silent()).documents.changed == 1
+    assert run_request(request, Observer()).documents.changed == 1
     latest = records.flow_runs(root(library))[0]
     assert latest.name.startswith("reindex-all-")
     assert "# Reindex" in records.artifacts(latest)["reindex-report-default"]

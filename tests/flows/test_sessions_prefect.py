@@ -16,7 +16,7 @@ from prefect.types.entrypoint import EntrypointType
 from parquetry.flows.orchestration import session_review
 from parquetry.flows.orchestration.parameters import SessionsParameters
 from parquetry.flows.sessions import run_sessions_request, sessions
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.sessions.report import SessionsReport
 from parquetry.storage.lake.lake import Lake
 from tests.servers.chat_server import ChatServer, error, said
@@ -40,7 +40,7 @@ def root(shelf: Shelf) -> str:
 
 
 def learn(shelf: Shelf, review: Any = None, **options: Any) -> SessionsReport:
-    return run_sessions_request(shelf.request(**options), Silent(), review)
+    return run_sessions_request(shelf.request(**options), Observer(), review)
 
 
 def test_flow_run_publishes_and_tells_what_it_learned(shelf, records, lines):

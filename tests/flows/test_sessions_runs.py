@@ -10,7 +10,7 @@ from parquetry.errors import RefusedError, SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.flows.pipelines.sessions import AdHoc
 from parquetry.model import SESSION_TYPE
-from parquetry.serving.cli.progress import Silent
+from parquetry.serving.cli.progress import Observer
 from parquetry.serving.search.service import SearchRequest
 from parquetry.sessions.merge.effects import MergeProposal
 from parquetry.storage.lake.current import current_rows
@@ -343,7 +343,7 @@ def test_owner_named_on_the_command_line_is_for_places_that_are_not_configured(s
 def test_file_may_be_a_document_and_hold_sessions(shelf):
     shelf.write("a.json", [f"public/fact: {DRY}"])
     shelf.source["content"] = "documents"
-    run_refresh(Request(shelf.settings), DirectEngine(), Silent())
+    run_refresh(Request(shelf.settings), DirectEngine(), Observer())
     shelf.source["content"] = "sessions"
     shelf.learn()
     assert [row.path for row in current_rows(shelf.lake.snapshot())] == ["a.json"]

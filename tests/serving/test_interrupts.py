@@ -27,7 +27,7 @@ PLACES = {
 """hanging stage -> addresses of the sources"""
 
 
-class Silent:
+class Observer:
     """A site that lists a page and never answers requests for it."""
 
     def __init__(self):
@@ -65,7 +65,7 @@ class Silent:
 
 @pytest.mark.parametrize("addresses", PLACES.values(), ids=PLACES)
 def test_interrupt_does_not_wait_for_a_service_that_does_not_answer(tmp_path, addresses):
-    with Silent() as site:
+    with Observer() as site:
         tables = "".join(
             f'[[source]]\nname = "site{number}"\nuri = "{site.url}{address}"\n'
             f'options = {{ allow = ["127.0.0.1"], timeout_seconds = 6000, requests_per_second = 1000 }}\n'

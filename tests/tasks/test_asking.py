@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parquetry.flows.pipelines.sessions import SessionsRequest, run_sessions
-from parquetry.serving.cli.progress import Lines, Silent
+from parquetry.serving.cli.progress import Lines, Observer
 from parquetry.tasks.engine.base import DirectEngine
 from parquetry.tasks.sessions.asking import Asking, InFlight
 from tests.servers import session_model
@@ -57,7 +57,7 @@ def test_threads_ask_about_subjects_of_their_own():
             assert asking.state.longest == "a.json"
 
 
-class Watcher(Silent):
+class Watcher(Observer):
     """Record everything that is reported."""
 
     asking: Asking

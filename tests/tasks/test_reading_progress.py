@@ -12,7 +12,7 @@ from parquetry.errors import TransientError
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.model import Access, Item
 from parquetry.planning.diff import Change
-from parquetry.serving.cli.progress import Lines, ProgressBar, Silent
+from parquetry.serving.cli.progress import Lines, Observer, ProgressBar
 from parquetry.settings.sections import parse_settings
 from parquetry.sources import providers
 from parquetry.tasks.documents import reading_progress
@@ -47,7 +47,7 @@ def extracting(reading, path, *, running=True, is_all=True):
     return future
 
 
-class Watcher(Silent):
+class Watcher(Observer):
     """Record everything that is reported, in order."""
 
     def __init__(self):

@@ -1,4 +1,4 @@
-"""Observer that reports nothing, the base of those that report something. Imports nothing."""
+"""Observers of runs: the base, which reports nothing. Imports nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from parquetry.tasks.sessions.plan import SessionPlan
 
 
-class Silent:
-    """Observer that reports nothing."""
+class Observer:
+    """Observer that reports nothing; subclasses report what they override."""
 
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None: ...
 
@@ -40,7 +40,7 @@ class Silent:
 
     def sessions_published(self, report: SessionsReport) -> None: ...
 
-    def __enter__(self) -> Silent:
+    def __enter__(self) -> Observer:
         return self
 
     def __exit__(self, *_: object) -> None: ...
