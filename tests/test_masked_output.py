@@ -10,7 +10,7 @@ import pytest
 
 from parquetry.errors import BrokenDocument, ParquetryError, SettingsError
 from parquetry.masked_output import guard_output, masked_errors
-from tests.flows.test_planted_secrets import KEY
+from tests.flows.pipelines.test_planted_secrets import KEY
 
 PROGRAM = """
 import logging, sys, threading, warnings

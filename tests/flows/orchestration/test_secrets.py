@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.test_planted_secrets import DOCS, KEY, SECRETS, repeated, settings
+from tests.flows.pipelines.test_planted_secrets import DOCS, KEY, SECRETS, repeated, settings
 from tests.servers.embedding_server import EmbeddingServer, refusal
 from tests.written_bytes import everything_written, holding
 

@@ -16,10 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parent.parent
-sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.workshop import Workshop  # noqa: E402 - found through the paths set above
+from tests.workshop import Workshop
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.scandir", "os.listdir"}
 

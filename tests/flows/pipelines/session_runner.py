@@ -14,12 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parent.parent
-sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
-import openai  # noqa: E402, F401 - children find it imported
+import openai  # noqa: F401 - children find it imported
 
-from tests.sessions_shelf import Shelf  # noqa: E402 - found through the paths set above
+from tests.sessions_shelf import Shelf
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir"}
 

@@ -11,7 +11,7 @@ from parquetry.ids import text_hash
 from parquetry.storage.lake.current import Stored
 from parquetry.tasks.documents.vectors import RunVectors
 from tests.storage.shelf import Shelf
-from tests.tasks.scripted import ScriptedEmbedder
+from tests.tasks.documents.scripted import ScriptedEmbedder
 
 
 @pytest.fixture

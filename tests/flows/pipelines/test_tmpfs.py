@@ -12,7 +12,7 @@ import pytest
 from parquetry.flows.pipelines import documents as composition
 from parquetry.serving.cli.main import run
 from parquetry.storage.index.folder import IndexFolder
-from tests.flows.test_direct_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, unchanged
+from tests.flows.pipelines.test_full_disk import AFTER, BEFORE, copied, healthy, held, leftovers, searched, unchanged
 
 pytestmark = pytest.mark.slow
 KB = 1024

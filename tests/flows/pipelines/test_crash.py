@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from parquetry.storage.database import open_duckdb, sql_list
-from tests.flows.test_direct_properties import state
+from tests.flows.pipelines.test_properties import state
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow

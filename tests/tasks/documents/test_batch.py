@@ -17,7 +17,7 @@ from parquetry.tasks.documents.models import Model, fingerprints_of
 from parquetry.tasks.documents.plan import check_refresh_budget, plan_refresh
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import ATTEMPTS, Cancelled, DirectEngine
-from tests.tasks.scripted import ScriptedEmbedder
+from tests.tasks.documents.scripted import ScriptedEmbedder
 
 
 class ScriptedRun(DocumentRun):

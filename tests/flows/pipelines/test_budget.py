@@ -7,7 +7,7 @@ import json
 import pytest
 
 from parquetry.errors import SettingsError
-from tests.flows.test_direct_outages import DOCS, Desk
+from tests.flows.pipelines.test_outages import DOCS, Desk
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
 
 pytestmark = pytest.mark.slow

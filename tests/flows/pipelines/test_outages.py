@@ -11,7 +11,7 @@ from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.engine import retries
 from tests import shelf_source
-from tests.flows.test_direct_images import picture
+from tests.flows.pipelines.test_images import picture
 from tests.servers.chat_server import ChatServer
 from tests.servers.chat_server import error as chat_error
 from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
