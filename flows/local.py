@@ -103,7 +103,7 @@ def api_is_configured() -> bool:
 
 
 @contextmanager
-def _heeding_interrupts() -> Iterator[None]:
+def _keeping_interrupts() -> Iterator[None]:
     """Re-raise an interrupt swallowed by an import: libraries catch everything around optional imports."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -111,23 +111,23 @@ def _heeding_interrupts() -> Iterator[None]:
     interrupts: list[int] = []
     previous = signal.getsignal(signal.SIGINT)
 
-    def heed(number: int, frame: FrameType | None) -> None:
+    def remember(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         if callable(previous):
             previous(number, frame)
 
-    tell_of_ignored = sys.unraisablehook
+    previous_hook = sys.unraisablehook
 
-    def tell_of_others(failed: UnraisableHookArgs) -> None:
+    def report_other(failed: UnraisableHookArgs) -> None:
         if not isinstance(failed.exc_value, KeyboardInterrupt):
-            tell_of_ignored(failed)
+            previous_hook(failed)
 
-    signal.signal(signal.SIGINT, heed)
-    sys.unraisablehook = tell_of_others
+    signal.signal(signal.SIGINT, remember)
+    sys.unraisablehook = report_other
     try:
         yield
     finally:
-        sys.unraisablehook = tell_of_ignored
+        sys.unraisablehook = previous_hook
         signal.signal(signal.SIGINT, previous)
     if interrupts:
         raise KeyboardInterrupt
@@ -140,7 +140,7 @@ def _api() -> Iterator[bool]:
         yield False
         return
     with own_server() as server:
-        with _heeding_interrupts():
+        with _keeping_interrupts():
             # The server takes seconds to start; meanwhile Prefect's import takes two.
             from prefect.settings import PREFECT_API_URL, temporary_settings
 

@@ -69,7 +69,7 @@ def run_request(request: Request, observer: Observer, *, alone: bool = False) ->
 def refresh(
     parameters: RefreshParameters = _EVERYTHING, config: str | None = None, corpus: str | None = None
 ) -> dict[str, Any] | State[Any]:
-    """Bring a corpus up to date with its sources.
+    """Update a corpus from its sources.
 
     Args:
         parameters: what to refresh.
@@ -94,7 +94,7 @@ def refresh(
 def reindex(
     parameters: ReindexParameters = _NO_DOCUMENT, config: str | None = None, corpus: str | None = None
 ) -> dict[str, Any] | State[Any]:
-    """Rebuild documents of a corpus, whatever their hashes say.
+    """Rebuild documents of a corpus regardless of their hashes.
 
     Args:
         parameters: which documents.

@@ -282,13 +282,13 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _heed_termination() -> None:
+def _handle_termination() -> None:
     """Send SIGTERM again if Python swallowed it.
 
     Prefect's handler raises. An exception raised during an object's deletion is printed and discarded, so the run
     would continue to its end.
     """
-    tell_of_ignored = sys.unraisablehook
+    previous_hook = sys.unraisablehook
     ignored_signals: SimpleQueue[None] = SimpleQueue()
 
     def send_again() -> None:
@@ -299,20 +299,20 @@ def _heed_termination() -> None:
             if is_prefect_sigterm_handler_installed():
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    def heed(ignored: UnraisableHookArgs) -> None:
+    def on_ignored(ignored: UnraisableHookArgs) -> None:
         if isinstance(ignored.exc_value, TerminationSignal):
             ignored_signals.put(None)
         else:
-            tell_of_ignored(ignored)
+            previous_hook(ignored)
 
     threading.Thread(target=send_again, name="ignored-signals", daemon=True).start()
-    sys.unraisablehook = heed
+    sys.unraisablehook = on_ignored
 
 
 # As soon as DuckDB is imported: a run may be stopped before it begins.
 if _OWN_PROCESS in os.environ:
     atexit.register(_hush)
-    _heed_termination()
+    _handle_termination()
 
 
 def tag(scopes: Sequence[Scope]) -> None:

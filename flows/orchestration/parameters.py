@@ -49,7 +49,7 @@ class ReindexParameters(Parameters):
     embeddings_only: bool = Field(
         False,
         title="Embeddings only",
-        description="Compute vectors anew from the stored text; do not read the sources.",
+        description="Recompute vectors from the stored text without reading the sources.",
     )
 
     def check(self) -> None:

@@ -54,7 +54,7 @@ class Request:
     scopes: tuple[Scope, ...] = ()
     """scopes to refresh, instead of targets"""
     kind: str = "refresh"
-    compute_vectors_anew: bool = False
+    recompute_vectors: bool = False
     """True to ignore stored vectors"""
     rehash: bool = False
     """True to compare the bytes of every document, even with an unchanged change token"""
@@ -90,7 +90,7 @@ def run_refresh(request: Request, engine: Engine, observer: Observer) -> RunRepo
     started = perf_counter()
     scopes = scopes_of_request(request)
     _check_spending(request.settings, scopes)
-    make = partial(DocumentRun, reuse_vectors=not request.compute_vectors_anew)
+    make = partial(DocumentRun, reuse_vectors=not request.recompute_vectors)
     run = open_run(make, request.settings, scopes, request.kind)
     report = _Refresh(run, request, scopes, observer).execute(engine, started)
     observer.published(report)
@@ -201,7 +201,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             lambda change: run.fetching.host(change.namespace, change.source),
         )
         observer.planned(plan, batches)
-        run.reading.tell(observer.document_read)
+        run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected()
         for change in plan.changes:
@@ -341,5 +341,5 @@ def reindex_request(
             for each in sorted(sources)
         ),
         kind="reindex",
-        compute_vectors_anew=embeddings_only,
+        recompute_vectors=embeddings_only,
     )

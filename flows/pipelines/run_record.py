@@ -1,4 +1,4 @@
-"""Record runs in the table `runs`, whatever became of them."""
+"""Record runs in the table `runs`, successful or not."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def plan_refresh(
         current: the current rows of all namespaces concerned.
         models: namespace -> model of its documents.
         allow_removals: True to allow any number of removals.
-        force: documents to process again, whatever their hashes.
+        force: documents to process again, regardless of their hashes.
         retries: retries of the run; None outside a run.
         rehash: fetcher used to compare the bytes of every published document; None to rely on change tokens.
 

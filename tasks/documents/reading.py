@@ -211,19 +211,19 @@ def _described(document: Document, description: Future[Completion], run: Documen
             raise
     try:
         with run.reading.waits.on(document.path):
-            told = description.result()
+            described = description.result()
     except BrokenDocument as error:
         if prepared is None:
             raise
         stats.notes.append(_note(document, f"not described: {error.detail}", run))
         return prepared
-    stats.description_tokens += told.input_tokens + told.output_tokens
+    stats.description_tokens += described.input_tokens + described.output_tokens
     if not run.settings.llm.priced:
         stats.description_cost_usd = None
     elif stats.description_cost_usd is not None:
-        stats.description_cost_usd += told.cost_usd
+        stats.description_cost_usd += described.cost_usd
     known = prepared.extraction if prepared else None
-    extraction = with_description(known, told.text, document.media_type or "")
+    extraction = with_description(known, described.text, document.media_type or "")
     chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))
     return Prepared(extraction, chunks)
 

@@ -52,7 +52,7 @@ class ReadingProgress:
     def __init__(self, now: Callable[[], float] = time.monotonic, waits: Waits | None = None) -> None:
         self.waits = waits or Waits(now)
         self._lock = threading.Lock()
-        self._told: Callable[[], None] = lambda: None
+        self._on_read: Callable[[], None] = lambda: None
         self._read: set[tuple[str, str]] = set()
         """(namespace, document id)"""
         self._extracting: dict[Future[Any], str] = {}
@@ -60,9 +60,9 @@ class ReadingProgress:
         self._due: dict[object, float] = {}
         """ticket of a wait -> time in seconds at which it is reported"""
 
-    def tell(self, told: Callable[[], None]) -> None:
+    def on_read(self, callback: Callable[[], None]) -> None:
         """Register a callback that is called for every document from now on, in the thread that reads it."""
-        self._told = told
+        self._on_read = callback
 
     def extracting(self, change: Change, future: Future[Any], *, is_all: bool) -> None:
         """Follow a document through the extraction processes.
@@ -92,7 +92,7 @@ class ReadingProgress:
             self._read.add(key)
         if not known:
             # The callback may draw this object's state: no lock is held.
-            self._told()
+            self._on_read()
 
     @property
     def slowest(self) -> SlowDocument | None:

@@ -142,5 +142,5 @@ def _attempt(batch: Work, handler: BatchHandler[Work, Report]) -> Report:
     place = f"batch {batch.number}"
     try:
         return handler.run.retries.call(place, lambda: handler.process(batch), attempts=ATTEMPTS, worth=may_pass)
-    except Exception as error:  # noqa: BLE001 - the edge of a batch: whatever happened fails this batch or stops the run
+    except Exception as error:  # noqa: BLE001 - the edge of a batch: any error fails this batch or stops the run
         return handler.failed(batch, error)

@@ -121,7 +121,7 @@ class WorkerPool:
         return future
 
     def close(self) -> None:
-        """Stop all processes at once, whatever they are doing."""
+        """Kill all processes immediately."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
         self._turns.close()

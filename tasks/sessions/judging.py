@@ -81,7 +81,7 @@ class ScopeJudging:
         return found
 
     def _identical(self, draft: Draft) -> list[Candidate]:
-        """Return the live entry with exactly the same text, whatever its vector; no entry can be nearer."""
+        """Return the live entry with exactly the same text, regardless of its vector; no entry can be nearer."""
         live = self.state.live([entry_id_in(self.state.scope, draft.text)])
         return [Candidate(1, entry, 1.0) for entry in live.values()]
 

@@ -288,13 +288,13 @@ def _decision(
         retires=effects.retires,
         links=effects.links,
         candidates=tuple(scores.items()),
-        reasoning=_told(comparison.reasoning, draft.lowered),
+        reasoning=_reasoning(comparison.reasoning, draft.lowered),
         reason=comparison.reason,
         spent=spent,
     )
 
 
-def _told(reasoning: str, lowered: str | None) -> str:
+def _reasoning(reasoning: str, lowered: str | None) -> str:
     return f"{reasoning} (shown less widely than proposed: {lowered})" if lowered else reasoning
 
 

@@ -169,7 +169,7 @@ class SessionReader:
         self.fetching.make_room(item.size)
         try:
             got.append(self.fetching.fetch(file.namespace, file.source, item)[1])
-        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
+        except Exception as error:  # noqa: BLE001 - any error fails this file or stops the run
             self.fetching.give_back(item.size)
             got.append(_contained(error))
 
@@ -204,7 +204,7 @@ class SessionReader:
                 self._sort(found, read)
             # The sessions found before the error are processed nevertheless.
             read.refused = None if held.verdict is None else ("extract", held.verdict)
-        except Exception as error:  # noqa: BLE001 - whatever happened fails this file or stops the run
+        except Exception as error:  # noqa: BLE001 - any error fails this file or stops the run
             read.refused = ("extract", _contained(error))
         return read
 
@@ -235,12 +235,12 @@ class SessionReader:
         retried, left = (quarantined, ()) if retry else ((), quarantined)
         if new == len(transcript.messages) and not retried:
             return
-        told = next((message.at for message in reversed(transcript.messages) if message.at), None)
-        last = told or item.modified_at
+        sent_at = next((message.at for message in reversed(transcript.messages) if message.at), None)
+        last = sent_at or item.modified_at
         ref = SessionRef(identity, session_uri(item.uri, transcript.name), file.owner)
         kept = self.keep(transcript) if self.keep else None
         name, title = transcript.name, transcript.title
-        found = FoundSession(file, known, ref, name, title, new, mark, last, kept, retried, left, told is not None)
+        found = FoundSession(file, known, ref, name, title, new, mark, last, kept, retried, left, sent_at is not None)
         read.found.append(found)
         if self.look and found.content not in self._looked_at and not self.copied(found):
             self._looked_at.add(found.content)

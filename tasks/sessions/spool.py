@@ -43,7 +43,7 @@ class Spool:
         with self._lock:
             self._file.seek(kept.offset)
             content = self._file.read(kept.size)
-        found = pickle.loads(content)  # noqa: S301 - written by this process into a file that nobody else can open
+        found = pickle.loads(content)  # noqa: S301 - written by this process into a file that only it can open
         if not isinstance(found, Transcript):
             raise TypeError(f"{type(found).__name__} in the spool of sessions")
         return found

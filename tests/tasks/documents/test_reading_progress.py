@@ -101,7 +101,7 @@ def test_the_document_that_has_taken_longest_is_named(reading, seconds):
 
 def test_a_document_counts_once_however_often_it_is_tried_and_not_if_it_is_given_up(reading):
     told = []
-    reading.tell(lambda: told.append("read"))
+    reading.on_read(lambda: told.append("read"))
     extracting(reading, "a.pdf").set_exception(ValueError())
     extracting(reading, "a.pdf").set_result(None)
     reading.read(change_of("a.pdf"))
@@ -112,7 +112,7 @@ def test_a_document_counts_once_however_often_it_is_tried_and_not_if_it_is_given
 
 def test_an_image_that_is_still_to_be_described_is_not_read_when_it_is_extracted(reading):
     told = []
-    reading.tell(lambda: told.append("read"))
+    reading.on_read(lambda: told.append("read"))
     extracting(reading, "a.png", is_all=False).set_result(None)
     assert told == []
     reading.read(change_of("a.png"))
