@@ -10,7 +10,7 @@ import numpy as np
 
 from parquetry import ids
 from parquetry.embed.base import Vectors
-from parquetry.errors import DiskFull, ServiceRefused, TransientError, Verdict, classify
+from parquetry.errors import ServiceRefused, TransientError, Verdict
 from parquetry.model import DocumentRow, Extraction, Note
 from parquetry.planning.batches import Batch
 from parquetry.planning.outage import Key, Lost, lost_to
@@ -30,7 +30,7 @@ from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
 from parquetry.tasks.documents.reading import Document, read_documents
 from parquetry.tasks.documents.run import DocumentRun
-from parquetry.tasks.engine.base import BatchHandler
+from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
 
 log = logging.getLogger("parquetry")
@@ -126,15 +126,11 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
     """
-    verdict = classify(error)
     lost = lost_to("embedding", error) if isinstance(error, TransientError | ServiceRefused) else None
-    if verdict.reason == "disk-full":
-        raise DiskFull(f"{verdict.detail}; nothing was published") from error
-    if verdict.fate == "stop" and lost is None:
-        raise error
-    log.warning("batch %d failed: %s", batch.number, verdict.detail)
-    # No single document is known to be at fault: the next run retries them all.
-    verdict = replace(verdict, fate="retry", reason=lost.reason if lost else verdict.reason)
+    verdict = verdict_of_failed_batch(batch.number, error, is_outage=lost is not None)
+    if lost is not None:
+        verdict = replace(verdict, reason=lost.reason)
+    # No single document is known to be at fault.
     documents = [Document(change, refused=("store", verdict), lost=lost) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
 

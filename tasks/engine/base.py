@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from parquetry.errors import ParquetryError
+from parquetry.errors import DiskFull, ParquetryError, Verdict, classify
 from parquetry.tasks.engine.retries import Retries, may_pass
 from parquetry.threads import threads_of
 
 Result = TypeVar("Result")
+log = logging.getLogger("parquetry")
 ATTEMPTS = 3
 """attempts at a batch whose failure may be temporary"""
 _GRACE_SECONDS = 2
@@ -111,6 +113,27 @@ class HostQueues(Generic[Work]):
         """Return the batch to start when another is done, if one is left."""
         queue = self._waiting[done.host]
         return [queue.popleft()] if queue else []
+
+
+def verdict_of_failed_batch(number: int, error: Exception, *, is_outage: bool = False) -> Verdict:
+    """Return the verdict on each item of a batch that failed as a whole: the next run retries all of them.
+
+    Args:
+        number: number of the batch.
+        error: error that ended it.
+        is_outage: True if a failed service is behind the error, which ends only the sources that need it.
+
+    Raises:
+        DiskFull: there is no space left on a disk.
+        ParquetryError: `error` itself, if it concerns the whole run.
+    """
+    verdict = classify(error)
+    if verdict.reason == "disk-full":
+        raise DiskFull(f"{verdict.detail}; nothing was published") from error
+    if verdict.fate == "stop" and not is_outage:
+        raise error
+    log.warning("batch %d failed: %s", number, verdict.detail)
+    return replace(verdict, fate="retry")
 
 
 class DirectEngine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from parquetry.errors import Verdict, classify
 from parquetry.planning.outage import Lost, lost_to
@@ -12,7 +12,7 @@ from parquetry.sessions.distill.learn import distill
 from parquetry.sessions.distill.recall_filter import recalled_texts
 from parquetry.sessions.model import Draft, Refusal, Spent
 from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
-from parquetry.tasks.engine.base import BatchHandler
+from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.sessions.reading import FoundSession
 from parquetry.tasks.sessions.run import SessionRun
 
@@ -96,11 +96,7 @@ def failed_sessions(batch: SessionBatch, error: Exception) -> SessionBatchReport
     Raises:
         ParquetryError: `error` itself, if it concerns the whole run.
     """
-    verdict = classify(error)
-    if verdict.fate == "stop":
-        raise error
-    log.warning("batch %d failed: %s", batch.number, verdict.detail)
-    verdict, lost = replace(verdict, fate="retry"), lost_to("model", error)
+    verdict, lost = verdict_of_failed_batch(batch.number, error), lost_to("model", error)
     return SessionBatchReport(batch.number, tuple(_failed(found, verdict, lost) for found in batch.sessions))
 
 
