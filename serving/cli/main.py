@@ -62,18 +62,16 @@ def _discard_output() -> None:
 
 
 def _leave(code: int) -> None:
-    """Exit; after a Prefect run, or a command that was given up, without tearing the interpreter down.
+    """Exit without tearing the interpreter down.
 
-    Prefect's daemon threads keep objects of DuckDB alive to the very end, which its binding layer then reports as
-    leaks, a hundred lines on stderr after every run. Threads that still wait for a service that does not answer would
-    be waited for.
+    That would take a tenth of the time of a search. After a Prefect run, its daemon threads keep objects of DuckDB
+    alive to the very end, which the binding layer reports as leaks, a hundred lines on stderr. After a command that was
+    given up, threads may still wait for a service that does not answer.
     """
-    if code or "prefect" in sys.modules:
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _wrong_use(error: TyperException) -> str:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from parquetry.errors import StorageError
 from parquetry.storage.database import Connection
-from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
 from parquetry.storage.files.filesystem import FileInfo, Written, one_line_error
 from parquetry.storage.files.object_store_options import KINDS, ObjectStoreOptions
 
@@ -39,8 +38,11 @@ class ObjectStore:
         self._reach = reach
         self._filesystem: AbstractFileSystem = reach.filesystem
         self._errors: tuple[type[Exception], ...] = (*reach.errors, OSError)
+        # fsspec takes 20 ms to import; a corpus on a disk needs none of it.
+        from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
+
         sizes = Sizes(lambda folder: [(each.name, each.size) for each in self.entries(folder) if not each.is_folder])
-        self._lent = DuckdbFilesystem(reach.scheme, self._read, sizes)
+        self._duckdb_filesystem = DuckdbFilesystem(reach.scheme, self._read, sizes)
         self._sizes = sizes
 
     def entries(self, folder: str) -> list[FileInfo]:
@@ -115,7 +117,7 @@ class ObjectStore:
 
     def attach(self, connection: Connection) -> None:
         if not connection.filesystem_is_registered(self._reach.scheme):
-            connection.register_filesystem(self._lent)
+            connection.register_filesystem(self._duckdb_filesystem)
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:

@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import psutil
 
 from parquetry.errors import StorageError, first_line
 from parquetry.storage.database import Connection, QueryError, sql_list
-from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
 from parquetry.storage.files.filesystem import LocalFilesystem, filesystem_at
 from parquetry.storage.files.layout import TABLES
 from parquetry.storage.lake.lake import ReadableFiles, Snapshot
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 SECONDS = 120
 """seconds that a statement may take"""
@@ -58,7 +61,7 @@ def files_of(snapshot: Snapshot) -> list[str]:
     return [file for table in TABLES if table not in snapshot.damaged for file in snapshot.files[table]]
 
 
-def _local() -> DuckdbFilesystem:
+def _local() -> AbstractFileSystem:
     def read(address: str, start: int, end: int) -> bytes:
         with Path(_path(address)).open("rb") as stream:
             stream.seek(start)
@@ -66,6 +69,8 @@ def _local() -> DuckdbFilesystem:
 
     def listed(folder: str) -> list[tuple[str, int]]:
         return [(each.name, each.size) for each in LocalFilesystem().entries(_path(folder)) if not each.is_folder]
+
+    from parquetry.storage.files.duckdb_filesystem import DuckdbFilesystem, Sizes
 
     return DuckdbFilesystem(_SCHEME, read, Sizes(listed))
 
