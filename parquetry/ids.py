@@ -27,6 +27,10 @@ def chunk_id(document: str, index: int) -> str:
     return f"{document}-chunk-{index}"
 
 
+CHUNK_ID_SQL = "concat(d.document_id, '-chunk-', c.chunk_index)"
+"""SQL of `chunk_id`, over documents `d` and chunks `c`; also understood by Polars"""
+
+
 def revision(document: str, run: str) -> int:
     """Return a BIGINT (63 bits, positive) that is unique to one write of one document in one run."""
     digest = hashlib.blake2b(f"{document}\x00{run}".encode(), digest_size=8).digest()

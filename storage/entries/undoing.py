@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 from parquetry.errors import PublishConflict, SettingsError
+from parquetry.model import DocumentRow
 from parquetry.planning.rows import RunStamp
 from parquetry.sessions.ledger.undo import Undoing, undo
 from parquetry.sessions.model import Decision
@@ -13,7 +15,8 @@ from parquetry.storage.database import Connection, rows, tuples
 from parquetry.storage.entries.entries import EntryWriter, Learned, entries_named
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.ledger import decision_of, history_of, taken_back
-from parquetry.storage.lake.rewrite import ATTEMPTS, run_row
+from parquetry.storage.lake.publishing import publish_with_retry
+from parquetry.storage.lake.rewrite import run_row
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
 
@@ -44,22 +47,22 @@ def undo_decision(lake: Lake, decision_id: str, stamp: RunStamp) -> Undone:
     """
     started = perf_counter()
     writer = EntryWriter(lake, stamp)
-    for _ in range(ATTEMPTS):
+
+    def publish(_: PublishConflict | None) -> tuple[Undone, Sequence[DocumentRow]]:
         snapshot = lake.snapshot()
-        try:
-            with connect_snapshot(snapshot) as connection:
-                target = find_decision(connection, decision_id)
-                named = set[str]().union(*map(entries_named, (target, *taken_back(connection, target))))
-                history = history_of(connection, target.namespace, named, later=True)
-                undoing = undo(target, history, stamp)
-                texts = _texts(connection, target.namespace, (target, undoing.decision, *undoing.affected))
-            published = writer.publish(snapshot, Learned([undoing.decision]))
-        except PublishConflict:
-            continue
-        seconds = perf_counter() - started
-        lake.record(run_row("undo", snapshot.version, published.version, published.rows, stamp, seconds), [])
-        return Undone(stamp.run_id, snapshot.version, published.version, target, undoing, texts)
-    raise PublishConflict(f"other runs published {ATTEMPTS} times meanwhile; nothing was changed, try again")
+        with connect_snapshot(snapshot) as connection:
+            target = find_decision(connection, decision_id)
+            named = set[str]().union(*map(entries_named, (target, *taken_back(connection, target))))
+            history = history_of(connection, target.namespace, named, later=True)
+            undoing = undo(target, history, stamp)
+            texts = _texts(connection, target.namespace, (target, undoing.decision, *undoing.affected))
+        published = writer.publish(snapshot, Learned([undoing.decision]))
+        return Undone(stamp.run_id, snapshot.version, published.version, target, undoing, texts), published.rows
+
+    undone, rows = publish_with_retry(publish, "nothing was changed, try again")
+    seconds = perf_counter() - started
+    lake.record(run_row("undo", undone.version_before, undone.version, rows, stamp, seconds), [])
+    return undone
 
 
 def find_decision(connection: Connection, decision_id: str) -> Decision:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from parquetry.ids import CHUNK_ID_SQL
 from parquetry.model import SESSION_TYPE
 from parquetry.ranking.fusion import VECTOR_WEIGHT
 from parquetry.storage.files.layout import Table
@@ -51,10 +52,10 @@ _DOCUMENTS = (
     WHERE media_type = '{SESSION_TYPE}'""",
 )
 
-_EVERY_CHUNK = """CREATE OR REPLACE VIEW parts.every_chunk AS
-SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
+_EVERY_CHUNK = f"""CREATE OR REPLACE VIEW parts.every_chunk AS
+SELECT {CHUNK_ID_SQL} AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
     d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
-    {vector} AS vector, c.revision, d.media_type
+    {{vector}} AS vector, c.revision, d.media_type
 FROM parts.chunks AS c JOIN parts.documents AS d USING (doc)"""
 _CHUNKS = f"""CREATE OR REPLACE VIEW chunks AS
 SELECT * EXCLUDE (media_type) FROM parts.every_chunk WHERE {IS_DOCUMENT}"""
@@ -64,7 +65,7 @@ _COPIES: Mapping[Table, str] = {"runs": "FROM parts.runs", "failures": "FROM par
 _SEARCHED = f"(SELECT * FROM parts.documents WHERE doc IS NOT NULL AND {IS_DOCUMENT})"
 _VISIBLE = f"(SELECT doc, count(*) AS copies FROM {_SEARCHED} GROUP BY doc)"
 _LIVE = f"(SELECT DISTINCT doc FROM {_SEARCHED})"
-_RESULT = """d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
+_RESULT = f"""{CHUNK_ID_SQL} AS chunk_id, d.document_id, d.namespace, d.uri, d.filename,
     d.title, c.kind, c.page, c.headings, c.start, c."end", c.text"""
 _ASKED = """asked AS MATERIALIZED (
         SELECT word, any_value(term) AS term, count(*) AS times, coalesce(bool_or(stop), false) AS stop

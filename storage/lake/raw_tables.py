@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from parquetry.ids import CHUNK_ID_SQL
 from parquetry.storage.files.layout import TABLES, Table
 from parquetry.storage.lake.knowledge_views import IS_DOCUMENT
 from parquetry.storage.lake.lake import Lake
@@ -21,7 +22,7 @@ ON history.namespace = newest.namespace AND history.document_id = newest.documen
     AND history.sequence = newest.sequence
 WHERE NOT history.removed AND {IS_DOCUMENT}"""
 """SQL of the current documents, over the raw table `documents`."""
-CHUNKS_QUERY = f"""SELECT concat(d.document_id, '-chunk-', c.chunk_index) AS chunk_id, d.document_id, d.namespace,
+CHUNKS_QUERY = f"""SELECT {CHUNK_ID_SQL} AS chunk_id, d.document_id, d.namespace,
     d.source, d.path, d.uri, d.filename, d.title, d.visibility, d.org_id, d.user_id, c.*
 FROM chunks AS c
 JOIN (

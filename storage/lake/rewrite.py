@@ -19,12 +19,10 @@ from parquetry.storage.database import sql_list, tuples
 from parquetry.storage.lake.current import Content, current_rows
 from parquetry.storage.lake.lake import Lake, Snapshot
 from parquetry.storage.lake.ledger import write_decisions
+from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.replaced_files import reread
-
-ATTEMPTS = 8
-"""publishes of other runs after which a rewrite gives up"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +126,20 @@ def _rewrite(
     what: Content = "documents",
 ) -> Rewrite:
     started = perf_counter()
-    for _ in range(ATTEMPTS):
-        try:
-            snapshot = lake.snapshot()
-            current = _rows(snapshot, namespace, what)
-            rows = decide(snapshot, current)
-            live = {(row.namespace, row.document_id) for row in current}
-            decisions = _on_record(kind, [row for row in rows if row.media_type == ENTRY_TYPE], live, stamp)
-            version = _publish(lake, snapshot, rows, decisions, stamp)
-        except PublishConflict:
-            continue
-        rewrite = Rewrite(stamp.run_id, snapshot.version, version, tuple(rows))
-        lake.record(run_row(kind, snapshot.version, version, rows, stamp, perf_counter() - started), [])
-        return rewrite
-    raise PublishConflict(f"other runs published {ATTEMPTS} times meanwhile; nothing was changed, try again")
+
+    def publish(_: PublishConflict | None) -> Rewrite:
+        snapshot = lake.snapshot()
+        current = _rows(snapshot, namespace, what)
+        rows = decide(snapshot, current)
+        live = {(row.namespace, row.document_id) for row in current}
+        decisions = _on_record(kind, [row for row in rows if row.media_type == ENTRY_TYPE], live, stamp)
+        version = _publish(lake, snapshot, rows, decisions, stamp)
+        return Rewrite(stamp.run_id, snapshot.version, version, tuple(rows))
+
+    done = publish_with_retry(publish, "nothing was changed, try again")
+    seconds = perf_counter() - started
+    lake.record(run_row(kind, done.version_before, done.version, done.rows, stamp, seconds), [])
+    return done
 
 
 def _publish(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import duckdb
 
 from parquetry.errors import StorageError, first_line
+from parquetry.ids import CHUNK_ID_SQL
 from parquetry.storage.database import Connection, open_duckdb, reading, sql_list, sql_string
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import TABLES, Table
@@ -23,11 +24,11 @@ SELECT * FROM (
 ) WHERE NOT removed
 """
 
-_CHUNKS = """
+_CHUNKS = f"""
 CREATE VIEW chunks AS
-SELECT d.document_id || '-chunk-' || c.chunk_index AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
+SELECT {CHUNK_ID_SQL} AS chunk_id, d.document_id, d.namespace, d.source, d.uri, d.filename,
     d.title, c.chunk_index, c.kind, c.page, c.headings, c.start, c."end", c.text, c.tokens, c.text_hash, c.embedder,
-    {vector} AS vector, c.revision
+    {{vector}} AS vector, c.revision
 FROM all_chunks AS c JOIN documents AS d USING (revision)
 """
 

@@ -32,6 +32,7 @@ from parquetry.storage.lake import schema
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.lake.damage import check_written
 from parquetry.storage.lake.lake import Lake, Snapshot
+from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.lake.replace_files import gave_way, replace_files
 from parquetry.storage.lake.shards import Shard, write_shard
 from parquetry.storage.lake.snapshot_views import connect_snapshot
@@ -47,8 +48,6 @@ from parquetry.storage.maintenance.erased_rows import (
 from parquetry.storage.maintenance.old_secrets import secret_steps
 from parquetry.storage.replaced_files import reread
 
-ATTEMPTS = 8
-"""passes over the corpus after which erasure gives up because other runs keep writing data of the user"""
 LONGEST_RUN = timedelta(days=1)
 """age up to which files of a run without a known end are kept, because the run may still be going on"""
 _RUN_ID = re.compile(r"(\d{8}T\d{6})-[0-9a-f]{8}")
@@ -127,14 +126,12 @@ class _Eraser:
 
     def erase(self) -> Erasure:
         self._delete_answers()
-        for _ in range(ATTEMPTS):
-            try:
-                if not self._pass():
-                    break
-            except PublishConflict:
-                continue
-        else:
-            raise PublishConflict(f"other runs published {ATTEMPTS} times meanwhile; run it again")
+
+        def rewrite(_: PublishConflict | None) -> None:
+            if self._pass():
+                raise PublishConflict("rows of the user were found; other runs may have published more meanwhile")
+
+        publish_with_retry(rewrite, "run it again")
         self._sweep()
         self._done.version = self._lake.snapshot().version
         return self._done

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from parquetry.ids import chunk_id
 from parquetry.language.stems import stop_words
 from parquetry.model import ENTRY_TYPE
 from parquetry.ranking.fusion import by_rank, convex, reciprocal_rank
@@ -327,5 +328,5 @@ class Searcher:
         documents = self._visible.documents_of({row["doc"] for row in found})
         for row in found:
             for document in documents[row["doc"]]:
-                identity = {"chunk_id": f"{document['document_id']}-chunk-{row['chunk_index']}"}
+                identity = {"chunk_id": chunk_id(document["document_id"], row["chunk_index"])}
                 yield {name: value for name, value in (identity | document | row).items() if name != "doc"}

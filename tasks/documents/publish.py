@@ -10,13 +10,12 @@ from parquetry.model import DocumentRow
 from parquetry.planning.rebase import by_key, rebase
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.lake.shards import Shard
 from parquetry.storage.replaced_files import reread
 from parquetry.tasks.documents.run import DocumentRun
 
 log = logging.getLogger("parquetry")
-ATTEMPTS = 8
-"""publishes of other runs after which a run gives up"""
 
 
 def publish(
@@ -39,20 +38,17 @@ def publish(
     """
     run.check_cancelled()
     run.lake.register(shards, run.stamp.run_id)
-    base: Snapshot = run.base
     before = by_key(known)
-    wanted = list(rows)
-    for _ in range(ATTEMPTS):
-        try:
-            return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
-        except PublishConflict as conflict:
+
+    def attempt(conflict: PublishConflict | None) -> tuple[int, tuple[DocumentRow, ...]]:
+        base, wanted = run.base, list(rows)
+        if conflict is not None:
             log.info("%s; planning again what it changed", conflict)
             base, now = reread(lambda: _now(run, rows))
             wanted = rebase(rows, before, by_key(now))
-    raise PublishConflict(
-        f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
-        "its vectors are kept: run it again"
-    )
+        return run.lake.publish(base, wanted, run.stamp.run_id), tuple(wanted)
+
+    return publish_with_retry(attempt, "nothing of this run was published, its vectors are kept: run it again")
 
 
 def _now(run: DocumentRun, rows: Sequence[DocumentRow]) -> tuple[Snapshot, list[DocumentRow]]:

@@ -16,8 +16,8 @@ from parquetry.sessions.windows import Stretch
 from parquetry.storage.entries.entries import EntryWriter, Learned
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Snapshot
+from parquetry.storage.lake.publishing import publish_with_retry
 from parquetry.storage.replaced_files import reread
-from parquetry.tasks.documents.publish import ATTEMPTS
 from parquetry.tasks.sessions.batch import LearnedSession
 from parquetry.tasks.sessions.merge import Merged, merge
 from parquetry.tasks.sessions.plan import Known, SessionPlan, known_of
@@ -82,26 +82,24 @@ def publish_learned(
     failed = {each.found.ref.session_id: each.failed for each in learned if each.failed is not None}
     quarantined = {each.found.ref.session_id: each.quarantined for each in learned}
     reviewed = _Reviewed(review)
-    base, taken, others = run.base, frozenset[str](), Known({}, {})
-    for _ in range(ATTEMPTS):
-        run.check_cancelled()
-        good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
-        try:
-            merged = _merged(run, base, good, failed, reviewed)
-            rows = _rows(run, plan, failed, quarantined, taken, others)
-            version = base.version
-            if rows:
-                texts = tuple(merged.texts.values())
-                version = writer.publish(base, Learned(tuple(merged.decisions), texts, rows)).version
-            return Outcome(version, tuple(merged.decisions), rows, taken, failed)
-        except PublishConflict as conflict:
+
+    def attempt(conflict: PublishConflict | None) -> Outcome:
+        base, taken, others = run.base, frozenset[str](), Known({}, {})
+        if conflict is not None:
             log.info("%s; comparing again with what is known now", conflict)
             base, others = reread(lambda: _now(run))
             taken = _taken(plan, others)
-    raise PublishConflict(
-        f"other runs published to the same namespace {ATTEMPTS} times meanwhile; nothing of this run was published, "
-        "its answers are kept: run it again"
-    )
+        run.check_cancelled()
+        good = [each for each in learned if each.failed is None and each.found.ref.session_id not in taken]
+        merged = _merged(run, base, good, failed, reviewed)
+        rows = _rows(run, plan, failed, quarantined, taken, others)
+        version = base.version
+        if rows:
+            texts = tuple(merged.texts.values())
+            version = writer.publish(base, Learned(tuple(merged.decisions), texts, rows)).version
+        return Outcome(version, tuple(merged.decisions), rows, taken, failed)
+
+    return publish_with_retry(attempt, "nothing of this run was published, its answers are kept: run it again")
 
 
 def _now(run: SessionRun) -> tuple[Snapshot, Known]:

@@ -127,7 +127,7 @@ def test_undo_gives_way_to_others_and_sees_what_they_published(notebook):
 
 
 def test_undo_gives_up_when_others_never_stop(notebook, monkeypatch):
-    monkeypatch.setattr("parquetry.storage.entries.undoing.ATTEMPTS", 2)
+    monkeypatch.setattr("parquetry.storage.lake.publishing.ATTEMPTS", 2)
     with pytest.raises(PublishConflict, match="nothing was changed, try again"):
         undo(notebook, last(notebook, "merged"), lake=Busy(notebook, 99))
 
