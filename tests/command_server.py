@@ -10,22 +10,19 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
-from parquetry.serving.cli.main import main
+from parquetry.masked_output import guard_output
+from parquetry.serving.cli.main import run
 
 
-def run(arguments: list[str]) -> dict[str, int | str]:
-    """Run one command as `main` runs it."""
+def answer(arguments: list[str]) -> dict[str, int | str]:
+    """Run one command as `main` runs it, except that this process goes on."""
     out, err = io.StringIO(), io.StringIO()
-    sys.argv = ["parquetry", *arguments]
     with redirect_stdout(out), redirect_stderr(err):
-        try:
-            main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
+        guard_output()
+        code = run(arguments)
     return {"code": code, "stdout": out.getvalue(), "stderr": err.getvalue()}
 
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)
+        print(json.dumps(answer(json.loads(line))), flush=True)

@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,17 +79,36 @@ def _assert_shows(shown, real):
 
 def test_readme_shows_what_the_demo_does():
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
-    commands = [command for command, _ in _shown()]
-    begin, end = commands.index("make demo"), commands.index("make test")
-    searches = [command for command in commands[begin:end] if " search " in command]
-    assert commands[begin + 1] == f"parquetry refresh --config {demo['SETTINGS']}"
-    assert [re.findall(r'"(.+)"$', command)[0] for command in searches] == list(demo["QUESTIONS"])
+    done = [f"parquetry {' '.join(arguments)}" for _, arguments in demo["STEPS"]]
+    shown = [command.replace('"', "") for command, _ in _shown()]
+    begin, end = shown.index("make demo") + 1, len(shown) - 1
+    assert [command for command in done if command in shown[begin:end]] == shown[begin:end]
+    assert len(shown[begin:end]) == 3
+
+
+def test_demo_shows_its_steps_with_seconds_and_commands_that_work(copy):
+    """The corpus is there, so the refresh finds everything unchanged; the commands after it are run as they stand."""
+    (copy.folder / ".venv" / "bin").mkdir(parents=True)
+    (copy.folder / ".venv" / "bin" / "parquetry").symlink_to(Path(sys.executable).parent / "parquetry")
+    done = copy.run([sys.executable, "examples/demo.py"])
+    assert (done.code, done.stderr) == (0, "")
+    steps = re.findall(
+        r"^\[(\d)/(\d)\] \w+: .+\n\$ parquetry (?:.+\n)+?(?:.*\n)*?\(\d+\.\d s\)$", done.stdout, re.MULTILINE
+    )
+    assert steps == [(str(number), "5") for number in range(1, 6)]
+    tail = done.stdout.partition("Try next:\n")[2]
+    commands = [line.strip() for line in tail.splitlines() if line.strip()]
+    assert len(commands) == 4
+    for command in commands:
+        (result,) = copy.shell(command)
+        assert (result.code, result.stderr) == (0, ""), command
+        assert result.stdout
 
 
 def test_readme_shows_real_output(original):
     """The README shows a refresh as a flow run; a direct one prints the same. The first refresh is the fixture's."""
     shown = [(command, output) for command, output in _shown() if command.startswith("parquetry")]
-    assert len(shown) == 5
+    assert len(shown) == 4
     for number, (command, output) in enumerate(shown):
         if number == 0:
             real = original.refreshed
