@@ -90,6 +90,29 @@ def test_contract_of_the_package_itself_leaves_out_no_module():
     assert set(contracts["the package itself imports no room"]["source_modules"]) == own
 
 
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+
+
+def _at_module_level(nodes):
+    """Yield the statements that run when a module is imported."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        yield node
+        yield from _at_module_level(ast.iter_child_nodes(node))
+
+
+def test_nothing_posix_only_is_imported_at_module_level():
+    """`docs/platforms.md` says so: every module can be imported on every system."""
+    found = []
+    for name, file in product_modules():
+        for node in _at_module_level(ast.parse(file.read_text("utf-8")).body):
+            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [(name, each) for each in imported if each.partition(".")[0] in POSIX_ONLY]
+    assert found == []
+
+
 @pytest.mark.slow
 def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
     """Not top-level `storage` or `tasks`, which an operator's own folders would stand in the way of."""
