@@ -31,7 +31,7 @@ from parquetry.sessions.transcripts.registry import read_transcripts
 from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
 
 PACKAGES = ("parquetry", "selectolax", "trafilatura", "lxml", "docutils", "markdown-it-py", "semantic-text-splitter")
-MODULES = "tests/*/hostile_*.py"
+MODULES = "tests/**/hostile_*.py"
 """modules with `CLASSES`: name -> function of a size in bytes -> content and file name"""
 CHAT = "chat, "
 """prefix of the names of classes read as chat sessions"""

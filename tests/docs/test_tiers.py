@@ -7,11 +7,10 @@ import pytest
 
 from tests.documentation import ROOT
 
-ROOMS = (
-    *("storage", "tasks", "flows", "serving", "deployments"),
-    *("chunking", "embed", "extract", "language", "llm", "net", "planning", "ranking", "rerank", "sessions"),
-    *("settings", "sources"),
-)
+
+def _rooms():
+    """Return the names of the packages below `parquetry/`, links to the rooms at the top level among them."""
+    return sorted(path.parent.name for path in (ROOT / "parquetry").glob("*/__init__.py"))
 
 
 def _commands(target):
@@ -30,8 +29,16 @@ def test_ci_runs_both_tiers():
     assert [line for line in lines if line.startswith("make ")] == ["make test test-all"]
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", _rooms())
 def test_fast_tier_covers_every_room(room):
     modules = [path.read_text("utf-8") for path in (ROOT / "tests" / room).rglob("test_*.py")]
     fast = [text for text in modules if not re.search(r"^pytestmark = .*pytest\.mark\.slow", text, re.MULTILINE)]
     assert fast
+
+
+@pytest.mark.parametrize("room", _rooms())
+def test_tests_mirror_the_packages_of_a_room(room):
+    """A folder of tests in a room is named after a subpackage, unless it holds helpers or files."""
+    packages = {path.parent.name for path in (ROOT / "parquetry" / room).glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / "tests" / room).glob("*/test_*.py")}
+    assert folders <= packages

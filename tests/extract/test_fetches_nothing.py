@@ -16,9 +16,9 @@ from parquetry.errors import DocumentError
 from parquetry.extract.registry import extract
 from parquetry.model import RawDocument
 from parquetry.settings.sections import ExtractionSettings
-from tests.extract.test_docx import docx
+from tests.extract.docx.test_docx import docx
+from tests.extract.odf.test_odt import odf
 from tests.extract.test_epub import epub
-from tests.extract.test_odt import odf
 
 TOKEN = "zanzibar"
 HTML = """<html><head><base href="{url}"><link rel="stylesheet" href="{url}a.css"><script src="{url}a.js"></script>

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.extract import hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets
 from tests.fuzz.mutation import File
-from tests.sessions.transcript_samples import SAMPLES, TURNS
+from tests.sessions.transcripts.transcript_samples import SAMPLES, TURNS
 
 FILES = os.environ.get("PARQUETRY_FUZZ_FILES")
 """folder with custom seed files"""

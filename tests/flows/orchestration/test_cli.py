@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parquetry.flows.local import _heeding_interrupts
+from parquetry.flows.local import _keeping_interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -181,7 +181,7 @@ def test_interrupt_that_an_import_swallows_is_heeded(library, capfd):
     # Tests that run in the background ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), _heeding_interrupts():
+        with pytest.raises(KeyboardInterrupt), _keeping_interrupts():
             library()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert capfd.readouterr() == ("", "")

@@ -26,7 +26,7 @@ def test_eight_processes_read_through_fifty_publishes_and_switches(shelf):
     publish(1)
     size = sum(path.stat().st_size for path in folder.path.iterdir())
     command = [sys.executable, "-m", "tests.storage.reading_process", str(shelf.root)]
-    here = Path(__file__).parents[2]
+    here = Path(__file__).parents[3]
     readers = [
         subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(READERS)

@@ -7,7 +7,7 @@ import pytest
 from parquetry.errors import SkippedDocument
 from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.session import instant
-from tests.sessions.transcript_reading import Lines, only, read, sessions, told
+from tests.sessions.transcripts.transcript_reading import Lines, only, read, sessions, told
 
 
 def user(text):

@@ -11,7 +11,7 @@ from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.registry import read_transcripts
 from parquetry.sessions.transcripts.values import MOST_PROBLEMS
 from tests.processor_time import seconds_of
-from tests.sessions.hostile_transcripts import CLASSES
+from tests.sessions.transcripts.hostile_transcripts import CLASSES
 
 pytestmark = pytest.mark.slow
 

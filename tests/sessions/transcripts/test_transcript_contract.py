@@ -10,7 +10,7 @@ from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.content import read_content
 from parquetry.sessions.transcripts.registry import FORMATS, read_transcripts
 from parquetry.sessions.windows import first_new, processed_mark
-from tests.sessions.transcript_samples import HIDDEN, SAMPLES, TURNS, speech
+from tests.sessions.transcripts.transcript_samples import HIDDEN, SAMPLES, TURNS, speech
 
 every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 
@@ -101,6 +101,6 @@ def test_every_format_has_a_sample():
 
 
 def test_the_page_about_formats_names_every_one():
-    page = Path(__file__).parents[2] / "docs" / "sessions-formats.md"
+    page = Path(__file__).parents[3] / "docs" / "sessions-formats.md"
     named = re.findall(r"^\| `([a-z-]+)` \|", page.read_text("utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(form.name for form in FORMATS)

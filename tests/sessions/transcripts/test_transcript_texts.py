@@ -6,7 +6,7 @@ import pytest
 
 from parquetry.errors import SkippedDocument
 from parquetry.sessions.transcripts.base import Unread
-from tests.sessions.transcript_reading import Lines, only, read, sessions, told
+from tests.sessions.transcripts.transcript_reading import Lines, only, read, sessions, told
 
 # --- tables
 

@@ -12,7 +12,7 @@ from parquetry.model import RawDocument
 from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.registry import read_transcripts
-from tests.sessions.transcript_samples import (
+from tests.sessions.transcripts.transcript_samples import (
     HIDDEN,
     SAMPLES,
     TURNS,

@@ -17,7 +17,7 @@ import pytest
 
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.maintenance.doctor import examine
-from tests.storage.test_power_loss import held
+from tests.storage.lake.test_power_loss import held
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
