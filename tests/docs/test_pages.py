@@ -127,3 +127,21 @@ def test_views_of_entries_have_the_columns_that_their_page_describes(original):
     assert set(described) == {"entries", "entry_history", "decisions", "sessions"}
     for view, columns in described.items():
         assert sorted(columns) == sorted(corpus.sql(f"FROM {view}").columns), view
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_that_a_page_names_exist(page):
+    named = {path.removeprefix("parquetry/") for path in re.findall(r"`([\w./-]+/[\w-]+\.py)`", prose_of(page))}
+    assert sorted(path for path in named if not any((ROOT / top / path).exists() for top in ("", "parquetry"))) == []
+
+
+def test_drawing_of_the_rooms_names_every_package():
+    drawing = next(block.code for block in blocks_of("docs/architecture.md") if block.language == "text")
+    words = set(re.findall(r"\w+", drawing))
+    packages = {path.parent.name for path in (ROOT / "parquetry").glob("*/__init__.py")}
+    inner = {
+        path.parent.name
+        for room in ("storage", "tasks", "flows", "serving")
+        for path in (ROOT / room).glob("*/__init__.py")
+    }
+    assert packages | inner <= words
