@@ -13,12 +13,12 @@ from parquetry.errors import SettingsError
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.filter_options import (
+    FilterOptions,
     NamespacesOption,
     OrgOption,
     UserOption,
     WhereOption,
     caller_of,
-    filters_from,
 )
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, VersionOption, settings_for
 from parquetry.serving.cli.output import print_json
@@ -52,7 +52,7 @@ def export(
     caller = caller_of(user, org)
     if (caller is None) != public:
         raise SettingsError("say on whose behalf to export: --user, --org or both; or --public alone")
-    filters = replace(filters_from(namespaces=namespace, where=where), caller=caller or Caller())
+    filters = replace(FilterOptions(namespace=namespace, where=where).filters(), caller=caller or Caller())
     settings = settings_for(config, corpus)
     snapshot = Lake(settings.corpus.root).snapshot(version)
     if filters.namespaces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -60,43 +60,45 @@ def caller_of(user: str | None, org: str | None) -> Caller | None:
     return None if user is None and org is None else Caller(user, org)
 
 
-def filters_from(
-    *,
-    namespaces: Sequence[str] | None = None,
-    filename: str | None = None,
-    tags: Sequence[str] | None = None,
-    any_tags: Sequence[str] | None = None,
-    media_type: str | None = None,
-    source: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    metadata: Sequence[str] | None = None,
-    where: str | None = None,
-    what: What = "documents",
-    user: str | None = None,
-    org: str | None = None,
-) -> Filters:
-    """Build the filters from command-line options.
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """The options that filter documents, as given on the command line."""
 
-    Raises:
-        SettingsError: an option is invalid; the message names it.
-    """
-    if where is not None:
-        parse_where(where)
-    return Filters(
-        namespaces=tuple(namespaces or ()),
-        filename=filename,
-        tags=tuple(tags or ()),
-        any_tags=tuple(any_tags or ()),
-        media_type=media_type,
-        source=source,
-        since=None if since is None else moment(since, "--since"),
-        until=None if until is None else moment(until, "--until"),
-        metadata=tuple(_pair(each) for each in metadata or ()),
-        where=where,
-        what=what,
-        caller=caller_of(user, org),
-    )
+    namespace: NamespacesOption = None
+    filename: FilenameOption = None
+    tag: TagsOption = None
+    any_tag: AnyTagsOption = None
+    media_type: MediaTypeOption = None
+    source: SourceOption = None
+    since: SinceOption = None
+    until: UntilOption = None
+    metadata: MetadataOption = None
+    where: WhereOption = None
+    user: UserOption = None
+    org: OrgOption = None
+
+    def filters(self, what: What = "documents") -> Filters:
+        """Build the filters.
+
+        Raises:
+            SettingsError: an option is invalid; the message names it.
+        """
+        if self.where is not None:
+            parse_where(self.where)
+        return Filters(
+            namespaces=tuple(self.namespace or ()),
+            filename=self.filename,
+            tags=tuple(self.tag or ()),
+            any_tags=tuple(self.any_tag or ()),
+            media_type=self.media_type,
+            source=self.source,
+            since=None if self.since is None else moment(self.since, "--since"),
+            until=None if self.until is None else moment(self.until, "--until"),
+            metadata=tuple(_pair(each) for each in self.metadata or ()),
+            where=self.where,
+            what=what,
+            caller=caller_of(self.user, self.org),
+        )
 
 
 def moment(text: str, option: str, now: datetime | None = None) -> datetime:

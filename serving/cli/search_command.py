@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,22 +12,8 @@ import typer
 from parquetry.errors import FilesGaveWay, SettingsError, StorageError
 from parquetry.printing import tell
 from parquetry.serving.cli.answer_output import print_answer
-from parquetry.serving.cli.filter_options import (
-    AnyTagsOption,
-    FilenameOption,
-    MediaTypeOption,
-    MetadataOption,
-    NamespacesOption,
-    OrgOption,
-    SinceOption,
-    SourceOption,
-    TagsOption,
-    TypeOption,
-    UntilOption,
-    UserOption,
-    WhereOption,
-    filters_from,
-)
+from parquetry.serving.cli.filter_options import FilterOptions, TypeOption
+from parquetry.serving.cli.option_groups import with_option_groups
 from parquetry.serving.cli.options import (
     MOST_CONTEXT,
     MOST_RESULTS,
@@ -45,6 +32,33 @@ from parquetry.serving.search.service import Level, Reader, SearchRequest, Searc
 from parquetry.storage.search.searcher import Mode
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownOptions:
+    """The options that choose what is shown of each result."""
+
+    citations: Annotated[
+        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources as [n].")
+    ] = False
+    context: Annotated[
+        int | None,
+        typer.Option(
+            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Also show N chunks before and after each result."
+        ),
+    ] = None
+    full: Annotated[
+        bool, typer.Option("--full", help="Print whole chunks; with --json, also the documents' full texts.")
+    ] = False
+    explain: Annotated[bool, typer.Option("--explain", help="Explain how the results were found.")] = False
+
+    def shown(self) -> Shown:
+        return Shown(self.citations, self.context, self.full, self.explain)
+
+
+_NO_FILTERS = FilterOptions()
+_NOTHING_MORE = _ShownOptions()
+
+
+@with_option_groups
 def search(
     query: Annotated[str | None, typer.Argument(help="Question or keywords.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_RESULTS, help="Number of results.")] = 5,
@@ -65,31 +79,8 @@ def search(
     min_score: Annotated[
         float | None, typer.Option(min=-1_000_000, max=1_000_000, help="Leave out results below this score.")
     ] = None,
-    namespace: NamespacesOption = None,
-    filename: FilenameOption = None,
-    tag: TagsOption = None,
-    any_tag: AnyTagsOption = None,
-    media_type: MediaTypeOption = None,
-    source: SourceOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    metadata: MetadataOption = None,
-    where: WhereOption = None,
-    user: UserOption = None,
-    org: OrgOption = None,
-    citations: Annotated[
-        bool, typer.Option("--citations", help="Quote the sentence that answers, and list the sources as [n].")
-    ] = False,
-    context: Annotated[
-        int | None,
-        typer.Option(
-            "--context", min=0, max=MOST_CONTEXT, metavar="N", help="Also show N chunks before and after each result."
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print whole chunks; with --json, also the documents' full texts.")
-    ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Explain how the results were found.")] = False,
+    given: FilterOptions = _NO_FILTERS,
+    shown: _ShownOptions = _NOTHING_MORE,
     queries: Annotated[
         str | None,
         typer.Option(
@@ -103,23 +94,8 @@ def search(
 ) -> None:
     """Find the chunks that answer a question, with their citations."""
     asked = _asked(query, queries, k, mode)
-    filters = filters_from(
-        namespaces=namespace,
-        filename=filename,
-        tags=tag,
-        any_tags=any_tag,
-        media_type=media_type,
-        source=source,
-        since=since,
-        until=until,
-        metadata=metadata,
-        where=where,
-        what=what,
-        user=user,
-        org=org,
-    )
+    filters = given.filters(what)
     settings = settings_for(config, corpus)
-    shown = Shown(citations, context, full, explain)
     age = None if recency is None else Recency(recency, datetime.now(UTC))
     look = Reranking(rerank, age, diversify)
     requests = [
@@ -129,7 +105,7 @@ def search(
         if filters.namespaces or filters.source or filters.tags or filters.any_tags:
             check_filters(reader.connection, settings, filters)
         for response in _undisturbed(reader.search_all(requests)):
-            found = answer(reader, response, shown, settings.search)
+            found = answer(reader, response, shown.shown(), settings.search)
             if as_json:
                 (print_json if queries is None else print_json_line)(found.as_json())
                 continue

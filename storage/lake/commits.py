@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import unquote
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
@@ -96,6 +96,27 @@ def commit(
 
     if layout.is_local:
         return commit_durably(layout, table, lambda copy: write(DeltaTable(copy, version=version)), version)
+    return _commit_to_store(
+        layout, table, write, version, lambda failure: _landed(layout, table, shards, gone, failure)
+    )
+
+
+def _commit_to_store(
+    layout: Layout,
+    table: Table,
+    write: Callable[[DeltaTable], None],
+    version: int | None,
+    landed: Callable[[Exception], int | None],
+) -> int:
+    """Commit to an object store, which may have made a commit that it reports as failed.
+
+    Args:
+        layout: layout of the corpus.
+        table: to commit to.
+        write: writes the commit.
+        version: the version on which the commit was decided; None for the newest.
+        landed: returns a version that contains the commit after a failure; None if it did not land.
+    """
     tried = 0
     while True:
         tried += 1
@@ -103,9 +124,9 @@ def commit(
             opened = open_table(layout, table, version)
             write(opened)
         except (DeltaError, OSError) as error:
-            landed = _landed(layout, table, shards, gone, error)
-            if landed is not None:
-                return landed
+            found = landed(error)
+            if found is not None:
+                return found
             if tried == _TRIES or is_conflict(error):
                 raise
             time.sleep(_PAUSE * 2 ** (tried - 1))

@@ -5,18 +5,18 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from parquetry.errors import SettingsError
-from parquetry.serving.cli.filter_options import caller_of, filters_from, moment
+from parquetry.serving.cli.filter_options import FilterOptions, caller_of, moment
 from parquetry.storage.search.filters import Caller, Filters
 
 NOW = datetime(2031, 3, 31, 12, tzinfo=UTC)
 
 
 def test_every_option_has_its_filter():
-    given = filters_from(
-        namespaces=["hr", "it"],
+    given = FilterOptions(
+        namespace=["hr", "it"],
         filename="*.md",
-        tags=["a"],
-        any_tags=["b", "c"],
+        tag=["a"],
+        any_tag=["b", "c"],
         media_type="text/plain",
         source="wiki",
         since="2031-03-01",
@@ -25,7 +25,7 @@ def test_every_option_has_its_filter():
         where="pages > 1",
         user="ada",
         org="acme",
-    )
+    ).filters()
     assert given == Filters(
         namespaces=("hr", "it"),
         filename="*.md",
@@ -42,7 +42,7 @@ def test_every_option_has_its_filter():
 
 
 def test_no_option_is_no_filter():
-    assert filters_from() == Filters()
+    assert FilterOptions().filters() == Filters()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_is_no_time_is_refused(text):
 )
 def test_option_that_means_nothing_is_refused(options, problem):
     with pytest.raises(SettingsError) as told:
-        filters_from(**options)
+        FilterOptions(**options).filters()
     assert problem in str(told.value)
 
 
