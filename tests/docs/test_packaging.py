@@ -8,10 +8,11 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import distributions, packages_distributions, requires
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.documentation import ROOT
 from tests.product_modules import ROOMS, product_modules
@@ -48,6 +49,28 @@ def test_every_import_is_declared(room):
         if not declared & {owner.lower().replace("_", "-") for owner in owners.get(module, [])}
     }
     assert unknown == set()
+
+
+def _of_extra(package, extra):
+    """Yield the packages that an extra adds."""
+    for each in map(Requirement, requires(package) or ()):
+        if each.marker and each.marker.evaluate({"extra": extra}) and not each.marker.evaluate({"extra": ""}):
+            yield canonicalize_name(each.name)
+
+
+def test_extras_that_older_pip_does_not_find_are_declared():
+    """Without `html_clean` of lxml no web page is read; pip before 23.3 compares extras as they are spelled."""
+    declared = {canonicalize_name(_name(each)) for each in PROJECT["project"]["dependencies"]}
+    needed = {
+        name
+        for distribution in distributions()
+        for each in map(Requirement, distribution.requires or ())
+        for extra in each.extras
+        if canonicalize_name(extra) != extra
+        for name in _of_extra(each.name, canonicalize_name(extra))
+    }
+    assert needed
+    assert needed <= declared
 
 
 def test_every_requirement_is_pinned():
