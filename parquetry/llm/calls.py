@@ -1,4 +1,4 @@
-"""Calls to an OpenAI-compatible service: error translation, and the only place where a call is retried."""
+"""Calls to an OpenAI-compatible service: translation of errors, and retries of a call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
@@ -17,6 +16,7 @@ from parquetry.errors import BrokenDocument, ParquetryError, ServiceRefused, Set
 from parquetry.known_secrets import announce
 from parquetry.llm.connections import connections
 from parquetry.masking import excerpt
+from parquetry.net.response_headers import retry_after
 
 if TYPE_CHECKING:
     import openai
@@ -183,7 +183,9 @@ def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float)
         return BrokenDocument(INPUT_REJECTED, f"the service refuses this text ({status}: {said})")
     if status in _TRANSIENT_STATUS or status >= 500:
         reason = "rate-limited" if status == 429 else "service-failed"
-        return TransientError(reason, f"{where.url} answered {status}: {said}", _retry_after(error, now))
+        return TransientError(
+            reason, f"{where.url} answered {status}: {said}", retry_after(error.response.headers, now)
+        )
     return ServiceRefused(f"{where.url} answered {status}: {said}; check base_url and the model's name")
 
 
@@ -191,22 +193,3 @@ def _said(error: openai.APIStatusError) -> str:
     body = error.body
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
     return excerpt(" ".join(str(message or error.message).split()), 300)
-
-
-def _retry_after(error: openai.APIStatusError, now: float) -> float | None:
-    """Return the seconds that the service asked to wait.
-
-    Source: https://www.rfc-editor.org/rfc/rfc9110#name-retry-after; `retry-after-ms` is OpenAI's own.
-    """
-    headers = error.response.headers
-    for value, unit in ((headers.get("retry-after-ms"), 1000), (headers.get("retry-after"), 1)):
-        try:
-            seconds = float(value or "") / unit
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
-    except ValueError:
-        return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import version
 from threading import Event
@@ -16,6 +14,7 @@ import httpx
 from parquetry.errors import BrokenDocument, TransientError
 from parquetry.net.client import GuardedClient, WebResponse
 from parquetry.net.host_throttle import HOST_THROTTLE, HostThrottle
+from parquetry.net.response_headers import retry_after
 from parquetry.net.robots import Robots
 
 AGENT = "Parquetry"
@@ -84,7 +83,7 @@ class PageFetcher:
         if status in _FORBIDDEN:
             raise BrokenDocument("forbidden", f"{said}: it may not be read without permission")
         if status in _PASSING or status >= 500:
-            seconds = _retry_after(answer.headers.get("retry-after"))
+            seconds = retry_after(answer.headers)
             if seconds is not None:
                 self._pace.rest(str(answer.url), seconds)
             limited = status == 429 or seconds is not None
@@ -100,22 +99,3 @@ def user_agent(contact: str | None) -> str:
         contact: address at which the operator can be reached.
     """
     return f"{AGENT}/{version('parquetry')}" + (f" (+{contact})" if contact else "")
-
-
-def moment_of(text: str | None) -> datetime | None:
-    """Parse an HTTP date to UTC; return None if it is invalid."""
-    try:
-        moment = parsedate_to_datetime(text or "")
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-
-
-def _retry_after(text: str | None) -> float | None:
-    """Return the seconds that a server asks to wait; None if it does not."""
-    if text is None:
-        return None
-    if text.strip().isdecimal():
-        return float(text.strip()[:9])
-    moment = moment_of(text)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from parquetry.errors import BrokenDocument, SettingsError, TransientError, first_line
+from parquetry.net.response_headers import retry_after
 
 _SIGN_IN = "the credentials have expired; sign in again (`aws sso login`, or a new AWS_SESSION_TOKEN) and run again"
 _REGION = "it is in another region; set AWS_REGION, or region in [source.options]"
@@ -101,9 +102,13 @@ def _general(error: Exception, place: str) -> Exception | None:
     metadata = cause.response.get("ResponseMetadata", {})
     status = metadata.get("HTTPStatusCode", 0)
     if code in _RATE or status == 429:
-        return TransientError("rate-limited", f"{place}: {code}: {message}", _retry_after(metadata))
+        return TransientError(
+            "rate-limited", f"{place}: {code}: {message}", retry_after(metadata.get("HTTPHeaders", {}))
+        )
     if code in _LATER or (status >= 500 and status != 501):
-        return TransientError("unavailable", f"{place}: {code}: {message}", _retry_after(metadata))
+        return TransientError(
+            "unavailable", f"{place}: {code}: {message}", retry_after(metadata.get("HTTPHeaders", {}))
+        )
     return None
 
 
@@ -151,8 +156,3 @@ def _credentials(error: Exception) -> str:
             "in [source.options] if it is public"
         )
     return first_line(error)
-
-
-def _retry_after(metadata: dict[str, dict[str, str]]) -> float | None:
-    value = metadata.get("HTTPHeaders", {}).get("retry-after", "")
-    return float(value) if value.isdecimal() else None

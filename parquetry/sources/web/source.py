@@ -348,7 +348,7 @@ def _not_a_listing(item: Item) -> Unlisted:
 
 
 def _modified(answer: WebResponse) -> datetime:
-    from parquetry.net.page_fetcher import moment_of
+    from parquetry.net.response_headers import moment_of
 
     return moment_of(answer.headers.get("last-modified")) or datetime.now(UTC)
 
