@@ -31,6 +31,7 @@ def anchored(settings: Settings, folder: Path) -> Settings:
     places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
     if search.rerank:
         places["rerank"] = anchor_model(search.rerank)
+    state, uploads = settings.serve.state, settings.uploads.uri
     namespaces = tuple(each.model_copy(update={"embedder": anchor_model(each.embedder)}) for each in settings.namespace)
     sources = tuple(source.model_copy(update={"uri": anchor(source.uri)}) for source in settings.source)
     return settings.model_copy(
@@ -38,6 +39,8 @@ def anchored(settings: Settings, folder: Path) -> Settings:
             "corpus": corpus,
             "search": search.model_copy(update=places),
             "sessions": sessions.model_copy(update=prompts),
+            "serve": settings.serve.model_copy(update={"state": anchor(state)} if state is not None else {}),
+            "uploads": settings.uploads.model_copy(update={"uri": anchor(uploads)} if uploads is not None else {}),
             "namespace": namespaces,
             "source": sources,
         }

@@ -17,6 +17,7 @@ from parquetry.settings.home import readable_url
 from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.places import anchored
 from parquetry.settings.schedule import EXAMPLE, check_cron
+from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsSettings
 from parquetry.settings.small_file import read_small
 
 DEFAULT_FILE = "parquetry.toml"
@@ -304,6 +305,9 @@ class Settings(Section):
     llm: LlmSettings = Field(default_factory=LlmSettings)
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
+    uploads: UploadsSettings = Field(default_factory=UploadsSettings)
+    metadata_denylists: DenylistSettings = Field(default_factory=DenylistSettings)
     namespace: tuple[NamespaceSettings, ...] = Field((), description="One `[[namespace]]` table per exception.")
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
 
