@@ -1,0 +1,142 @@
+"""Readers follow publishes: the version in use stays open, the next one is there soon, and nothing waits for it."""
+
+import threading
+import time
+
+import pytest
+
+from parquetry.serving.search.service import SearchRequest
+from parquetry.serving.service.follower import CorpusFollower, NotReady
+from tests.workshop import Workshop
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    return Workshop(tmp_path)
+
+
+@pytest.fixture
+def following():
+    """Start followers that are stopped at the end."""
+    started = []
+
+    def start(settings, announce=lambda _: None):
+        follower = CorpusFollower(settings, announce)
+        follower.start()
+        started.append(follower)
+        return follower
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+def until(condition, seconds=60):
+    """Wait for a condition; the bound only ends a test that would never pass."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.02)
+
+
+def found(reader, query="oak"):
+    return [hit.row["text"] for hit in reader.search(SearchRequest(query, mode="text")).hits]
+
+
+def test_corpus_that_is_published_later_is_answered_then(workshop, following):
+    follower = following(workshop.settings)
+    with pytest.raises(NotReady, match="nothing is published"), follower.reader(wait=0.1):
+        pass
+    workshop.write("oak.md", "An oak table.")
+    workshop.refresh()
+    with follower.reader(wait=60) as reader:
+        assert found(reader) == ["An oak table."]
+
+
+def test_each_publish_is_followed_and_announced(workshop, following):
+    workshop.write("oak.md", "An oak table.")
+    workshop.refresh()
+    announced = []
+    follower = following(workshop.settings, announced.append)
+    until(lambda: follower.version == 1)
+    workshop.write("oak.md", "An oak chair.")
+    workshop.refresh()
+    until(lambda: follower.version == 2)
+    with follower.reader() as reader:
+        assert found(reader) == ["An oak chair."]
+    until(lambda: announced == [1, 2])
+
+
+def test_reader_in_use_stays_open_and_is_closed_after_its_last_user(workshop, following):
+    workshop.write("oak.md", "An oak table.")
+    workshop.refresh()
+    follower = following(workshop.settings)
+    with follower.reader(wait=60) as reader:
+        workshop.write("oak.md", "An oak chair.")
+        workshop.refresh()
+        until(lambda: follower.version == 2)
+        assert found(reader) == ["An oak table."]
+        index = reader.index
+        assert index.lease is not None
+    assert index.lease is None
+
+
+def test_searches_beside_publishes_never_fail(workshop, following):
+    workshop.write("oak.md", "An oak table, number 0.")
+    workshop.refresh()
+    follower = following(workshop.settings)
+    until(lambda: follower.version == 1)
+    failures, counted, stop = [], [0], threading.Event()
+
+    def search():
+        while not stop.is_set():
+            try:
+                with follower.reader() as reader:
+                    (text,) = found(reader)
+                    assert text.startswith("An oak table")
+                    counted[0] += 1
+            except BaseException as error:  # noqa: BLE001 - reported by the assertion below
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=search) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for number in range(1, 6):
+        workshop.write("oak.md", f"An oak table, number {number}.")
+        workshop.refresh()
+    until(lambda: follower.version == 6)
+    stop.set()
+    for each in threads:
+        each.join()
+    assert failures == []
+    assert counted[0] > 0
+
+
+def test_corpus_made_anew_in_its_place_is_followed(workshop, following):
+    import shutil
+
+    for text in ("An oak table.", "An oak chair."):
+        workshop.write("oak.md", text)
+        workshop.refresh()
+    follower = following(workshop.settings)
+    until(lambda: follower.version == 2)
+    shutil.rmtree(workshop.settings.corpus.root)
+    workshop.write("oak.md", "An oak shelf.")
+    workshop.refresh()
+    until(lambda: follower.version == 1)
+    with follower.reader() as reader:
+        assert found(reader) == ["An oak shelf."]
+
+
+def test_damaged_version_leaves_the_one_before_in_use_and_says_why(workshop, following):
+    workshop.write("oak.md", "An oak table.")
+    workshop.refresh()
+    follower = following(workshop.settings)
+    until(lambda: follower.version == 1)
+    log = workshop.root / "corpus" / "documents" / "_delta_log"
+    (log / f"{2:020d}.json").write_text("")
+    until(lambda: follower.problem)
+    assert f"{2:020d}.json" in follower.problem
+    with follower.reader() as reader:
+        assert found(reader) == ["An oak table."]
