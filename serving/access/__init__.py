@@ -1,0 +1,1 @@
+"""Tokens, callers, rights, rate limits and audit events of the service; no HTTP framework is imported here."""
