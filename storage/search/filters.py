@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -25,6 +25,22 @@ class Caller:
 
     user_id: str | None = None
     org_id: str | None = None
+
+
+Operator = Literal["eq", "gt", "gte", "lt", "lte", "in"]
+"""comparisons with a value of the metadata"""
+_SQL_OPERATORS: Mapping[Operator, str] = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Condition on a value of the metadata: numbers compare as numbers, texts by their characters."""
+
+    path: str
+    """dotted path into the metadata"""
+    operator: Operator
+    values: tuple[str | float, ...]
+    """one value; several for `in`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +70,19 @@ class Filters:
     """SQL expression over the columns of the view `documents`"""
     what: What = "documents"
     """content type: documents, entries, or both in one ranking"""
+    comparisons: tuple[Comparison, ...] = ()
+    """conditions on values of the metadata; all must hold"""
+    user_id: str | None = None
+    """documents of this user"""
+    origin: str | None = None
+    """name of the document's source, or `source` in its metadata"""
 
     def __post_init__(self) -> None:
         for name in ("since", "until"):
             moment = getattr(self, name)
             if moment is not None and moment.tzinfo is None:
                 raise SettingsError(f"{name} {moment.isoformat()} has no time zone; write 2031-03-01T09:30Z")
-        for path, _ in self.metadata:
+        for path in (*(path for path, _ in self.metadata), *(each.path for each in self.comparisons)):
             if not all(path.split(".")):
                 raise SettingsError(
                     f"{path!r} is no path into metadata; write keys between single dots, as author.name"
@@ -97,13 +119,16 @@ def visible_statements(
         SettingsError: `filters.where` is not a valid filter expression.
     """
     certain = _certain(filters)
-    if filters.where is None and not filters.metadata:
+    if filters.where is None and not filters.metadata and not filters.comparisons:
         return [_create(table, columns, documents, certain)]
     uncertain = _Conditions()
     needed = dict.fromkeys(columns)
     for path, value in filters.metadata:
         needed["metadata"] = None
         uncertain.add(_metadata_is(path, uncertain.bind(value)))
+    for comparison in filters.comparisons:
+        needed["metadata"] = None
+        uncertain.add(_compares(comparison, uncertain))
     if filters.where is not None:
         where = parse_where(filters.where)
         needed.update(dict.fromkeys(where.columns))
@@ -191,11 +216,18 @@ def seen_by(organization: str, user: str) -> str:
     )
 
 
-def _certain(filters: Filters) -> _Conditions:
+def permitted(filters: Filters) -> SqlStatement:
+    """Return the condition on documents to list: those of `filters` that cannot fail, and failed documents, too."""
+    conditions = _certain(filters, indexed=False)
+    return SqlStatement(conditions.sql, tuple(conditions.parameters))
+
+
+def _certain(filters: Filters, *, indexed: bool = True) -> _Conditions:
     """Return the conditions that cannot fail, whatever a document contains."""
     conditions = _Conditions()
     bind, add = conditions.bind, conditions.add
-    add("revision <> 0")
+    if indexed:
+        add("revision <> 0")
     add(answers(filters.what))
     if filters.caller is not None:
         # An empty name matches no user.
@@ -213,6 +245,11 @@ def _certain(filters: Filters) -> _Conditions:
         add(f"media_type = {bind(filters.media_type)}")
     if filters.source is not None:
         add(f"source = {bind(filters.source)}")
+    if filters.user_id is not None:
+        add(f"user_id = {bind(filters.user_id)}")
+    if filters.origin is not None:
+        name = bind(filters.origin)
+        add(f"(source = {name} OR json_extract_string(metadata, '/source') = {name})")
     if filters.since is not None:
         add(f"modified_at >= {bind(filters.since)}")
     if filters.until is not None:
@@ -240,15 +277,31 @@ class _Conditions:
         self._conditions.append(condition)
 
 
+def _pointers(path: str) -> list[str]:
+    """Return the JSON pointers that a dotted path may mean, as SQL text: a key may contain dots, as `dc.title` does."""
+    escaped = path.replace("~", "~0").replace("/", "~1").replace("'", "''")
+    return list(dict.fromkeys((f"/{escaped}", f"/{escaped.replace('.', '/')}")))
+
+
+def _compares(comparison: Comparison, conditions: _Conditions) -> str:
+    """Return a condition: a value of the metadata compares as asked; a missing one does not."""
+    found = []
+    for value in comparison.values:
+        operator = _SQL_OPERATORS.get(comparison.operator, "=")
+        bound = conditions.bind(value)
+        for pointer in _pointers(comparison.path):
+            text = f"json_extract_string(metadata, '{pointer}')"
+            number = f"TRY_CAST({text} AS DOUBLE) {operator} {bound}::DOUBLE"
+            found.append(f"{text} {operator} {bound}" if isinstance(value, str) else number)
+    return f"coalesce({' OR '.join(found)}, false)" if found else "false"
+
+
 def _metadata_is(path: str, value: str) -> str:
     """Return a condition: the metadata has a value at a path, or in the list there."""
-    escaped = path.replace("~", "~0").replace("/", "~1").replace("'", "''")
-    # A key may contain dots itself, as `dc.title` does.
-    pointers = dict.fromkeys((f"/{escaped}", f"/{escaped.replace('.', '/')}"))
     return " OR ".join(
         f"json_extract_string(metadata, '{pointer}') = {value}"
         f" OR list_contains(TRY_CAST(json_extract(metadata, '{pointer}') AS VARCHAR[]), {value})"
-        for pointer in pointers
+        for pointer in _pointers(path)
     ).join("()")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from parquetry.errors import SettingsError
 from parquetry.model import Access
-from parquetry.storage.search.filters import Caller, Filters, select_visible, visible_statements
+from parquetry.storage.search.filters import Caller, Comparison, Filters, select_visible, visible_statements
 from tests.storage.shelf import Shelf
 
 MARCH, APRIL = datetime(2031, 3, 1, tzinfo=UTC), datetime(2031, 4, 1, tzinfo=UTC)
@@ -168,3 +168,39 @@ def test_filter_that_means_nothing_is_refused(filters, problem):
     with pytest.raises(SettingsError) as told:
         Filters(**filters)
     assert problem in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "operator", "values", "found"),
+    [
+        ("pages", "gte", (3,), "a"),
+        ("pages", "gt", (3,), ""),
+        ("pages", "lt", (10,), "a"),  # as numbers: "10" is less than "3" as text
+        ("pages", "lte", (2.5,), ""),
+        ("pages", "eq", (3.0,), "a"),
+        ("pages", "in", (1, 3), "a"),
+        ("pages", "in", (), ""),
+        ("author", "in", ("Bob", "Ada"), "a"),
+        ("author", "gte", ("Ada",), "a"),
+        ("author", "gt", (1,), ""),  # no number
+        ("place.town", "lt", ("V",), "a"),
+        ("dc.title", "eq", ("Oak",), "a"),
+        ("it's ~/odd?", "eq", ("yes",), "a"),
+        ("missing", "lt", (1,), ""),
+        ("nothing", "eq", ("null",), ""),
+    ],
+)
+def test_values_of_the_metadata_are_compared(library, path, operator, values, found):
+    assert visible(library, Filters(comparisons=(Comparison(path, operator, values),))) == found
+
+
+def test_comparison_is_bound_and_never_sql(library):
+    hostile = "' OR true --"
+    assert visible(library, Filters(comparisons=(Comparison("author", "eq", (hostile,)),))) == ""
+    assert visible(library, Filters(comparisons=(Comparison(hostile, "eq", ("Ada",)),))) == ""
+
+
+def test_documents_of_a_user_and_of_an_origin(library):
+    assert visible(library, Filters(user_id="bob")) == "c"
+    assert visible(library, Filters(origin="wiki")) == "b"
+    assert visible(library, Filters(origin="docs")) == "ac"

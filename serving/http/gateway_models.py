@@ -1,0 +1,225 @@
+"""Requests and answers of `/api/v1/knowledge`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from parquetry.serving.http.agent_models import Request
+
+MOST_DOCUMENTS = 1000
+MOST_QUERIES = 100
+MOST_RESULTS = 200
+LONGEST_QUERY = 32_768
+"""characters"""
+LONGEST_CONTEXT = 32_768
+"""characters, over all turns"""
+Scalar = str | int | float | bool
+
+
+class Range(Request):
+    """Bounds on a value of the metadata."""
+
+    gt: float | str | None = None
+    gte: float | str | None = None
+    lt: float | str | None = None
+    lte: float | str | None = None
+    in_: list[Scalar] | None = Field(None, alias="in", max_length=1000)
+
+
+class RequestFilters(Request):
+    """Conditions on documents; all of them must hold, before anything is ranked."""
+
+    filename: str | None = Field(None, min_length=1, max_length=1024, description="Glob.", examples=["*.md"])
+    tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
+    user_id: str | None = Field(None, max_length=255)
+    source: str | None = Field(None, max_length=1024)
+    media_type: str | None = Field(None, max_length=255)
+    metadata: dict[str, Scalar | Range] = Field(default_factory=dict, examples=[{"year": {"gte": 2020}}])
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class NewText(Request):
+    """A document to add."""
+
+    text: str = Field(examples=["Everybody has thirty days of holiday."])
+    metadata: dict[str, Any] = Field(default_factory=dict, examples=[{"author": "Ada"}])
+    source: str | None = Field(
+        None, min_length=1, max_length=1024, description="Name of the document.", examples=["leave.md"]
+    )
+    tags: list[str] = Field(default_factory=list, max_length=100)
+    visibility: Literal["public", "organization", "individual"] | None = None
+    user_id: str | None = Field(None, max_length=255)
+    org_id: str | None = Field(None, max_length=255)
+    shared: bool | None = None
+
+
+class NewTexts(Request):
+    """Documents to add together."""
+
+    documents: list[NewText] = Field(min_length=1, max_length=MOST_DOCUMENTS)
+
+
+class Ingested(BaseModel):
+    """Ids of the documents, in the order of the request."""
+
+    document_ids: list[str]
+    ingested: int = Field(examples=[1])
+    warnings: list[str] = Field(default_factory=list)
+
+
+class Accepted(BaseModel):
+    """A write that goes on; its job tells when it is done."""
+
+    job_id: str
+    state: str = Field(examples=["queued"])
+
+
+class DocumentItem(BaseModel):
+    """A document in a list."""
+
+    document_id: str
+    filename: str
+    title: str | None
+    source: str
+    uri: str
+    media_type: str | None
+    size: int = Field(description="Bytes.")
+    chunks: int
+    status: str = Field(examples=["indexed"])
+    error: str | None
+    visibility: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    uploaded_by: str | None
+    created_at: datetime
+    indexed_at: datetime
+
+
+class DocumentItems(BaseModel):
+    """A page of documents."""
+
+    documents: list[DocumentItem]
+    total: int
+    limit: int
+    offset: int
+    version: int = Field(description="Version of the corpus; ask for the next page with it, and nothing moves.")
+
+
+class RemovedDocument(BaseModel):
+    """A document that was removed."""
+
+    document_id: str
+    deleted_chunks: int
+
+
+class Turn(Request):
+    """An earlier turn of a conversation."""
+
+    role: str = Field(max_length=64)
+    content: str = Field(max_length=LONGEST_CONTEXT)
+
+
+class Retrieve(Request):
+    """A question to the corpus."""
+
+    query: str | None = Field(None, min_length=1, max_length=LONGEST_QUERY, examples=["How many days off do I have?"])
+    queries: list[str] | None = Field(None, min_length=1, max_length=MOST_QUERIES)
+    vector: list[float] | None = Field(None, min_length=1, max_length=65_536)
+    top_k: int = Field(5, ge=1, le=MOST_RESULTS)
+    include_citations: bool = False
+    filters: RequestFilters = Field(default_factory=RequestFilters)
+    mode: Literal["hybrid", "vector", "text"] = "hybrid"
+    rerank: bool = False
+    min_score: float | None = Field(None, ge=0, le=1)
+    context: str | list[Turn] | None = Field(None, description="Earlier turns, or a text, that weigh in.")
+    level: Literal["chunk", "document"] = "chunk"
+    type: Literal["documents", "entries", "both"] = "documents"
+    explain: bool | ExplainDocument = False
+    load: Literal["summary", "full"] | None = None
+    fields: Literal["all"] | None = None
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Retrieve:
+        given = [name for name in ("query", "queries", "vector") if getattr(self, name) is not None]
+        if not given:
+            raise ValueError("give query, queries or vector")
+        if "query" in given and "queries" in given:
+            raise ValueError("give query or queries, not both")
+        if self.vector is not None and self.queries is not None:
+            raise ValueError("a vector goes with one query, not with queries")
+        if isinstance(self.context, str) and len(self.context) > LONGEST_CONTEXT:
+            raise ValueError(f"context is longer than {LONGEST_CONTEXT} characters")
+        return self
+
+
+class ExplainDocument(Request):
+    """The document whose absence is to be explained."""
+
+    document_id: str = Field(min_length=1, max_length=255)
+    vector: bool = False
+
+
+Retrieve.model_rebuild()
+
+
+class CitationItem(BaseModel):
+    """Place of a chunk."""
+
+    source: str
+    uri: str
+    page: str | None
+    span: list[int]
+    snippet: str
+    metadata: dict[str, Any]
+
+
+class RetrievedChunk(BaseModel):
+    """A chunk that answers the question."""
+
+    chunk_id: str
+    document_id: str
+    text: str
+    score: float = Field(description="Calibrated relevance, 0 to 1.")
+    metadata: dict[str, Any]
+    citations: list[CitationItem] | None = None
+    scores: dict[str, float | None] | None = None
+    fields: dict[str, Any] | None = None
+    summary: str | None = None
+    content: str | None = None
+    type: str | None = None
+
+
+class Retrieved(BaseModel):
+    """Chunks, best first; for several queries, a list for each."""
+
+    chunks: list[RetrievedChunk]
+    results: list[list[RetrievedChunk]] | None = None
+    version: int
+    explanation: Any = None
+
+
+class Ask(Request):
+    """A question to be answered in words."""
+
+    question: str = Field(min_length=1, max_length=LONGEST_QUERY)
+    top_k: int = Field(3, ge=1, le=MOST_RESULTS)
+    filters: RequestFilters = Field(default_factory=RequestFilters)
+    mode: Literal["hybrid", "vector", "text"] = "hybrid"
+
+
+class AnswerInWords(BaseModel):
+    """An answer by the language model, and what it rests on."""
+
+    answer: str
+    citations: list[CitationItem]
+    version: int
+
+
+class Namespaces(BaseModel):
+    """Namespaces that the caller may see."""
+
+    namespaces: list[str]

@@ -1,0 +1,87 @@
+"""Pages of the documents that a caller may see, and their number: a list costs what its page holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from parquetry.storage.database import Connection, rows, tuples
+from parquetry.storage.search.filters import Filters, permitted
+
+ORDER = "created_at, document_id, namespace"
+"""order of every list: it stays as it is when documents are added or changed"""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """Size of what a caller may see."""
+
+    documents: int
+    chunks: int
+
+
+def count_documents(connection: Connection, filters: Filters) -> DocumentCounts:
+    """Count the documents that match, failed ones included, and their chunks.
+
+    Args:
+        connection: connection with an index as current database.
+        filters: the caller and the conditions; those on metadata and `where` are not applied.
+    """
+    condition = permitted(filters)
+    ((documents, chunks),) = tuples(
+        connection,
+        f"SELECT count(*), coalesce(sum(chunks), 0)::BIGINT FROM published WHERE {condition.sql}",
+        list(condition.parameters),
+    )
+    return DocumentCounts(documents, chunks)
+
+
+def page_of_documents(connection: Connection, filters: Filters, limit: int, offset: int) -> list[dict[str, Any]]:
+    """Return the documents of a page, oldest first, as in `count_documents`.
+
+    Args:
+        connection: as in `count_documents`.
+        filters: as in `count_documents`.
+        limit: maximum number of documents.
+        offset: number of documents before the page.
+    """
+    condition = permitted(filters)
+    return rows(
+        connection,
+        f"SELECT * FROM published WHERE {condition.sql} ORDER BY {ORDER} LIMIT {limit:d} OFFSET {offset:d}",
+        list(condition.parameters),
+    )
+
+
+def find_document(connection: Connection, filters: Filters, document_id: str) -> dict[str, Any] | None:
+    """Return a document by its id; None if there is none that matches.
+
+    Args:
+        connection: as in `count_documents`.
+        filters: as in `count_documents`.
+        document_id: id of the document.
+    """
+    condition = permitted(filters)
+    place = len(condition.parameters) + 1
+    found = rows(
+        connection,
+        f"SELECT * FROM published WHERE ({condition.sql}) AND document_id = ${place}",
+        [*condition.parameters, document_id],
+    )
+    return found[0] if found else None
+
+
+def visible_namespaces(connection: Connection, filters: Filters) -> list[str]:
+    """Return the namespaces of the documents that match.
+
+    Args:
+        connection: as in `count_documents`.
+        filters: as in `count_documents`.
+    """
+    condition = permitted(filters)
+    found = tuples(
+        connection,
+        f"SELECT DISTINCT namespace FROM published WHERE {condition.sql} ORDER BY namespace",
+        list(condition.parameters),
+    )
+    return [name for (name,) in found]
