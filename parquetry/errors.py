@@ -8,7 +8,8 @@ ParquetryError                states the problem, its location and the remedy
 ├── SettingsError             the operator has to change something: stops, exit 2
 │   ├── WrongSettings         several mistakes in the settings, each with a line
 │   ├── MissingExtra          an optional package is not installed: names the install line
-│   └── ServiceRefused        a service refuses the account: key, quota or the model's name
+│   ├── ServiceRefused        a service refuses the account: key, quota or the model's name
+│   └── PagesGone             the version that a list was read from page by page is gone: start again
 ├── OutageError               a service failed for everything that a source needed: exit 4, good results are published
 ├── RefusedError              a guard or a budget stops the run: exit 3
 │   └── BudgetReached         the next request would exceed the budget
@@ -33,6 +34,8 @@ class ParquetryError(Exception):
     """Base of every error that Parquetry raises on purpose; its text is fit for people, and contains no secret."""
 
     exit_code: ClassVar[int] = 4
+    reason: str | None = None
+    """short code in kebab-case, if the error has one; for programs, and in answers of the service"""
 
     def __init__(self, *told: object) -> None:
         super().__init__(*(masked(each) if isinstance(each, str) else each for each in told))
@@ -54,6 +57,7 @@ class DocumentError(ParquetryError):
         detail: one sentence for people.
     """
 
+    reason: str
     media_type: str | None = None
     """media type of the document, if it is known"""
 
@@ -82,6 +86,8 @@ class TransientError(ParquetryError):
         detail: one sentence for people.
         retry_after: seconds that the service asked to wait; None if it did not.
     """
+
+    reason: str
 
     def __init__(self, reason: str, detail: str, retry_after: float | None = None) -> None:
         super().__init__(reason, detail, retry_after)
@@ -136,6 +142,12 @@ class MissingExtra(SettingsError):
 
 class ServiceRefused(SettingsError):
     """A service refuses the account until its key, its quota or the name of the model is corrected."""
+
+
+class PagesGone(SettingsError):
+    """The version that a list was read from page by page cannot be read any more; the list has to be read again."""
+
+    reason = "pages-gone"
 
 
 class OutageError(ParquetryError):
