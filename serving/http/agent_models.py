@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+_SHARED = frozenset({"user_id", "org_id"})
+"""fields that have one spelling in all dialects"""
+
+
+def _camel(name: str) -> str:
+    return name if name in _SHARED else to_camel(name)
 
 
 class Request(BaseModel):
@@ -13,28 +21,40 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Stats(BaseModel):
+class CamelRequest(Request):
+    """Base of requests whose fields are written `likeThis`, except those that all dialects share."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=_camel, validate_by_name=True)
+
+
+class Answer(BaseModel):
+    """Base of answers whose fields are written `likeThis`."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
+
+
+class Stats(Answer):
     """Size of a namespace."""
 
-    documentCount: int = Field(examples=[43])
-    fragmentCount: int = Field(examples=[80])
-    agentId: str = Field(description="The namespace.", examples=["default"])
+    document_count: int = Field(examples=[43])
+    fragment_count: int = Field(examples=[80])
+    agent_id: str = Field(description="The namespace.", examples=["default"])
 
 
-class DocumentSummary(BaseModel):
+class DocumentSummary(Answer):
     """A document in a list."""
 
     id: str = Field(examples=["0b0c2a2e-6f8f-5d0e-9c6e-0a4b7a3f9d11"])
     filename: str = Field(description="File name, else the title, else `Untitled`.", examples=["leave.md"])
-    contentType: str = Field(description="Media type; `unknown` if there is none.", examples=["text/markdown"])
-    fileSize: int = Field(description="Bytes.", examples=[1834])
-    createdAt: int = Field(description="Milliseconds since 1970, UTC.", examples=[1795555555000])
-    fragmentCount: int = Field(examples=[3])
+    content_type: str = Field(description="Media type; `unknown` if there is none.", examples=["text/markdown"])
+    file_size: int = Field(description="Bytes.", examples=[1834])
+    created_at: int = Field(description="Milliseconds since 1970, UTC.", examples=[1795555555000])
+    fragment_count: int = Field(examples=[3])
     source: str = Field(description="`upload`, `url`, `youtube`, or the name of the source.", examples=["upload"])
     url: str | None = Field(None, examples=[None])
 
 
-class DocumentPage(BaseModel):
+class DocumentPage(Answer):
     """A page of documents."""
 
     documents: list[DocumentSummary]
@@ -50,16 +70,16 @@ class DocumentDetail(DocumentSummary):
     metadata: dict[str, Any] = Field(examples=[{"author": "Ada"}])
 
 
-class NewDocument(Request):
+class NewDocument(CamelRequest):
     """A document to add."""
 
     content: str = Field(
         description="Text as it is; the bytes of other types in base64.", examples=["Everybody has thirty days."]
     )
     filename: str = Field(min_length=1, max_length=1024, examples=["leave.md"])
-    contentType: str | None = Field(None, max_length=255, examples=["text/markdown"])
+    content_type: str | None = Field(None, max_length=255, examples=["text/markdown"])
     metadata: dict[str, Any] = Field(default_factory=dict, examples=[{"author": "Ada"}])
-    includeImageDescriptions: bool = False
+    include_image_descriptions: bool = False
     tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
     visibility: str | None = Field(None, pattern="^(public|organization|individual)$", examples=["public"])
     user_id: str | None = Field(None, max_length=255)
@@ -67,7 +87,7 @@ class NewDocument(Request):
     shared: bool | None = None
 
 
-class NewUrl(Request):
+class NewUrl(CamelRequest):
     """A page or video to import."""
 
     url: str = Field(min_length=1, max_length=8192, examples=["https://example.com/leave"])
@@ -79,52 +99,52 @@ class NewUrl(Request):
     shared: bool | None = None
 
 
-class Added(BaseModel):
+class Added(Answer):
     """A document that was added and can be searched."""
 
     ok: bool = True
-    documentId: str
+    document_id: str
     filename: str = Field(examples=["leave.md"])
-    contentType: str = Field(examples=["text/markdown"])
-    fragmentCount: int = Field(examples=[3])
+    content_type: str = Field(examples=["text/markdown"])
+    fragment_count: int = Field(examples=[3])
     warnings: list[str] = Field(default_factory=list)
 
 
 class AddedUrl(Added):
     """A page or video that was added."""
 
-    isYouTubeTranscript: bool = False
+    is_you_tube_transcript: bool = False
 
 
-class Fragment(BaseModel):
+class Fragment(Answer):
     """A chunk of a document."""
 
     id: str
     text: str
     position: int = Field(description="0-based.", examples=[0])
-    createdAt: int = Field(description="Milliseconds since 1970, UTC.")
+    created_at: int = Field(description="Milliseconds since 1970, UTC.")
 
 
-class Fragments(BaseModel):
+class Fragments(Answer):
     """The chunks of a document, by position."""
 
-    documentId: str
+    document_id: str
     fragments: list[Fragment]
     count: int
 
 
-class Found(BaseModel):
+class Found(Answer):
     """A chunk that answers a question."""
 
     id: str
     text: str
     similarity: float = Field(description="Calibrated relevance, 0 to 1.", examples=[0.62])
-    documentId: str
-    documentTitle: str = Field(examples=["Leave"])
+    document_id: str
+    document_title: str = Field(examples=["Leave"])
     position: int = Field(description="0-based.", examples=[0])
 
 
-class SearchAnswer(BaseModel):
+class SearchAnswer(Answer):
     """Chunks that answer a question, best first."""
 
     query: str = Field(examples=["holiday"])
@@ -133,8 +153,8 @@ class SearchAnswer(BaseModel):
     count: int
 
 
-class Deleted(BaseModel):
+class Deleted(Answer):
     """A document that was deleted."""
 
     ok: bool = True
-    deletedFragments: int = Field(examples=[3])
+    deleted_fragments: int = Field(examples=[3])

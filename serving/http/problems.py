@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as BaseHTTPException
 
 from parquetry.errors import (
-    BudgetReached,
     DocumentError,
     OutageError,
     ParquetryError,
@@ -25,6 +24,7 @@ from parquetry.errors import (
     TransientError,
 )
 from parquetry.masking import masked
+from parquetry.serving.access.refusals import AccessRefused, RateLimited
 from parquetry.serving.service.follower import NotReady
 
 log = logging.getLogger("parquetry")
@@ -86,34 +86,37 @@ def not_found(what: str) -> Problem:
     return Problem(404, "not-found", f"{what} does not exist")
 
 
+_STATUSES: tuple[tuple[tuple[type[ParquetryError], ...], int, str], ...] = (
+    ((NotReady,), 503, "not-ready"),
+    ((ServiceRefused, OutageError), 502, "service-failed"),
+    ((RefusedError,), 409, "refused"),
+    ((SettingsError,), 422, "invalid-request"),
+    ((DocumentError,), 422, "unreadable"),
+    ((TransientError,), 503, "unavailable"),
+    ((PublishConflict,), 503, "conflict"),
+    ((StorageError,), 503, "storage-failed"),
+    ((ParquetryError,), 500, "failed"),
+)
+"""kinds of errors -> status and reason, the first that fits; an error's own reason is the better one"""
+
+
 def problem_of(error: BaseException) -> Problem:
     """Return the answer for an error of the program."""
-    match error:
-        case Problem():
-            return error
-        case NotReady():
-            return Problem(503, "not-ready", str(error), title=NOT_READY)
-        case DocumentError():
-            return Problem(422, error.reason, error.detail)
-        case ServiceRefused() | OutageError():
-            return Problem(502, "service-failed", str(error))
-        case BudgetReached() | RefusedError():
-            return Problem(409, "refused", str(error))
-        case SettingsError():
-            return Problem(422, "invalid-request", str(error))
-        case TransientError():
-            return Problem(503, error.reason, error.detail)
-        case PublishConflict():
-            return Problem(503, "conflict", str(error))
-        case StorageError():
-            return Problem(503, "storage-failed", str(error))
-        case ParquetryError():
-            return Problem(500, "failed", str(error))
-        case _:
-            log.error("a request failed: %s", type(error).__name__, exc_info=error)
-            return Problem(
-                500, "unexpected", f"the request failed ({type(error).__name__}); the service's log has more"
-            )
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, AccessRefused):
+        headers = {"WWW-Authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else {}
+        if isinstance(error, RateLimited):
+            headers = {"Retry-After": str(error.retry_after)}
+        return Problem(error.status, error.reason, error.detail, title=error.title, headers=headers)
+    for kinds, status, reason in _STATUSES:
+        if isinstance(error, kinds):
+            title = NOT_READY if isinstance(error, NotReady) else None
+            detail = getattr(error, "detail", None) or str(error)
+            return Problem(status, getattr(error, "reason", reason), detail, title=title)
+    log.error("a request failed: %s", type(error).__name__, exc_info=error)
+    what = f"the request failed ({type(error).__name__}); the log of the service has more"
+    return Problem(500, "unexpected", what)
 
 
 def invalid_request(errors: Sequence[Any]) -> Problem:
@@ -136,20 +139,17 @@ def _fault(error: Mapping[str, Any]) -> str:
 def add_handlers(app: FastAPI) -> None:
     """Answer every error of an application as a problem."""
 
-    async def known(_: Request, error: Exception) -> JSONResponse:
-        return problem_of(error).response()
+    async def answer(_: Request, error: Exception) -> JSONResponse:
+        match error:
+            case Problem():
+                return error.response()
+            case RequestValidationError():
+                return invalid_request(error.errors()).response()
+            case BaseHTTPException():
+                reason = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+                return Problem(error.status_code, reason, str(error.detail), headers=error.headers).response()
+            case _:
+                return problem_of(error).response()
 
-    async def invalid(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
-        return invalid_request(error.errors()).response()
-
-    async def http(_: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, BaseHTTPException)
-        reason = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-        return Problem(error.status_code, reason, str(error.detail), headers=error.headers).response()
-
-    app.add_exception_handler(Problem, known)
-    app.add_exception_handler(ParquetryError, known)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(BaseHTTPException, http)
-    app.add_exception_handler(Exception, known)
+    for kind in (Problem, ParquetryError, RequestValidationError, BaseHTTPException, Exception):
+        app.add_exception_handler(kind, answer)

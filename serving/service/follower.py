@@ -103,10 +103,10 @@ class CorpusFollower:
 
     def _acquire(self, wait: float) -> _Held:
         with self._changed:
-            if not self._changed.wait_for(lambda: self._held is not None, wait):
-                raise NotReady(self._told or "nothing is published in this corpus yet, or it is being indexed")
+            self._changed.wait_for(lambda: self._held is not None, wait)
             held = self._held
-            assert held is not None
+            if held is None:
+                raise NotReady(self._told or "nothing is published in this corpus yet, or it is being indexed")
             held.users += 1
             return held
 

@@ -234,6 +234,13 @@ def _certain(filters: Filters, *, indexed: bool = True) -> _Conditions:
         add(seen_by(bind(filters.caller.org_id or None), bind(filters.caller.user_id or None)))
     if filters.namespaces:
         add(f"list_contains({bind(list(filters.namespaces))}, namespace)")
+    _add_columns(filters, conditions)
+    return conditions
+
+
+def _add_columns(filters: Filters, conditions: _Conditions) -> None:
+    """Add the conditions on single columns."""
+    bind, add = conditions.bind, conditions.add
     if filters.filename is not None:
         glob = bind(filters.filename)
         add(f"(filename GLOB {glob} OR path GLOB {glob} OR {TYPED_PATH} GLOB {glob})")
@@ -254,7 +261,6 @@ def _certain(filters: Filters, *, indexed: bool = True) -> _Conditions:
         add(f"modified_at >= {bind(filters.since)}")
     if filters.until is not None:
         add(f"modified_at < {bind(filters.until)}")
-    return conditions
 
 
 class _Conditions:
