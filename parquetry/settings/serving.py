@@ -40,6 +40,7 @@ class ServeSettings(Section):
     requests_per_minute: int = Field(
         6000, ge=1, le=10_000_000, description="Requests per token and worker; above it, 429 with Retry-After."
     )
+    audit_text: bool = Field(False, description="Keep the text of questions in audit events, see docs/tokens.md.")
     vectors_in_memory: bool = Field(
         True, description="Keep a compact copy of all vectors in the memory of each worker, with the `serve` extra."
     )

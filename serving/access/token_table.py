@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any
 
 from parquetry.errors import StorageError
+from parquetry.serving.service.state import private_file
 from parquetry.storage.files.durable import PRIVATE, make_folder
 
 FILE = "tokens.db"
@@ -118,8 +119,9 @@ class TokenTable:
     def _open(self) -> sqlite3.Connection:
         make_folder(self.file.parent, PRIVATE)
         # SQLite gives its side files the mode of the database.
-        os.close(os.open(self.file, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(self.file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            private_file(self.file), timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             self._prepare(connection)
         except BaseException:
