@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -68,8 +68,11 @@ def outline() -> tuple[Outline, ...]:
     return tuple(found)
 
 
-def template() -> str:
+def template(sources: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the settings file for a new corpus.
+
+    Args:
+        sources: key -> value of each source to write; none for one that has to be edited.
 
     Returns:
         TOML with every key commented out (`#key = value`), with its default or an example, below its meaning. One
@@ -83,10 +86,19 @@ def template() -> str:
     for section in outline():
         head = f"[[{section.name}]]" if section.repeated else f"[{section.name}]"
         more = f" Repeat {head} for each further one." if section.repeated else ""
-        shown_only = section.repeated and section.name != _WRITTEN_OUT
+        shown_only = section.repeated and (section.name != _WRITTEN_OUT or bool(sources))
         entries = [_entry(key, needed=key.required and not shown_only) for key in section.keys]
         blocks.append("\n".join([_comment(section.summary + more), "#" * shown_only + head, *entries]))
+        if section.name == _WRITTEN_OUT:
+            blocks += [_table(head, each) for each in sources]
     return "\n\n".join(blocks) + "\n"
+
+
+def _table(head: str, values: Mapping[str, Any]) -> str:
+    # DEL is the one character that JSON leaves as it is and TOML does not take.
+    return "\n".join(
+        [head, *(f"{key} = {toml_value(each)}".replace("\x7f", "\\u007f") for key, each in values.items())]
+    )
 
 
 def _entry(key: Key, *, needed: bool) -> str:

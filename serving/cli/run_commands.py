@@ -20,7 +20,7 @@ from parquetry.serving.cli.options import (
 )
 from parquetry.serving.cli.output import print_json, print_plan, print_report, print_space
 from parquetry.serving.cli.progress import progress
-from parquetry.settings.sections import DEFAULT_FILE, load_settings
+from parquetry.settings.sections import DEFAULT_FILE
 
 if TYPE_CHECKING:
     from parquetry.flows.pipelines.documents import Request
@@ -43,22 +43,28 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 1 i
 
 def init(
     file: Annotated[Path, typer.Argument(help="File to write.")] = Path(DEFAULT_FILE),
+    agents: Annotated[
+        list[Path] | None,
+        typer.Option("--from", metavar="FILE", help="Agent file (JSON) whose `knowledge` becomes sources; repeatable."),
+    ] = None,
+    organization: Annotated[
+        str | None, typer.Option("--org", metavar="NAME", help="Organization that may see shared knowledge; else all.")
+    ] = None,
 ) -> None:
     """Write a commented settings file.
 
     An existing file is checked and kept.
     """
-    from parquetry.settings.template import template
+    from parquetry.serving.cli.new_settings import write_settings
 
-    try:
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(template())
-    except FileExistsError as error:
-        load_settings(file)
-        raise SettingsError(f"{file} exists already; edit it, or name another file") from error
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
-    tell(f"Wrote {file}. Add your sources there, then run: parquetry plan")
+    if organization is not None and not (agents and organization.strip()):
+        raise SettingsError("--org names the organization that may see what agents share; name their files with --from")
+    sources = write_settings(file, agents or (), organization)
+    for source in sources:
+        owner = source.user_id or source.org_id
+        tell(f"  {source.name}: {source.uri} ({source.visibility}{f' {owner}' if owner else ''})")
+    next_step = "Check the sources" if sources else "Add your sources there"
+    tell(f"Wrote {file}. {next_step}, then run: parquetry plan")
 
 
 def plan(

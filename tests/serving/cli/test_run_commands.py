@@ -198,3 +198,33 @@ def test_doctor_ends_with_1_where_something_is_broken(desk):
     search = desk("search", "oak")
     assert search.code == 4
     assert f"the corpus is damaged: {lost} is missing" in search.complaint
+
+
+# --- init from agent files
+
+
+def test_init_from_agents_writes_sources_that_a_refresh_reads(desk):
+    """From a character file to an answer: shared knowledge for all, the rest for the agent alone."""
+    (desk.folder / "ada.json").write_text(
+        '{"name": "Ada", "knowledge": ["The lift is inspected in May.", {"directory": "docs", "shared": true}]}'
+    )
+    told = desk("init", "agents.toml", "--from", "ada.json")
+    assert (told.code, told.stderr) == (0, "")
+    assert "Ada-texts: ./knowledge/Ada (individual Ada)" in told.stdout
+    assert "docs: ./docs (public)" in told.stdout
+    assert desk("refresh", "--direct", "--config", "agents.toml", "--corpus", "agents", "--json").code == 0
+    options = ("--config", "agents.toml", "--corpus", "agents")
+    assert found(desk, "lift", *options, "--user", "Ada") == ["The lift is inspected in May."]
+    assert found(desk, "lift", *options, "--user", "Bob") == []
+    assert len(found(desk, "holiday", *options, "--user", "Bob")) == 1
+
+
+def test_init_with_a_mistake_in_an_agent_file_writes_nothing(desk):
+    (desk.folder / "ada.json").write_text('{"name": "Ada", "knowledge": ["A text.", {"folder": "docs"}]}')
+    told = desk("init", "agents.toml", "--from", "ada.json")
+    assert told.code == 2
+    assert told.complaint.startswith("ada.json: knowledge[1] has no known form")
+    assert not (desk.folder / "agents.toml").exists()
+    assert not (desk.folder / "knowledge").exists()
+    assert desk("init", "parquetry.toml", "--from", "ada.json").complaint.startswith("parquetry.toml exists already")
+    assert "--from" in desk("init", "agents.toml", "--org", "acme").complaint
