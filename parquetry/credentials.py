@@ -31,6 +31,7 @@ _ISSUED = re.compile(
     | \bpypi-[\w-]{50,}
     | \bSG\.[\w-]{16,}\.[\w-]{16,}                                  # SendGrid
     | \bdop_v1_[a-f0-9]{64}
+    | \bpqt_[A-Za-z0-9]{40,}                                        # this program's service
     | \bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}
     | \bAGE-SECRET-KEY-1[A-Z0-9]{50,}
     | \bdapi[a-f0-9]{32}\b                                          # Databricks
@@ -43,8 +44,8 @@ _WEB_TOKEN = re.compile(r"(?<![\w-])(?P<header>[\w-]++)\.eyJ[\w-]{8,}+\.[\w-]*+"
 _WEB_TOKEN_HEADER = re.compile(r"\beyJ[\w-]{8}")
 _LETTERS = """
     PRIVATE eyJ A3T AKIA ASIA AGPA AIDA AROA AIza ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt-
-    glft- glsoat- glcbt- glagent- xox hooks.slack sk- k_live_ k_test_ whsec_ hf_ npm_ pypi- SG. dop_v1_ shpat_ shpca_
-    shppa_ shpss_ AGE-SECRET dapi :AA
+    glft- glsoat- glcbt- glagent- xox hooks.slack sk- k_live_ k_test_ whsec_ hf_ npm_ pypi- SG. dop_v1_ pqt_ shpat_
+    shpca_ shppa_ shpss_ AGE-SECRET dapi :AA
 """
 _BEGINNINGS = tuple(_LETTERS.split())
 """strings of which one occurs in every match: a text without them, nearly every one, need not be searched"""

@@ -46,6 +46,8 @@ _MEMBER = re.compile(
     re.IGNORECASE,
 )
 """secret member of a JSON object, or of a printed one"""
+_OWN_TOKEN = re.compile(r"pqt_[0-9A-Za-z]{16,}(?:_[0-9A-Za-z]{16,})*")
+"""tokens of this program's service, whole or cut off where the rest could still not be guessed"""
 _MOST_DECODED = 20
 """maximum decoded users and passwords of `Basic` values that are searched for in the rest of a text"""
 _LONGEST_WORD = 20
@@ -53,9 +55,9 @@ _LONGEST_WORD = 20
 
 
 def masked(text: str) -> str:
-    """Mask the secrets that this process knows, and those recognisable by their position.
+    """Mask the secrets that this process knows, tokens of the service, and secrets recognisable by their position.
 
-    These are: `Bearer` and `Basic` values (with the user and password in one), headers and members of JSON that are
+    The last are: `Bearer` and `Basic` values (with the user and password in one), headers and members of JSON that are
     named after a secret, and the passwords, tokens and signatures of URLs.
     """
     text = without_known(text)
@@ -67,7 +69,7 @@ def masked(text: str) -> str:
     text = _MEMBER.sub(lambda match: f"{match[1]}{match[2][0]}{MASK}{match[2][0]}", text)
     if "://" in text:
         text = _WORD.sub(lambda match: _without_user(match[0]), text)
-    return _PARAMETER.sub(rf"\1{MASK}", text)
+    return _OWN_TOKEN.sub(f"pqt_{MASK}", _PARAMETER.sub(rf"\1{MASK}", text))
 
 
 def excerpt(text: str, length: int) -> str:

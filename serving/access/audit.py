@@ -34,7 +34,8 @@ Event = Literal[
 ]
 EVENTS: tuple[Event, ...] = get_args(Event)
 FILE = "audit.jsonl"
-_FORMER = "audit-*.jsonl"
+LOCK = "audit.lock"
+"""held by the process that puts files aside"""
 MOST_BYTES = 32 * 1024 * 1024
 """bytes of a file from which on it is put aside"""
 KEPT_FILES = 16
@@ -175,12 +176,11 @@ class AuditLog:
 
     def _put_aside(self) -> None:
         try:
-            with FileLock(self._file.with_suffix(".lock"), timeout=0, mode=PRIVATE_FILE):
+            with FileLock(self._file.with_name(LOCK), timeout=0, mode=PRIVATE_FILE):
                 # Another process may have done it since.
                 if self._file.stat().st_size >= self._most_bytes:
-                    at = datetime.fromtimestamp(self._now(), UTC)
-                    self._file.rename(self._file.with_name(f"audit-{at:%Y%m%dT%H%M%S%f}.jsonl"))
-                for each in sorted(self._file.parent.glob(_FORMER))[:-KEPT_FILES]:
+                    put_aside(self._file.parent, self._now())
+                for each in former_files(self._file.parent)[:-KEPT_FILES]:
                     each.unlink(missing_ok=True)
         except (Timeout, FileNotFoundError):
             return
@@ -198,10 +198,25 @@ class AuditLog:
             tell(f"parquetry: audit events are not recorded: {self._file}: {reason}", err=True)
 
 
+def put_aside(state: Path, at: float) -> None:
+    """Rename the file with the newest events, so that the next event begins another one. The caller holds `LOCK`.
+
+    Args:
+        state: state folder.
+        at: time for the new name, in seconds since the epoch.
+    """
+    (state / FILE).rename(state / f"audit-{datetime.fromtimestamp(at, UTC):%Y%m%dT%H%M%S%f}.jsonl")
+
+
+def former_files(state: Path) -> list[Path]:
+    """Return the files that were put aside, oldest first."""
+    return sorted(state.glob("audit-*.jsonl"))
+
+
 def audit_files(state: Path) -> list[Path]:
     """Return the files with audit events, oldest first."""
     newest = state / FILE
-    return [*sorted(state.glob(_FORMER)), *([newest] if newest.exists() else [])]
+    return [*former_files(state), *([newest] if newest.exists() else [])]
 
 
 def audit_events(state: Path) -> Iterator[dict[str, Any]]:

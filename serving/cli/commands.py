@@ -26,6 +26,7 @@ GROUPS = {
         "watch": "watch_command.watch",
         "add": "add_command.add",
         "sessions": "session_commands.app",
+        "token": "token_commands.app",
     },
     "Ask": {
         "search": "search_command.search",

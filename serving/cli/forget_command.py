@@ -30,6 +30,8 @@ def forget(
 
     Data that only this user may see is erased from all files, including earlier versions. This cannot be undone.
     """
+    from parquetry.serving.access.forgetting import forget_access
+    from parquetry.serving.service.state import state_place
     from parquetry.storage.maintenance.erasure import forget_user
 
     if not user.strip():
@@ -40,6 +42,7 @@ def forget(
     if not yes:
         _ask(user, root)
     lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
+    access = forget_access(state_place(settings), user)
     done = forget_user(lake, user, new_stamp(), settings.search)
     if as_json:
         print_json(
@@ -55,9 +58,15 @@ def forget(
                 "files_left": done.files_left,
                 "masked": done.masked,
                 "index_error": done.index_error,
+                "tokens": access.tokens,
+                "audit_events": access.events,
             }
         )
     else:
+        if access.tokens or access.events:
+            tell(
+                f"Deleted: {counted(access.tokens, 'token')} and {counted(access.events, 'audit event')} of the service."
+            )
         _print(done, root)
     if done.index_error is not None:
         raise typer.Exit(IndexNotWritten.exit_code)

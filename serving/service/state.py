@@ -27,7 +27,7 @@ def state_folder(settings: Settings) -> Path:
     Raises:
         SettingsError: it cannot be created, or belongs to another user.
     """
-    folder = _place(settings)
+    folder = state_place(settings)
     try:
         # The root of a corpus that does not exist yet is as accessible as any other folder.
         make_folder(folder.parent)
@@ -56,7 +56,8 @@ def private_file(path: Path) -> Path:
     return path
 
 
-def _place(settings: Settings) -> Path:
+def state_place(settings: Settings) -> Path:
+    """Return the path of the folder, which may not exist yet."""
     if settings.serve.state is not None:
         return expanded(settings.serve.state).absolute()
     layout = layout_of(settings.corpus.root)
