@@ -21,6 +21,7 @@ class AccessRefused(RefusedError):
     status: ClassVar[int] = 403
     """HTTP status of the answer"""
     title: ClassVar[str] = "Forbidden"
+    reason: str
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
