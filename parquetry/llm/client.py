@@ -39,7 +39,13 @@ REPLY_BYTES = 2_000_000
 """maximum size of a reply in bytes; the longest useful reply has a hundredth of that"""
 ANSWER_TOKENS = 500
 """expected tokens of a reply before it has arrived"""
-REPLY_TOKENS: Mapping[Purpose, int] = {"describe": 1500, "rerank": 4000, "distill": 4000, "compare": 8000}
+REPLY_TOKENS: Mapping[Purpose, int] = {
+    "describe": 1500,
+    "rerank": 4000,
+    "distill": 4000,
+    "compare": 8000,
+    "answer": 2000,
+}
 """maximum tokens of a reply; fifty statements, the maximum taken from a window, have about 3,500 tokens, and the
 verdicts on a hundred, the maximum compared at once, about 6,000"""
 SHORT_REPLY_TOKENS = 1000

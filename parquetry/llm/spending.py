@@ -10,7 +10,7 @@ from typing import Literal
 from parquetry.errors import BudgetReached
 from parquetry.masking import masked
 
-Purpose = Literal["describe", "rerank", "distill", "compare", "embed"]
+Purpose = Literal["describe", "rerank", "distill", "compare", "embed", "answer"]
 
 
 @dataclass(frozen=True, slots=True)

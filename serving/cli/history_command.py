@@ -10,7 +10,7 @@ import typer
 
 from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, VerboseOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
-from parquetry.serving.cli.run_rows import counts_of, run_json
+from parquetry.serving.search.run_rows import counts_of, run_json
 from parquetry.serving.search.service import Reader
 from parquetry.storage.lake.history import Publish
 

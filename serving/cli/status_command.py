@@ -13,7 +13,7 @@ from parquetry.plural import counted, size_of
 from parquetry.printing import tell, tell_wrapped
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table, terminal_width
-from parquetry.serving.cli.run_rows import outcome_of, run_json
+from parquetry.serving.search.run_rows import outcome_of, run_json
 from parquetry.settings.schedule import next_run
 from parquetry.settings.sections import Settings
 from parquetry.storage.lake.lake import Lake

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from parquetry.model import Visibility
+
 _SHARED = frozenset({"user_id", "org_id"})
 """fields that have one spelling in all dialects"""
 
@@ -81,7 +83,7 @@ class NewDocument(CamelRequest):
     metadata: dict[str, Any] = Field(default_factory=dict, examples=[{"author": "Ada"}])
     include_image_descriptions: bool = False
     tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
-    visibility: str | None = Field(None, pattern="^(public|organization|individual)$", examples=["public"])
+    visibility: Visibility | None = Field(None, examples=["public"])
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     shared: bool | None = None
@@ -93,7 +95,7 @@ class NewUrl(CamelRequest):
     url: str = Field(min_length=1, max_length=8192, examples=["https://example.com/leave"])
     metadata: dict[str, Any] = Field(default_factory=dict)
     tags: list[str] = Field(default_factory=list, max_length=100)
-    visibility: str | None = Field(None, pattern="^(public|organization|individual)$")
+    visibility: Visibility | None = Field(None)
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     shared: bool | None = None

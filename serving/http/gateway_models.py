@@ -106,7 +106,33 @@ class DocumentItems(BaseModel):
     total: int
     limit: int
     offset: int
-    version: int = Field(description="Version of the corpus; ask for the next page with it, and nothing moves.")
+    version: int = Field(description="Version of the corpus that the whole list is of.")
+    next: str | None = Field(description="`page` of the page after this one; null for the last.")
+
+
+class DocumentText(DocumentItem):
+    """A document with its text."""
+
+    text: str
+
+
+class ChunkItem(BaseModel):
+    """A chunk of a document."""
+
+    chunk_id: str
+    chunk_index: int
+    text: str
+    span: list[int]
+    page: int | None
+    headings: list[str]
+    tokens: int | None
+
+
+class ChunkList(BaseModel):
+    """The chunks of a document, in order."""
+
+    document_id: str
+    chunks: list[ChunkItem]
 
 
 class RemovedDocument(BaseModel):
@@ -211,7 +237,7 @@ class Ask(Request):
     mode: Literal["hybrid", "vector", "text"] = "hybrid"
 
 
-class AnswerInWords(BaseModel):
+class WordsAnswer(BaseModel):
     """An answer by the language model, and what it rests on."""
 
     answer: str

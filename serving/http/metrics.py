@@ -27,27 +27,29 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self._registry = registry or CollectorRegistry()
-        own = {"registry": self._registry}
+        own = self._registry
         self.chunks = Counter(
-            "parquetry_knowledge_chunks_retrieved", "Chunks in answers.", ("provider", "store_type"), **own
+            "parquetry_knowledge_chunks_retrieved", "Chunks in answers.", ("provider", "store_type"), registry=own
         )
         self.scores = Histogram(
             "parquetry_knowledge_retrieval_score",
             "Calibrated relevance of the chunks in answers.",
             ("provider", "store_type"),
             buckets=_SCORES,
-            **own,
+            registry=own,
         )
         self.documents = Counter(
-            "parquetry_knowledge_documents_ingested", "Documents added.", ("provider", "store_type"), **own
+            "parquetry_knowledge_documents_ingested", "Documents added.", ("provider", "store_type"), registry=own
         )
-        self.tokens = Counter("parquetry_knowledge_query_tokens", "Tokens of questions.", ("provider", "kind"), **own)
-        self.requests = Counter("parquetry_http_requests", "Requests.", ("method", "route", "status"), **own)
+        self.tokens = Counter(
+            "parquetry_knowledge_query_tokens", "Tokens of questions.", ("provider", "kind"), registry=own
+        )
+        self.requests = Counter("parquetry_http_requests", "Requests.", ("method", "route", "status"), registry=own)
         self.seconds = Histogram(
-            "parquetry_http_request_seconds", "Time of requests.", ("method", "route"), buckets=_SECONDS, **own
+            "parquetry_http_request_seconds", "Time of requests.", ("method", "route"), buckets=_SECONDS, registry=own
         )
         self.version = Gauge(
-            "parquetry_corpus_version", "Version that is answered from.", multiprocess_mode="livemin", **own
+            "parquetry_corpus_version", "Version that is answered from.", multiprocess_mode="livemin", registry=own
         )
 
     def retrieved(self, scores: Iterable[float | None]) -> None:
@@ -66,7 +68,7 @@ class Metrics:
         registry = self._registry
         if os.environ.get(MULTIPROCESS):
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -112,8 +112,8 @@ def problem_of(error: BaseException) -> Problem:
     for kinds, status, reason in _STATUSES:
         if isinstance(error, kinds):
             title = NOT_READY if isinstance(error, NotReady) else None
-            detail = getattr(error, "detail", None) or str(error)
-            return Problem(status, getattr(error, "reason", reason), detail, title=title)
+            detail: str = getattr(error, "detail", None) or str(error)
+            return Problem(status, error.reason or reason, detail, title=title)
     log.error("a request failed: %s", type(error).__name__, exc_info=error)
     what = f"the request failed ({type(error).__name__}); the log of the service has more"
     return Problem(500, "unexpected", what)

@@ -11,7 +11,7 @@ import pytest
 
 from parquetry.plural import counted
 from parquetry.serving.cli.main import run
-from parquetry.serving.cli.run_rows import counts_of
+from parquetry.serving.search.run_rows import counts_of
 from parquetry.storage.lake import schema
 from tests.serving.program import command
 from tests.workshop import Workshop

@@ -1,0 +1,211 @@
+"""Routes of `/api/knowledge`, the dialect of agents and of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse
+
+from parquetry.serving.access.visibility import access_for, filters_for
+from parquetry.serving.http import agent_models as forms
+from parquetry.serving.http.answers import Recorded, milliseconds
+from parquetry.serving.http.callers import NamespaceName, Parts, Reader, Searcher, Writer, namespace_of
+from parquetry.serving.http.removing import remove_document
+from parquetry.serving.http.uploading import UploadForm, imported, new_contents
+from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.search.pages import read_page
+from parquetry.serving.search.service import SearchRequest
+from parquetry.serving.service import documents as shown
+from parquetry.serving.service.writing import NewContent, ingest
+from parquetry.storage.search.filters import Filters
+
+router = APIRouter(prefix="/api/knowledge", tags=["knowledge"])
+DocumentId = Annotated[str, Path(max_length=255)]
+Namespace = Annotated[str | None, Query(max_length=255, description="Namespace; also the header of that name.")]
+
+
+@router.get("/stats")
+def stats(caller: Reader, parts: Parts, namespace: Namespace = None, header: NamespaceName = None) -> forms.Stats:
+    """Count documents and fragments of a namespace."""
+    name = namespace_of(parts, caller, namespace, header)
+    with parts.follower.reader() as reader:
+        found = shown.counts(reader, caller, name)
+    return forms.Stats(document_count=found.documents, fragment_count=found.chunks, agent_id=name)
+
+
+@router.get("/documents")
+def list_documents(
+    caller: Reader,
+    parts: Parts,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+) -> forms.DocumentPage:
+    """List documents, oldest first."""
+    name = namespace_of(parts, caller, namespace, header)
+    filters = filters_for(caller, name, Filters())
+    with parts.follower.reader() as reader:
+        page = read_page(parts.settings, reader, filters, limit=limit, offset=offset)
+    documents = [forms.DocumentSummary(**summary(row)) for row in page.documents]
+    return forms.DocumentPage(documents=documents, total=page.total, limit=limit, offset=offset)
+
+
+def summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a document in a list."""
+    return {
+        "id": row["document_id"],
+        "filename": row["filename"] or row["title"] or "Untitled",
+        "content_type": row["media_type"] or "unknown",
+        "file_size": row["size"] or 0,
+        "created_at": milliseconds(row, "created_at"),
+        "fragment_count": row["chunks"] or 0,
+        "source": shown.origin_of(row),
+        "url": shown.url_of(row),
+    }
+
+
+@router.get("/documents/{document_id}")
+def get_document(
+    document_id: DocumentId,
+    caller: Reader,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+) -> forms.DocumentDetail:
+    """Return a document with its text and metadata."""
+    name = namespace_of(parts, caller, namespace, header)
+    with parts.follower.reader() as reader:
+        row = shown.document(reader, caller, document_id, name)
+        content = shown.text_of(reader, row)
+    return forms.DocumentDetail(**summary(row), content=content, metadata=shown.shown_metadata(parts.settings, row))
+
+
+@router.post("/documents", response_model=forms.Added, openapi_extra=UploadForm.openapi(forms.NewDocument))
+async def add_document(
+    request: Request,
+    caller: Writer,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Add a document: JSON with its text, or base64 of other types; or a form with the file itself."""
+    name = namespace_of(parts, caller, namespace, header)
+    form = await UploadForm.read(request, forms.NewDocument)
+    (content,) = await new_contents(form, parts, caller)
+    return await _added(request, caller, parts, name, content, is_async(prefer, wait))
+
+
+@router.post("/documents/url", response_model=forms.AddedUrl)
+async def add_url(
+    request: Request,
+    given: forms.NewUrl,
+    caller: Writer,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Import a web page, or the captions of a video."""
+    name = namespace_of(parts, caller, namespace, header)
+    access = access_for(caller, given.visibility, given.user_id, given.org_id, given.shared, given.tags)
+    content = await in_thread(imported, parts.settings, given.url, given.metadata, access)
+    answer = await _added(request, caller, parts, name, content, is_async(prefer, wait))
+    if isinstance(answer, JSONResponse):
+        return answer
+    return {**answer, "isYouTubeTranscript": content.kind == "youtube"}
+
+
+async def _added(
+    request: Request, caller: Writer, parts: Parts, namespace: str, content: NewContent, at_once: bool
+) -> dict[str, Any] | JSONResponse:
+    record = Recorded(request, caller, "knowledge.ingest", namespace)
+    job = await in_thread(ingest, parts, caller, namespace, [content])
+    done = await outcome(parts, job, at_once=at_once)
+    if isinstance(done, JSONResponse):
+        return done
+    (document,) = (done.result or {})["documents"]
+    record.ingested(1, document["chunks"])
+    return {
+        "ok": True,
+        "documentId": document["document_id"],
+        "filename": document["filename"],
+        "contentType": document["media_type"] or "unknown",
+        "fragmentCount": document["chunks"],
+        "warnings": [*content.warnings, *document["warnings"]],
+    }
+
+
+@router.get("/fragments/{document_id}")
+def get_fragments(
+    document_id: DocumentId,
+    caller: Reader,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+) -> forms.Fragments:
+    """Return the chunks of a document, by position."""
+    name = namespace_of(parts, caller, namespace, header)
+    with parts.follower.reader() as reader:
+        row = shown.document(reader, caller, document_id, name)
+        chunks = shown.chunks_of(reader, row)
+    created = milliseconds(row, "indexed_at")
+    found = [
+        forms.Fragment(id=each["chunk_id"], text=each["text"], position=each["chunk_index"], created_at=created)
+        for each in chunks
+    ]
+    return forms.Fragments(document_id=document_id, fragments=found, count=len(found))
+
+
+@router.get("/search")
+def search(
+    request: Request,
+    caller: Searcher,
+    parts: Parts,
+    q: Annotated[str, Query(min_length=1, max_length=8192)],
+    threshold: Annotated[float, Query(ge=0, le=1)] = 0.3,
+    limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+) -> forms.SearchAnswer:
+    """Return the chunks that answer a question, best first."""
+    name = namespace_of(parts, caller, namespace, header)
+    record = Recorded(request, caller, "knowledge.retrieve", name)
+    asked = SearchRequest(q, k=limit, min_relevance=threshold, filters=filters_for(caller, name, Filters()))
+    with parts.follower.reader() as reader:
+        hits = reader.search(asked).hits
+    record.answered(hits, [q])
+    found = [
+        forms.Found(
+            id=hit.row["chunk_id"],
+            text=hit.row["text"],
+            similarity=hit.relevance or 0.0,
+            document_id=hit.row["document_id"],
+            document_title=hit.row["title"] or hit.row["filename"],
+            position=hit.row["chunk_index"],
+        )
+        for hit in hits
+    ]
+    return forms.SearchAnswer(query=q, threshold=threshold, results=found, count=len(found))
+
+
+@router.delete("/documents/{document_id}", response_model=forms.Deleted)
+async def delete_document(
+    request: Request,
+    document_id: DocumentId,
+    caller: Writer,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Delete a document, and its bytes if it was uploaded."""
+    name = namespace_of(parts, caller, namespace, header)
+    removed = await remove_document(request, parts, caller, name, document_id, at_once=is_async(prefer, wait))
+    return removed if isinstance(removed, JSONResponse) else {"ok": True, "deletedFragments": removed["chunks"]}

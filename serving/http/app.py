@@ -1,0 +1,85 @@
+"""The HTTP application, made anew by each process that answers requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from parquetry.masked_output import guard_output
+from parquetry.serving.http import agent_routes, gateway_routes, health_routes, operation_routes
+from parquetry.serving.http.body_limits import BodyLimits
+from parquetry.serving.http.metrics import Metrics, RequestMetrics
+from parquetry.serving.http.problems import MEDIA_TYPE, add_handlers
+from parquetry.serving.service.environment import settings_from_environment
+from parquetry.serving.service.resources import Resources
+from parquetry.settings.sections import Settings
+
+_DESCRIPTION = "Search a corpus, add documents to it, and run it."
+_PROBLEM = {
+    "description": "Problem (RFC 9457)",
+    "content": {
+        MEDIA_TYPE: {
+            "schema": {
+                "type": "object",
+                "required": ["title", "status", "detail", "reason"],
+                "properties": {
+                    "type": {"type": "string"},
+                    "title": {"type": "string"},
+                    "status": {"type": "integer"},
+                    "detail": {"type": "string"},
+                    "reason": {"type": "string"},
+                },
+            }
+        }
+    },
+}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Make the application.
+
+    Args:
+        settings: settings of the service; None for those that `parquetry serve` hands on in the environment.
+
+    Raises:
+        SettingsError: as for `settings_from_environment`.
+    """
+    guard_output()
+    known = settings_from_environment() if settings is None else settings
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.resources = Resources.open(known)
+        app.state.resources.start()
+        try:
+            yield
+        finally:
+            app.state.resources.close()
+
+    responses: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
+    app = FastAPI(
+        title="Parquetry",
+        version=version("parquetry"),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        responses=responses,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.metrics = Metrics()
+    add_handlers(app)
+    for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
+        app.include_router(routes.router)
+    serve = known.serve
+    if serve.cors_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600
+        )
+    app.add_middleware(BodyLimits, most=lambda _: serve.max_body_bytes, seconds=serve.body_seconds)
+    app.add_middleware(RequestMetrics, owner=app)
+    return app

@@ -1,0 +1,94 @@
+"""Who makes a request, and the namespace that it is about."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Request
+
+from parquetry.serving.access.audit import AuditEvent
+from parquetry.serving.access.gate import Arrival
+from parquetry.serving.access.principals import Principal, Right
+from parquetry.serving.access.refusals import AccessRefused, Forbidden
+from parquetry.serving.service.resources import Resources
+
+NAMESPACE_HEADER = "X-Parquetry-Namespace"
+_CHANGES: frozenset[Right] = frozenset({"write", "admin"})
+_READS = frozenset({"GET", "HEAD"})
+
+
+def resources_of(request: Request) -> Resources:
+    """Return the open parts of the service that a request reached."""
+    found: Resources = request.app.state.resources
+    return found
+
+
+async def _resources(request: Request) -> Resources:
+    # A dependency that is no coroutine would cost a change of threads.
+    return resources_of(request)
+
+
+class Requires:
+    """Dependency of a route: admits a request whose maker has a right.
+
+    Args:
+        right: the right; the route may do nothing that needs another one.
+    """
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+
+    async def __call__(self, request: Request) -> Principal:
+        """Return the maker of the request.
+
+        Raises:
+            AccessRefused: the request is not served.
+        """
+        resources = resources_of(request)
+        client = request.client
+        arrival = Arrival.of(request.method, None if client is None else client.host, request.scope["headers"])
+        try:
+            principal = resources.gate.admit(arrival)
+            principal.demand(self.right)
+            if resources.settings.serve.read_only and self.right in _CHANGES and request.method not in _READS:
+                raise Forbidden("read-only", "this service changes nothing; ask its operator for one that does")
+        except AccessRefused as refusal:
+            route = getattr(request.scope.get("route"), "path", "none")
+            resources.audit.write(
+                AuditEvent(
+                    "access.refused",
+                    address=arrival.peer,
+                    status=refusal.status,
+                    reason=refusal.reason,
+                    target=f"{request.method} {route}",
+                )
+            )
+            raise
+        request.state.principal = principal
+        return principal
+
+
+def requires(right: Right) -> Any:
+    """Return the dependency of a route that needs a right."""
+    return Depends(Requires(right))
+
+
+Searcher = Annotated[Principal, requires("search")]
+Reader = Annotated[Principal, requires("read")]
+Writer = Annotated[Principal, requires("write")]
+Admin = Annotated[Principal, requires("admin")]
+Parts = Annotated[Resources, Depends(_resources)]
+NamespaceName = Annotated[
+    str | None,
+    Header(alias=NAMESPACE_HEADER, description="Namespace; default: the token's, else `default`.", max_length=255),
+]
+
+
+def namespace_of(resources: Resources, principal: Principal, *asked: str | None) -> str:
+    """Return the namespace of a request: the first that it names, else the token's default, else the corpus's.
+
+    Raises:
+        NotVisible: it does not exist for the maker of the request.
+    """
+    named = next((name for name in asked if name is not None), None)
+    return principal.namespace(named, resources.settings.corpus.namespace)

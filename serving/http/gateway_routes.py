@@ -1,0 +1,201 @@
+"""Routes of `/api/v1/knowledge`, the dialect of gateways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse
+
+from parquetry.serving.access.visibility import access_for, filters_for
+from parquetry.serving.http import gateway_models as forms
+from parquetry.serving.http.answers import Recorded
+from parquetry.serving.http.callers import Parts, Reader, Searcher, Writer, namespace_of
+from parquetry.serving.http.removing import remove_document
+from parquetry.serving.http.problems import Problem
+from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
+from parquetry.serving.http.uploading import check_size
+from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.search.pages import read_page
+from parquetry.serving.search.service import SearchRequest
+from parquetry.serving.service import documents as shown
+from parquetry.serving.service.answering import NoLanguageModel, answer_in_words
+from parquetry.serving.service.writing import NewContent, ingest
+from parquetry.storage.search.filters import Filters
+
+router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge (gateway)"])
+Namespace = Annotated[str, Path(max_length=255, pattern=r"^[\w.-]+$")]
+DocumentId = Annotated[str, Path(max_length=255)]
+
+
+@router.get("/namespaces")
+def list_namespaces(caller: Searcher, parts: Parts) -> forms.Namespaces:
+    """List the namespaces that the caller may see."""
+    with parts.follower.reader() as reader:
+        return forms.Namespaces(namespaces=shown.namespaces(reader, caller))
+
+
+@router.post("/{namespace}/documents", status_code=201, response_model=forms.Ingested)
+async def add_documents(
+    request: Request,
+    namespace: Namespace,
+    given: forms.NewTexts,
+    caller: Writer,
+    parts: Parts,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Add documents; the answer comes when they can be searched."""
+    name = namespace_of(parts, caller, namespace)
+    contents = [_content(caller, each, parts.settings.serve.max_document_bytes) for each in given.documents]
+    record = Recorded(request, caller, "knowledge.ingest", name)
+    job = await in_thread(ingest, parts, caller, name, contents)
+    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    if isinstance(done, JSONResponse):
+        return done
+    documents = (done.result or {})["documents"]
+    record.ingested(len(documents), sum(each["chunks"] for each in documents))
+    remarks = [remark for content in contents for remark in content.warnings]
+    remarks += [remark for each in documents for remark in each["warnings"]]
+    return {
+        "document_ids": [each["document_id"] for each in documents],
+        "ingested": len(documents),
+        "warnings": remarks,
+    }
+
+
+def _content(caller: Writer, given: forms.NewText, most: int) -> NewContent:
+    access = access_for(caller, given.visibility, given.user_id, given.org_id, given.shared, given.tags)
+    content = given.text.encode("utf-8", "surrogatepass")
+    metadata = given.metadata if given.source is None else {**given.metadata, "source": given.source}
+    filename = given.source or "text.md"
+    check_size(content, filename, most)
+    return NewContent(
+        content, filename, access, name=given.source, content_type="text/markdown", metadata=metadata, kind="text"
+    )
+
+
+@router.get("/{namespace}/documents")
+def list_documents(
+    namespace: Namespace,
+    caller: Reader,
+    parts: Parts,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    page: Annotated[str | None, Query(max_length=64, description="`next` of the page before.")] = None,
+) -> forms.DocumentItems:
+    """List documents, oldest first; pages read by `next` are of one version to their end."""
+    name = namespace_of(parts, caller, namespace)
+    filters = filters_for(caller, name, Filters())
+    with parts.follower.reader() as reader:
+        found = read_page(parts.settings, reader, filters, limit=limit, offset=offset, token=page)
+    return forms.DocumentItems(
+        documents=[_item(parts, row) for row in found.documents],
+        total=found.total,
+        limit=found.limit,
+        offset=found.offset,
+        version=found.version,
+        next=found.next,
+    )
+
+
+def _item(parts: Parts, row: Mapping[str, Any]) -> forms.DocumentItem:
+    return forms.DocumentItem(
+        document_id=row["document_id"],
+        filename=row["filename"],
+        title=row["title"],
+        source=shown.origin_of(row),
+        uri=row["uri"],
+        media_type=row["media_type"],
+        size=row["size"] or 0,
+        chunks=row["chunks"] or 0,
+        status=row["status"],
+        error=row["error"],
+        visibility=row["visibility"],
+        tags=list(row["tags"] or ()),
+        metadata=shown.shown_metadata(parts.settings, row),
+        uploaded_by=row["uploaded_by"],
+        created_at=row["created_at"],
+        indexed_at=row["indexed_at"],
+    )
+
+
+@router.get("/{namespace}/documents/{document_id}")
+def get_document(namespace: Namespace, document_id: DocumentId, caller: Reader, parts: Parts) -> forms.DocumentText:
+    """Return a document with its text."""
+    name = namespace_of(parts, caller, namespace)
+    with parts.follower.reader() as reader:
+        row = shown.document(reader, caller, document_id, name)
+        text = shown.text_of(reader, row)
+    return forms.DocumentText(**_item(parts, row).model_dump(), text=text)
+
+
+@router.get("/{namespace}/documents/{document_id}/chunks")
+def get_chunks(namespace: Namespace, document_id: DocumentId, caller: Reader, parts: Parts) -> forms.ChunkList:
+    """Return the chunks of a document, in order."""
+    name = namespace_of(parts, caller, namespace)
+    with parts.follower.reader() as reader:
+        row = shown.document(reader, caller, document_id, name)
+        found = shown.chunks_of(reader, row)
+    chunks = [
+        forms.ChunkItem(
+            chunk_id=each["chunk_id"],
+            chunk_index=each["chunk_index"],
+            text=each["text"],
+            span=[each["start"], each["end"]],
+            page=each["page"],
+            headings=list(each["headings"] or ()),
+            tokens=each["tokens"],
+        )
+        for each in found
+    ]
+    return forms.ChunkList(document_id=document_id, chunks=chunks)
+
+
+@router.delete("/{namespace}/documents/{document_id}", response_model=forms.RemovedDocument)
+async def delete_document(
+    request: Request,
+    namespace: Namespace,
+    document_id: DocumentId,
+    caller: Writer,
+    parts: Parts,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Remove a document, and its bytes if it was uploaded."""
+    name = namespace_of(parts, caller, namespace)
+    removed = await remove_document(request, parts, caller, name, document_id, at_once=is_async(prefer, wait))
+    if isinstance(removed, JSONResponse):
+        return removed
+    return {"document_id": removed["document_id"], "deleted_chunks": removed["chunks"]}
+
+
+@router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
+def retrieve(request: Request, namespace: Namespace, asked: forms.Retrieve, caller: Searcher, parts: Parts) -> Any:
+    """Return the chunks that answer a question, best first."""
+    name = namespace_of(parts, caller, namespace)
+    record = Recorded(request, caller, "knowledge.retrieve", name)
+    answer, hits = retrieve_chunks(parts, caller, name, asked)
+    record.answered(hits, [asked.query] if asked.query else asked.queries or ["(vector)"])
+    return answer
+
+
+@router.post("/{namespace}/query")
+def query(
+    request: Request, namespace: Namespace, asked: forms.Ask, caller: Searcher, parts: Parts
+) -> forms.WordsAnswer:
+    """Have the language model answer a question from what is found."""
+    name = namespace_of(parts, caller, namespace)
+    record = Recorded(request, caller, "knowledge.query", name)
+    filters = filters_for(caller, name, filters_of(asked.filters))
+    search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
+    with parts.follower.reader() as reader:
+        response = reader.search(search)
+    try:
+        words = answer_in_words(parts.settings.llm, asked.question, response.hits)
+    except NoLanguageModel as error:
+        raise Problem(501, "no-language-model", str(error)) from error
+    record.answered(response.hits, [asked.question])
+    citations = [forms.CitationItem(**each) for each in citations_of(parts.settings, asked.question, response.hits)]
+    return forms.WordsAnswer(answer=words, citations=citations, version=response.version)

@@ -1,0 +1,55 @@
+"""Routes for those who watch over the service: health, readiness, metrics."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import APIRouter, Request, Response
+
+from parquetry.serving.access.gate import Arrival
+from parquetry.serving.http.callers import Parts, requires
+from parquetry.serving.http.metrics import Metrics
+from parquetry.serving.http.operation_models import Health
+from parquetry.serving.http.problems import NOT_READY, Problem
+
+router = APIRouter(tags=["health"])
+PUBLIC = frozenset({"/health", "/ready"})
+"""routes that need no token; they say nothing about documents"""
+
+
+def _screen(request: Request, parts: Parts) -> None:
+    client = request.client
+    peer = None if client is None else client.host
+    parts.gate.screen(Arrival.of(request.method, peer, request.scope["headers"]))
+
+
+@router.get("/health")
+async def health(request: Request, parts: Parts) -> Health:
+    """Return the state of the service."""
+    _screen(request, parts)
+    followed, problem = parts.follower.version, parts.follower.problem
+    status = "degraded" if problem else "ok" if followed is not None else "starting"
+    return Health(
+        status=status,
+        version=version("parquetry"),
+        corpus_version=followed,
+        read_only=parts.settings.serve.read_only,
+        # The reason may name files; those who may not see them learn that there is one.
+        detail="the newest version cannot be read; the log of the service says why" if problem else None,
+    )
+
+
+@router.get("/ready")
+async def ready(request: Request, parts: Parts) -> Response:
+    """Return 200 once questions can be answered, 503 until then."""
+    _screen(request, parts)
+    if parts.follower.version is None:
+        raise Problem(503, "not-ready", "nothing is published yet, or it is being indexed", title=NOT_READY)
+    return Response(status_code=200)
+
+
+@router.get("/metrics", dependencies=[requires("admin")])
+def metrics(request: Request) -> Response:
+    """Return metrics in Prometheus' format."""
+    found: Metrics = request.app.state.metrics
+    return found.page()

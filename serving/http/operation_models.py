@@ -1,0 +1,138 @@
+"""Requests and answers of jobs, runs, versions, entries and feedback."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from parquetry.serving.http.agent_models import Request
+from parquetry.serving.jobs.model import Kind, State
+
+
+class JobItem(BaseModel):
+    """A write or run, and what became of it."""
+
+    id: str
+    kind: Kind
+    namespace: str | None
+    state: State
+    result: dict[str, Any] | None
+    reason: str | None
+    detail: str | None
+    progress: dict[str, Any] | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class JobList(BaseModel):
+    """Jobs, the newest first."""
+
+    jobs: list[JobItem]
+
+
+class NewJob(Request):
+    """A run to start."""
+
+    kind: Literal["refresh", "reindex", "restore", "clear"]
+    namespace: str | None = Field(None, max_length=255, pattern=r"^[\w.-]+$")
+    targets: list[str] = Field(default_factory=list, max_length=1000, description="Of a refresh: names of sources.")
+    allow_removals: bool = False
+    rehash: bool = False
+    documents: list[str] = Field(default_factory=list, max_length=10_000, description="Of a reindex.")
+    all: bool = False
+    embeddings_only: bool = False
+    version: int | None = Field(None, ge=0, description="Of a restore.")
+    shared: bool | None = Field(None, description="Of a clear: only shared uploads, or only the caller's own.")
+
+    @model_validator(mode="after")
+    def _complete(self) -> NewJob:
+        if self.kind == "restore" and self.version is None:
+            raise ValueError("a restore needs version")
+        if self.kind == "reindex" and bool(self.documents) == self.all:
+            raise ValueError("a reindex needs documents, or all: true")
+        return self
+
+
+class RunList(BaseModel):
+    """Runs, the newest first: rows of the table `runs`."""
+
+    runs: list[dict[str, Any]]
+
+
+class VersionItem(BaseModel):
+    """A published version."""
+
+    version: int
+    run_id: str | None
+    published_at: datetime
+    rows: int = Field(description="Rows of `documents` that it wrote.")
+
+
+class VersionList(BaseModel):
+    """Published versions, the newest first."""
+
+    versions: list[VersionItem]
+    current: int
+
+
+class EntryItem(BaseModel):
+    """A knowledge entry."""
+
+    entry_id: str
+    namespace: str
+    kind: str
+    text: str
+    visibility: str
+    confidence: float | None
+    sessions: int
+    last_said: datetime | None
+
+
+class EntryList(BaseModel):
+    """Live entries, the most recently stated first."""
+
+    entries: list[EntryItem]
+    total: int
+
+
+class NewFeedback(Request):
+    """A judgement on an answer."""
+
+    query: str = Field(min_length=1, max_length=32_768)
+    document_id: str = Field(min_length=1, max_length=255)
+    chunk_id: str | None = Field(None, max_length=512)
+    relevant: bool
+    comment: str | None = Field(None, max_length=4_000)
+
+
+class FeedbackItem(BaseModel):
+    """A judgement that was kept."""
+
+    id: int
+    at: datetime
+    namespace: str
+    query: str
+    document_id: str
+    chunk_id: str | None
+    relevant: bool
+    comment: str | None
+    version: int | None
+
+
+class FeedbackList(BaseModel):
+    """Judgements, the newest first."""
+
+    feedback: list[FeedbackItem]
+
+
+class Health(BaseModel):
+    """State of the service; nothing secret."""
+
+    status: Literal["ok", "starting", "degraded"]
+    version: str = Field(description="Version of the program.")
+    corpus_version: int | None
+    read_only: bool
+    detail: str | None = None

@@ -1,0 +1,219 @@
+"""Routes of `/api/v1` beside the knowledge: jobs, runs, versions, entries and feedback."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import JSONResponse
+
+from parquetry.serving.access.principals import Principal
+from parquetry.serving.access.refusals import NotVisible
+from parquetry.serving.access.visibility import filters_for
+from parquetry.serving.http import operation_models as forms
+from parquetry.serving.http.callers import Admin, NamespaceName, Parts, Reader, Writer, namespace_of, requires
+from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.jobs.model import Job, Kind, State
+from parquetry.serving.search.entry_reading import live_entries
+from parquetry.serving.search.run_rows import run_json
+from parquetry.serving.service import documents as shown
+from parquetry.serving.service.resources import Resources
+from parquetry.serving.service.writing import submit
+from parquetry.storage.database import rows
+from parquetry.storage.lake.snapshot_views import connect_readable
+from parquetry.storage.search.filters import Filters, restrict
+
+router = APIRouter(prefix="/api/v1", tags=["operation"])
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
+JobId = Annotated[str, Path(max_length=64)]
+Namespace = Annotated[str | None, Query(max_length=255)]
+
+
+def job_item(job: Job) -> forms.JobItem:
+    """Return a job as it is shown."""
+    names = ("id", "kind", "namespace", "state", "reason", "detail", "created_at", "started_at", "finished_at")
+    values = {name: getattr(job, name) for name in names}
+    return forms.JobItem(
+        **values,
+        result=None if job.result is None else dict(job.result),
+        progress=None if job.progress is None else dict(job.progress),
+    )
+
+
+def _job(parts: Resources, caller: Principal, job_id: str) -> Job:
+    """Return a job that the caller may see: its own, or any for those who see everything.
+
+    Raises:
+        NotVisible: it does not exist for the caller.
+    """
+    job = parts.jobs.get(job_id)
+    if job is None or not _is_own(caller, job):
+        raise NotVisible("no-such-job", f"no job {job_id!r}")
+    return job
+
+
+def _is_own(caller: Principal, job: Job) -> bool:
+    if caller.operator or (caller.may("admin") and caller.caller() is None and caller.namespaces is None):
+        return True
+    if job.owner.get("token_id") == caller.token_id:
+        return True
+    user = caller.user_id
+    return user is not None and job.owner.get("user_id") == user and (job.namespace or "") in _names(caller, job)
+
+
+def _names(caller: Principal, job: Job) -> tuple[str, ...]:
+    return (job.namespace or "",) if caller.namespaces is None else caller.namespaces
+
+
+@router.get("/jobs")
+def list_jobs(
+    caller: Reader,
+    parts: Parts,
+    state: State | None = None,
+    kind: Kind | None = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> forms.JobList:
+    """List jobs, the newest first: the caller's own, or all for an administrator."""
+    found = parts.jobs.list(state=state, kind=kind, limit=limit, offset=offset, **_chosen(caller))
+    return forms.JobList(jobs=[job_item(each) for each in found])
+
+
+def _chosen(caller: Principal) -> dict[str, Any]:
+    if caller.operator or (caller.may("admin") and caller.caller() is None and caller.namespaces is None):
+        return {}
+    return {"owner": {"token_id": caller.token_id}}
+
+
+@router.get("/jobs/{job_id}")
+def get_job(job_id: JobId, caller: Reader, parts: Parts) -> forms.JobItem:
+    """Return a job."""
+    return job_item(_job(parts, caller, job_id))
+
+
+@router.post("/jobs", status_code=201, response_model=forms.JobItem)
+async def start_job(asked: forms.NewJob, caller: Admin, parts: Parts, prefer: Prefer = None, wait: Wait = True) -> Any:
+    """Start a refresh, a reindex, a restore, or the removal of uploads."""
+    if asked.namespace is not None or caller.namespaces is not None:
+        namespace = namespace_of(parts, caller, asked.namespace)
+    else:
+        namespace = None
+    job = await in_thread(submit, parts, caller, asked.kind, namespace, _payload(asked, caller, namespace))
+    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    return done if isinstance(done, JSONResponse) else job_item(done)
+
+
+def _payload(asked: forms.NewJob, caller: Principal, namespace: str | None) -> dict[str, Any]:
+    match asked.kind:
+        case "refresh":
+            return {"targets": asked.targets, "allow_removals": asked.allow_removals, "rehash": asked.rehash}
+        case "reindex":
+            return {"documents": asked.documents, "all": asked.all, "embeddings_only": asked.embeddings_only}
+        case "restore":
+            return {"version": asked.version}
+        case "clear":
+            return {
+                "namespace": namespace,
+                "shared": asked.shared,
+                "user_id": caller.user_id,
+                "org_id": caller.org_id,
+            }
+
+
+@router.delete("/jobs/{job_id}")
+def cancel_job(job_id: JobId, caller: Writer, parts: Parts) -> forms.JobItem:
+    """Cancel a job: at once if it waits, at the next safe point if it runs."""
+    return job_item(parts.jobs.cancel(_job(parts, caller, job_id).id))
+
+
+@router.get("/runs", dependencies=[requires("admin")])
+def list_runs(parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.RunList:
+    """List runs, the newest first."""
+    with parts.follower.reader() as reader, closing(reader.index.session()) as session:
+        found = rows(session, f"SELECT * FROM runs ORDER BY started_at DESC LIMIT {limit:d} OFFSET {offset:d}")
+    return forms.RunList(runs=[run_json(each) for each in found])
+
+
+@router.get("/runs/{run_id}", dependencies=[requires("admin")])
+def get_run(run_id: Annotated[str, Path(max_length=255)], parts: Parts) -> dict[str, Any]:
+    """Return a run, with the documents that failed in it."""
+    with parts.follower.reader() as reader, closing(reader.index.session()) as session:
+        found = rows(session, "SELECT * FROM runs WHERE run_id = $1", [run_id])
+        failed = rows(session, "SELECT * EXCLUDE (run_id) FROM failures WHERE run_id = $1", [run_id])
+    if not found:
+        raise NotVisible("no-such-run", f"no run {run_id[:80]!r}")
+    return {**run_json(found[0]), "failures": failed}
+
+
+@router.get("/versions", dependencies=[requires("read")])
+def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
+    """List the published versions, the newest first."""
+    with parts.follower.reader() as reader:
+        found = reader.history(limit)
+        current = reader.snapshot.version
+    versions = [
+        forms.VersionItem(version=each.version, run_id=each.run_id, published_at=each.at, rows=each.documents)
+        for each in found
+    ]
+    return forms.VersionList(versions=versions, current=current)
+
+
+@router.get("/entries")
+def list_entries(
+    caller: Reader,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+    contains: Annotated[str | None, Query(max_length=1000)] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> forms.EntryList:
+    """List knowledge entries, the most recently stated first."""
+    name = namespace_of(parts, caller, namespace, header)
+    filters = filters_for(caller, name, Filters(what="entries"))
+    with parts.follower.reader() as reader, closing(connect_readable(reader.snapshot)) as connection:
+        if filters.caller is not None:
+            restrict(connection, filters.caller)
+        found = live_entries(connection, name, contains=contains)
+    page = found[offset : offset + limit]
+    names = ("entry_id", "namespace", "kind", "text", "visibility", "confidence", "sessions", "last_said")
+    entries = [forms.EntryItem(**{each: row[each] for each in names}) for row in page]
+    return forms.EntryList(entries=entries, total=len(found))
+
+
+@router.post("/feedback", status_code=201)
+def add_feedback(
+    given: forms.NewFeedback,
+    caller: Writer,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+) -> forms.FeedbackItem:
+    """Keep a judgement on a result."""
+    name = namespace_of(parts, caller, namespace, header)
+    with parts.follower.reader() as reader:
+        shown.document(reader, caller, given.document_id, name)
+        version = reader.snapshot.version
+    kept = parts.feedback.add(
+        name,
+        given.query,
+        given.document_id,
+        relevant=given.relevant,
+        chunk_id=given.chunk_id,
+        comment=given.comment,
+        version=version,
+        user_id=caller.user_id,
+        token_id=caller.token_id,
+    )
+    return forms.FeedbackItem.model_validate(kept, from_attributes=True)
+
+
+@router.get("/feedback")
+def list_feedback(caller: Admin, parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.FeedbackList:
+    """List judgements, the newest first."""
+    found = parts.feedback.list(caller.namespaces, limit, offset)
+    return forms.FeedbackList(
+        feedback=[forms.FeedbackItem.model_validate(each, from_attributes=True) for each in found]
+    )

@@ -1,0 +1,199 @@
+"""Retrieval in the gateway's form: requests to searches, hits to chunks with what was asked for beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from parquetry.model import What
+from parquetry.serving.access.principals import Principal
+from parquetry.serving.access.visibility import filters_for
+from parquetry.serving.http import gateway_models as forms
+from parquetry.serving.search.citations import cite
+from parquetry.serving.search.reranking import Reranking
+from parquetry.serving.search.service import Reader, SearchRequest
+from parquetry.serving.search.summaries import summary
+from parquetry.serving.service import documents as shown
+from parquetry.serving.service.resources import Resources
+from parquetry.settings.sections import Settings
+from parquetry.storage.database import rows
+from parquetry.storage.search.filters import Comparison, Filters
+from parquetry.storage.search.searcher import Hit
+
+
+def retrieve_chunks(
+    parts: Resources, caller: Principal, namespace: str, asked: forms.Retrieve
+) -> tuple[dict[str, Any], list[Hit]]:
+    """Answer a request in the gateway's form.
+
+    Returns:
+        The answer, and all hits in it.
+
+    Raises:
+        SettingsError: a filter or the vector is not valid, or no reranker is configured.
+    """
+    filters = filters_for(caller, namespace, filters_of(asked.filters, asked.type))
+    requests = [search_request(asked, query, filters) for query in asked.queries or [asked.query or ""]]
+    with parts.follower.reader() as reader:
+        responses = list(reader.search_all(requests))
+        lists = [
+            chunks_of_hits(reader, parts.settings, asked, response.request.query, response.hits)
+            for response in responses
+        ]
+        version = reader.snapshot.version
+    answer: dict[str, Any] = {"chunks": _merged(lists), "version": version}
+    if asked.queries is not None:
+        answer["results"] = lists
+    return answer, [hit for response in responses for hit in response.hits]
+
+
+def _merged(lists: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the chunks of several answers once each, with their best score, best first."""
+    if len(lists) == 1:
+        return list(lists[0])
+    best: dict[str, dict[str, Any]] = {}
+    for each in (chunk for chunks in lists for chunk in chunks):
+        known = best.get(each["chunk_id"])
+        if known is None or each["score"] > known["score"]:
+            best[each["chunk_id"]] = each
+    return sorted(best.values(), key=lambda each: (-each["score"], each["chunk_id"]))
+
+
+def search_request(asked: forms.Retrieve, query: str, filters: Filters) -> SearchRequest:
+    """Return the search for one query of a request."""
+    context = asked.context
+    if context is not None and not isinstance(context, str):
+        context = "\n".join(turn.content for turn in context)
+    return SearchRequest(
+        query,
+        mode="vector" if asked.vector is not None and asked.query is None else asked.mode,
+        k=asked.top_k,
+        filters=filters,
+        level=asked.level,
+        look=Reranking(rerank=asked.rerank),
+        min_relevance=asked.min_score,
+        vector=None if asked.vector is None else tuple(asked.vector),
+        context=context or None,
+    )
+
+
+def filters_of(asked: forms.RequestFilters, what: What = "documents") -> Filters:
+    """Return the filters of a request, without its caller.
+
+    Raises:
+        SettingsError: a path into the metadata is not valid, or a time has no time zone.
+    """
+    pairs, comparisons = [], []
+    for path, value in asked.metadata.items():
+        if isinstance(value, forms.Range):
+            comparisons += _comparisons(path, value)
+        elif isinstance(value, bool):
+            pairs.append((path, "true" if value else "false"))
+        elif isinstance(value, str):
+            pairs.append((path, value))
+        else:
+            comparisons.append(Comparison(path, "eq", (value,)))
+    return Filters(
+        filename=asked.filename,
+        tags=tuple(asked.tags),
+        media_type=asked.media_type,
+        since=asked.since,
+        until=asked.until,
+        metadata=tuple(pairs),
+        comparisons=tuple(comparisons),
+        user_id=asked.user_id,
+        origin=asked.source,
+        what=what,
+    )
+
+
+def _comparisons(path: str, bounds: forms.Range) -> list[Comparison]:
+    found = []
+    for operator in ("gt", "gte", "lt", "lte"):
+        value = getattr(bounds, operator)
+        if value is not None:
+            found.append(Comparison(path, operator, (value,)))
+    if bounds.in_ is not None:
+        values = tuple(("true" if each else "false") if isinstance(each, bool) else each for each in bounds.in_)
+        found.append(Comparison(path, "in", values))
+    return found
+
+
+def chunks_of_hits(
+    reader: Reader, settings: Settings, asked: forms.Retrieve, query: str, hits: Sequence[Hit]
+) -> list[dict[str, Any]]:
+    """Return hits as chunks, with citations, fields and texts if they are asked for."""
+    citations = citations_of(settings, query, hits) if asked.include_citations else [None] * len(hits)
+    documents = _documents(reader, hits) if asked.fields == "all" else {}
+    texts = reader.texts([hit.row["document_id"] for hit in hits]) if asked.load else {}
+    chunks = []
+    for hit, citation in zip(hits, citations, strict=True):
+        row = hit.row
+        metadata = shown.shown_metadata(settings, row)
+        chunk: dict[str, Any] = {
+            "chunk_id": row["chunk_id"],
+            "document_id": row["document_id"],
+            "text": row["text"],
+            "score": round(hit.relevance or 0.0, 6),
+            "metadata": {"source": row["source"], **metadata},
+            "citations": None if citation is None else [citation],
+        }
+        if asked.type != "documents":
+            chunk["type"] = "entry" if shown.is_entry(row) else "document"
+        if asked.explain:
+            chunk["scores"] = {side: hit.scores.get(side) for side in ("vector", "text", "rerank")}
+        if asked.fields == "all":
+            chunk["fields"] = _fields(row, documents[row["document_id"]])
+        if asked.load == "summary":
+            chunk["summary"] = summary(texts.get(row["document_id"], ""))
+        elif asked.load == "full":
+            chunk["content"] = texts.get(row["document_id"], "")
+        chunks.append(chunk)
+    return chunks
+
+
+def citations_of(settings: Settings, query: str, hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """Return the place of each hit and the sentence that answers best, in the gateway's form."""
+    cited = cite(query, hits, settings.search.language)
+    return [
+        {
+            "source": hit.row["filename"] or citation.source,
+            "uri": citation.uri,
+            "page": None if citation.page is None else str(citation.page),
+            "span": list(citation.span),
+            "snippet": citation.snippet,
+            "metadata": shown.shown_metadata(settings, hit.row),
+        }
+        for hit, citation in zip(hits, cited.citations, strict=True)
+    ]
+
+
+def _documents(reader: Reader, hits: Sequence[Hit]) -> Mapping[str, Mapping[str, Any]]:
+    ids = sorted({hit.row["document_id"] for hit in hits})
+    with closing(reader.index.session()) as session:
+        found = rows(
+            session,
+            """SELECT document_id, size, created_at, uploaded_by, visibility, chunks FROM published
+            WHERE document_id IN (SELECT unnest($1::VARCHAR[]))""",
+            [ids],
+        )
+    return {row["document_id"]: row for row in found}
+
+
+def _fields(row: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "filename": row["filename"],
+        "path": row["path"],
+        "source": row["source"],
+        "size": document["size"],
+        "uploaded_at": document["created_at"].isoformat(),
+        "uploaded_by": document["uploaded_by"],
+        "visibility": document["visibility"],
+        "tags": list(row["tags"] or ()),
+        "chunk_index": row["chunk_index"],
+        "total_chunks": document["chunks"],
+        "page": row["page"],
+        "headings": list(row["headings"] or ()),
+        "span": [row["start"], row["end"]],
+    }

@@ -1,0 +1,87 @@
+"""Answers to writes: the result when the job is done, its address when that takes long, its reason when it failed."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import anyio
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import Header, Query
+from fastapi.responses import JSONResponse
+
+from parquetry.serving.http.problems import Problem
+from parquetry.serving.jobs.model import Job
+from parquetry.serving.service.resources import Resources
+
+JOBS_PATH = "/api/v1/jobs"
+_POLLS = ((1.0, 0.01), (10.0, 0.05), (float("inf"), 0.25))
+"""seconds waited so far -> seconds until the next look at a job"""
+_THREADS = CapacityLimiter(8)
+"""threads of writes; those of searches are others, so that a wait never holds up a search"""
+_STATUSES = {
+    "outage": 502,
+    "service-failed": 502,
+    "interrupted": 503,
+    "cancelled": 409,
+    "conflict": 503,
+    "stopped": 503,
+}
+"""reasons of failed jobs that are no fault of the request -> status"""
+
+Prefer = Annotated[str | None, Header(description="`respond-async`: answer 202 at once.", max_length=255)]
+Wait = Annotated[bool, Query(description="false: answer 202 at once, with the address of the job.")]
+
+
+async def in_thread(function: Any, *arguments: Any) -> Any:
+    """Run a function that writes in one of the threads for writes."""
+    return await run_sync(function, *arguments, limiter=_THREADS)
+
+
+def is_async(prefer: str | None, wait: bool) -> bool:
+    """True if the caller does not want to wait."""
+    preferences = (each.strip().lower() for each in (prefer or "").split(","))
+    return not wait or "respond-async" in preferences
+
+
+async def outcome(resources: Resources, job: Job, *, at_once: bool) -> Job | JSONResponse:
+    """Return a job that is done, or the answer 202 with its address.
+
+    Args:
+        resources: parts of the service.
+        job: the job, as it was submitted.
+        at_once: do not wait.
+
+    Raises:
+        Problem: the job failed.
+    """
+    if at_once:
+        return accepted(job)
+    started = time.monotonic()
+    while not job.is_final:
+        waited = time.monotonic() - started
+        if waited >= resources.settings.serve.wait_seconds:
+            return accepted(job)
+        await anyio.sleep(next(pause for until, pause in _POLLS if waited < until))
+        job = await in_thread(resources.jobs.get, job.id) or job
+    if job.state != "completed":
+        raise failure_of(job)
+    return job
+
+
+def accepted(job: Job) -> JSONResponse:
+    """Return the answer 202: the write goes on."""
+    place = f"{JOBS_PATH}/{job.id}"
+    return JSONResponse({"job_id": job.id, "state": job.state}, 202, {"Location": place})
+
+
+def failure_of(job: Job) -> Problem:
+    """Return the answer for a job that failed or was cancelled."""
+    reason = job.reason or job.state
+    detail = job.detail or f"the job was {job.state}"
+    more: dict[str, Any] = {"job_id": job.id}
+    documents = (job.result or {}).get("documents")
+    if documents is not None:
+        more["documents"] = documents
+    return Problem(_STATUSES.get(reason, 422), reason, detail, more=more)

@@ -1,0 +1,133 @@
+"""Judgements on answers, in a SQLite file of the state folder that all processes share."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from parquetry.errors import StorageError
+from parquetry.serving.service.state import private_file
+
+FILE = "feedback.db"
+_BUSY_MS = 10_000
+_TABLE = """CREATE TABLE IF NOT EXISTS feedback (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    namespace TEXT NOT NULL,
+    query TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    chunk_id TEXT,
+    relevant INTEGER NOT NULL,
+    comment TEXT,
+    version INTEGER,
+    user_id TEXT,
+    token_id TEXT
+) STRICT"""
+_COLUMNS = "id, at, namespace, query, document_id, chunk_id, relevant, comment, version"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A judgement on one result of a question."""
+
+    id: int
+    at: datetime
+    """UTC"""
+    namespace: str
+    query: str
+    document_id: str
+    chunk_id: str | None
+    relevant: bool
+    comment: str | None
+    version: int | None
+    """version of the corpus that was answered from"""
+
+
+class FeedbackStore:
+    """The judgements of a service. Safe to use from several threads and processes.
+
+    Args:
+        state: state folder of the service.
+
+    Raises:
+        StorageError: the file cannot be opened.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._lock = threading.Lock()
+        try:
+            self._connection = sqlite3.connect(
+                private_file(state / FILE), check_same_thread=False, isolation_level=None
+            )
+            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute(_TABLE)
+        except (OSError, sqlite3.Error) as error:
+            raise StorageError(f"feedback in {state} cannot be opened: {error}") from error
+
+    def add(
+        self,
+        namespace: str,
+        query: str,
+        document_id: str,
+        *,
+        relevant: bool,
+        chunk_id: str | None = None,
+        comment: str | None = None,
+        version: int | None = None,
+        user_id: str | None = None,
+        token_id: str | None = None,
+    ) -> Feedback:
+        """Keep a judgement; it is on disk once this returns.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        values = (
+            *(time.time(), namespace, query, document_id, chunk_id, int(relevant), comment, version),
+            *(user_id, token_id),
+        )
+        try:
+            with self._lock:
+                (row,) = self._connection.execute(
+                    f"""INSERT INTO feedback (at, namespace, query, document_id, chunk_id, relevant, comment, version,
+                    user_id, token_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}""",
+                    values,
+                ).fetchall()
+        except sqlite3.Error as error:
+            raise StorageError(f"the feedback cannot be kept: {error}") from error
+        return _feedback(row)
+
+    def list(self, namespaces: Collection[str] | None, limit: int = 100, offset: int = 0) -> Sequence[Feedback]:
+        """Return judgements, the newest first.
+
+        Args:
+            namespaces: only of these namespaces; None for all.
+            limit: maximum number.
+            offset: number of judgements to leave out.
+        """
+        names = tuple(namespaces or ())
+        chosen = "true" if namespaces is None else f"namespace IN ({', '.join('?' * len(names))})"
+        with self._lock:
+            rows = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM feedback WHERE {chosen} ORDER BY id DESC LIMIT ? OFFSET ?",
+                (*names, limit, offset),
+            ).fetchall()
+        return [_feedback(row) for row in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+
+def _feedback(row: tuple[int, float, str, str, str, str | None, int, str | None, int | None]) -> Feedback:
+    number, at, namespace, query, document_id, chunk_id, relevant, comment, version = row
+    moment = datetime.fromtimestamp(at, UTC)
+    return Feedback(number, moment, namespace, query, document_id, chunk_id, bool(relevant), comment, version)

@@ -1,0 +1,69 @@
+"""Everything that a process which answers requests holds open, made and closed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from parquetry.serving.access.audit import AuditLog
+from parquetry.serving.access.gate import Gate
+from parquetry.serving.access.tokens import TokenStore
+from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.follower import CorpusFollower
+from parquetry.serving.service.state import state_folder
+from parquetry.serving.service.workers import WorkerRecord
+from parquetry.settings.sections import Settings
+from parquetry.sources.uploads.store import UploadStore
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The open parts of a service in one process."""
+
+    settings: Settings
+    state: Path
+    follower: CorpusFollower
+    tokens: TokenStore
+    gate: Gate
+    jobs: JobStore
+    uploads: UploadStore
+    audit: AuditLog
+    feedback: FeedbackStore
+    record: WorkerRecord
+
+    @classmethod
+    def open(cls, settings: Settings) -> Resources:
+        """Open them; nothing is read from the corpus yet.
+
+        Raises:
+            SettingsError: the state folder cannot be made.
+            StorageError: a file in it cannot be opened.
+        """
+        state = state_folder(settings)
+        record = WorkerRecord(state)
+        tokens = TokenStore(state)
+        return cls(
+            settings,
+            state,
+            CorpusFollower(settings, record.announce),
+            tokens,
+            Gate(settings.serve, tokens),
+            JobStore(state),
+            UploadStore(settings),
+            AuditLog(state, keep_text=settings.serve.audit_text),
+            FeedbackStore(state),
+            record,
+        )
+
+    def start(self) -> None:
+        """Begin to follow the corpus."""
+        self.follower.start()
+
+    def close(self) -> None:
+        """Stop following, and close what is open; requests in work have ended."""
+        self.record.withdraw()
+        self.follower.stop()
+        self.jobs.close()
+        self.feedback.close()
+        self.tokens.close()
