@@ -44,6 +44,16 @@ fail()
 """
 
 
+def test_nothing_that_a_process_says_of_itself_holds_a_token_of_the_service():
+    """The process was never told of the token: it is known by its form."""
+    token = "pqt_4cNHjx1SEGJaSUgMHf6ItwZIIBPsRu3HrH6cW20tuSGP3XUmPq"
+    run = subprocess.run([sys.executable, "-c", PROGRAM, token], capture_output=True, text=True, env={}, check=False)
+    lines = [line for line in run.stderr.splitlines() if not line.startswith("Arguments: ")]
+    assert token[4:20] not in "\n".join(lines)
+    assert run.stderr.count("outer pqt_***") == 4
+    assert any("UserWarning: used pqt_***" in line for line in lines)
+
+
 def test_nothing_that_a_process_says_of_itself_holds_a_secret():
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, KEY], capture_output=True, text=True, env={"OPENAI_API_KEY": KEY}, check=False

@@ -107,6 +107,29 @@ def test_credentials_are_masked_by_where_they_stand(text, shown):
     assert masked(shown) == shown
 
 
+TOKEN = "pqt_4cNHjx1SEGJaSUgMHf6ItwZIIBPsRu3HrH6cW20tuSGP3XUmPq"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (TOKEN, "pqt_***"),
+        (f"no route for {TOKEN}.", "no route for pqt_***."),
+        (f"Authorization: Bearer {TOKEN}", "Authorization: Bearer ***"),
+        (f"X-Parquetry-Token: {TOKEN}", "X-Parquetry-Token: pqt_***"),
+        (f"({TOKEN}{TOKEN})", "(pqt_***)"),
+        (f"cut off: {TOKEN[:24]}", "cut off: pqt_***"),
+        (f"b'{TOKEN}', {{'a': '{TOKEN}'}}", "b'pqt_***', {'a': 'pqt_***'}"),
+        ("begins with pqt_4cNHjx1S...", "begins with pqt_4cNHjx1S..."),
+        ("the column pqt_something_else_of_a_table", "the column pqt_something_else_of_a_table"),
+    ],
+)
+def test_token_of_the_service_is_masked_by_its_form_wherever_it_stands(text, shown):
+    """A process that never saw the token before has no other way to know it."""
+    assert masked(text) == shown
+    assert masked(shown) == shown
+
+
 def test_secret_is_not_cut_in_two_before_it_is_masked(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     assert excerpt(f"12345{SECRET}", 9) == "12345***"
@@ -116,7 +139,7 @@ def test_secret_is_not_cut_in_two_before_it_is_masked(monkeypatch):
 @pytest.mark.parametrize(
     "unit",
     ["a", "a://b:", "http://", "https://x@", "://@", "?a.b_", "?key", "Basic ", "Basic YTpi", '"token":', "cookie: ",
-     "x-api-key=a ", "Signature=", "authorization: a ", "a.", "Basic YTpiY2RlZmdoaQ== "],
+     "x-api-key=a ", "Signature=", "authorization: a ", "a.", "Basic YTpiY2RlZmdoaQ== ", "pqt_", "pqt_aaaaaaaaaaaaaaaa_"],
 )  # fmt: skip
 def test_time_grows_with_the_text(unit):
     def seconds(characters):

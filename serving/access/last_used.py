@@ -12,8 +12,8 @@ from parquetry.serving.access.token_table import TokenTable
 
 INTERVAL = 60
 """minimum seconds between two writes for one token, over all processes"""
-_GATHERED = 1.0
-"""seconds for which uses are gathered before they are written together"""
+GATHERED = 10.0
+"""seconds for which uses are gathered before they are written together: a write delays requests by milliseconds"""
 
 
 class LastUsed:
@@ -21,10 +21,12 @@ class LastUsed:
 
     Args:
         state: state folder of the service.
+        gathered: seconds for which uses are gathered before they are written.
     """
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, gathered: float = GATHERED) -> None:
         self._state = state
+        self._gathered = gathered
         self._lock = threading.Lock()
         self._waiting: dict[str, int] = {}
         self._noted: dict[str, int] = {}
@@ -64,7 +66,7 @@ class LastUsed:
     def _write_always(self) -> None:
         while not self._closing.is_set():
             self._wake.wait()
-            self._closing.wait(_GATHERED)
+            self._closing.wait(self._gathered)
             self._wake.clear()
             self._write()
 

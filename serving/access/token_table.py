@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -118,7 +118,7 @@ class TokenTable:
 
     def _open(self) -> sqlite3.Connection:
         make_folder(self.file.parent, PRIVATE)
-        # SQLite gives its side files the mode of the database.
+        # SQLite gives its journal the mode of the database.
         connection = sqlite3.connect(
             private_file(self.file), timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -133,10 +133,10 @@ class TokenTable:
         ((version,),) = connection.execute("PRAGMA user_version").fetchall()
         if version > VERSION:
             raise StorageError(f"{self.file}: written by a newer program (version {version}); update this one")
-        with closing(connection.execute("PRAGMA journal_mode = WAL")):
-            pass
+        # Not WAL: a write-ahead log that is left when the file is deleted or replaced would bring old tokens back.
+        connection.execute("PRAGMA journal_mode = DELETE").close()
         # A revocation survives a power cut.
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA synchronous = EXTRA")
         if version < VERSION:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(_TABLE)

@@ -53,7 +53,7 @@ class Token:
     expires_at: datetime | None
     """UTC; None if it never expires"""
     last_used_at: datetime | None
-    """UTC, at most a minute old when requests go on; None if it was never used"""
+    """UTC, to about a minute; None if it was never used"""
     revoked_at: datetime | None
     """UTC; None if it was not revoked"""
 
@@ -111,8 +111,8 @@ class TokenStore:
             user_id: user whose documents the bearer sees and owns; None for none.
             org_id: organization of the bearer; None for none.
             namespaces: namespaces that exist for the bearer; None for all.
-            default_namespace: namespace of requests that name none; by default the first of `namespaces`, unless
-                `default` is among them.
+            default_namespace: namespace of requests that name none; by default `default` if it is among
+                `namespaces`, else the first of them.
             rights: some of `RIGHTS`.
             expires_at: end of its validity, with a time zone; None for no end.
 
@@ -128,8 +128,8 @@ class TokenStore:
             raise SettingsError(f"expiry {expires_at.isoformat()} is in the past")
         if namespaces is not None:
             namespaces = check_namespaces(namespaces)
-            if default_namespace is None and DEFAULT_NAMESPACE not in namespaces:
-                default_namespace = namespaces[0]
+            if default_namespace is None:
+                default_namespace = DEFAULT_NAMESPACE if DEFAULT_NAMESPACE in namespaces else namespaces[0]
         if default_namespace is not None:
             check_namespaces([default_namespace])
             if namespaces is not None and default_namespace not in namespaces:

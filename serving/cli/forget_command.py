@@ -64,9 +64,8 @@ def forget(
         )
     else:
         if access.tokens or access.events:
-            tell(
-                f"Deleted: {counted(access.tokens, 'token')} and {counted(access.events, 'audit event')} of the service."
-            )
+            deleted = f"{counted(access.tokens, 'token')} and {counted(access.events, 'audit event')}"
+            tell(f"Deleted from the service: {deleted}.")
         _print(done, root)
     if done.index_error is not None:
         raise typer.Exit(IndexNotWritten.exit_code)

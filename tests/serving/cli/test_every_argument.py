@@ -41,6 +41,8 @@ NEEDED = {
     "forget": {"user": "nobody", "yes": True},
     "eval": {"dataset": "docs"},
     "namespaces delete": {"name": "default"},
+    "token create": {"name": "app"},
+    "token revoke": {"token": "no such id"},
     "reindex": {"documents": "oak.txt", "direct": True},
     "refresh": {"direct": True},
     "sessions refresh": {"direct": True},

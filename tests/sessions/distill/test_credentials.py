@@ -39,6 +39,7 @@ SECRET = [
     ("Her PIN code is 1234.", "Her PIN code is [secret]"),
     ("sk_live·_abcdefghijklmnop1234", "[secret]"),
     ("npm·_abcdefghijklmnopqrstuvwxyz0123456789", "[secret]"),
+    ("pqt·_4cNHjx1SEGJaSUgMHf6ItwZIIBPsRu3HrH6cW20tuSGP3XUmP", "[secret]"),
     ("wachtwoord: Zomer2024", "wachtwoord: [secret]"),
     ('{"api_key": "f00dfacef00dface1234"}', '{"api_key": "[secret]"}'),
     ("mysql -p: PASSWORD='s3cret-pass'", "mysql -p: PASSWORD='[secret]'"),
