@@ -139,7 +139,8 @@ def test_secret_is_not_cut_in_two_before_it_is_masked(monkeypatch):
 @pytest.mark.parametrize(
     "unit",
     ["a", "a://b:", "http://", "https://x@", "://@", "?a.b_", "?key", "Basic ", "Basic YTpi", '"token":', "cookie: ",
-     "x-api-key=a ", "Signature=", "authorization: a ", "a.", "Basic YTpiY2RlZmdoaQ== ", "pqt_", "pqt_aaaaaaaaaaaaaaaa_"],
+     "x-api-key=a ", "Signature=", "authorization: a ", "a.", "Basic YTpiY2RlZmdoaQ== ", "pqt_",
+     "pqt_aaaaaaaaaaaaaaaa_"],
 )  # fmt: skip
 def test_time_grows_with_the_text(unit):
     def seconds(characters):

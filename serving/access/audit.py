@@ -91,7 +91,7 @@ class AuditEvent:
         )
 
 
-COLUMNS = ("at", *(field.name for field in fields(AuditEvent)), "suppressed")
+COLUMNS = ("time", *(field.name for field in fields(AuditEvent)), "suppressed")
 """members of a line, in order"""
 
 
@@ -133,7 +133,7 @@ class AuditLog:
             if event.event == "access.refused" and not self._admits(at):
                 return
             suppressed, self._suppressed = self._suppressed, 0
-        line = json_text({"at": _iso(at), **self._members(event), "suppressed": suppressed}) + "\n"
+        line = json_text({"time": _iso(at), **self._members(event), "suppressed": suppressed}) + "\n"
         try:
             self._append(line.encode("utf-8", "backslashreplace"))
         except OSError as error:

@@ -149,7 +149,7 @@ def audit(
     for each in audit_events(state):
         if event not in (None, each["event"]) or user not in (None, each["user_id"]):
             continue
-        if begin is None or datetime.fromisoformat(str(each["at"])) >= begin:
+        if begin is None or datetime.fromisoformat(str(each["time"])) >= begin:
             kept.append(each)
     if as_json:
         print_json({"events": list(kept)})
@@ -157,7 +157,7 @@ def audit(
     if not kept:
         tell("No events.")
         return
-    columns = ("at", "event", "caller", "namespace", "documents", "chunks", "top_score", "milliseconds", "reason")
+    columns = ("time", "event", "caller", "namespace", "documents", "chunks", "top_score", "milliseconds", "reason")
     print_table((*columns, "target"), [(*_event_row(each, columns), each["target"]) for each in kept])
 
 

@@ -119,9 +119,7 @@ def test_namespace_that_the_token_does_not_name_does_not_exist(principal, namesp
 def test_upload_is_never_seen_by_more_than_the_token_allows(principal, visibility, user, org, shared):
     try:
         access = access_for(principal, visibility, user, org, shared, ["a"])
-    except AccessRefused as refusal:
-        assert refusal.reason
-        assert refusal.detail
+    except AccessRefused:
         return
     unbound = principal.caller() is None
     assert principal.may("write")
@@ -164,24 +162,28 @@ def person(user="ada", org="acme", *rights):
     return Principal("id", user, org, None, frozenset(rights or {"write"}), None)
 
 
-APPLICATION, ADMIN = person(None, None), person(None, None, "admin")
+def organization(name):
+    return Access("organization", name)
+
+
+APPLICATION, ADMIN, MEMBER = person(None, None), person(None, None, "admin"), person("ada", "acme", "admin")
 CASES = {
     "a user's upload is the user's own": (person(), {}, Access("individual", None, "ada")),
-    "an organization's upload is the organization's": (person(None), {}, Access("organization", "acme")),
+    "an organization's upload is the organization's": (person(None), {}, organization("acme")),
     "an upload of nobody is public": (APPLICATION, {}, Access()),
     "the operator's upload is public": (OPERATOR, {}, Access()),
-    "a user shares with the organization": (person(), {"shared": True}, Access("organization", "acme")),
+    "a user shares with the organization": (person(), {"shared": True}, organization("acme")),
     "a user keeps it": (person(), {"shared": False}, Access("individual", None, "ada")),
     "an application shares with all": (APPLICATION, {"shared": True}, Access()),
-    "an admin of an organization shares with it": (person("ada", "acme", "admin"), {"shared": True}, Access("organization", "acme")),
-    "an admin publishes": (person("ada", "acme", "admin"), {"visibility": "public"}, Access()),
+    "an admin of an organization shares with it": (MEMBER, {"shared": True}, organization("acme")),
+    "an admin publishes": (MEMBER, {"visibility": "public"}, Access()),
     "a user names itself": (person(), {"user_id": "ada"}, Access("individual", None, "ada")),
-    "a user names its organization": (person(), {"org_id": "acme"}, Access("organization", "acme")),
+    "a user names its organization": (person(), {"org_id": "acme"}, organization("acme")),
     "an admin writes for a user": (ADMIN, {"user_id": "bob"}, Access("individual", None, "bob")),
-    "an admin writes for an organization": (ADMIN, {"org_id": "zeta"}, Access("organization", "zeta")),
-    "the operator writes for a user": (OPERATOR, {"shared": False, "user_id": "bob"}, Access("individual", None, "bob")),
-    "shared and organization agree": (person(), {"shared": True, "visibility": "organization"}, Access("organization", "acme")),
-}  # fmt: skip
+    "an admin writes for an organization": (ADMIN, {"org_id": "zeta"}, organization("zeta")),
+    "an operator writes for a user": (OPERATOR, {"shared": False, "user_id": "bob"}, Access("individual", None, "bob")),
+    "both forms agree": (person(), {"shared": True, "visibility": "organization"}, organization("acme")),
+}
 
 
 @pytest.mark.parametrize(("principal", "asked", "access"), CASES.values(), ids=CASES)
