@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployments.served import PATIENCE, Api, running, serving
+from tests.deployments.served import PATIENCE, Api, other_repository, running, serving
 from tests.servers import session_model
 from tests.servers.chat_server import ChatServer
 from tests.sessions_shelf import Shelf
@@ -91,7 +91,7 @@ def test_schedules_of_a_work_pool_fire_and_a_worker_publishes(library, shelf, tm
         deployment = server.api(f"/deployments/name/{name}")["id"]
         server.api(f"/deployments/{deployment}/schedules", [{"schedule": {"cron": OFTEN}, "active": True}])
     worker = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "documents", "--type", "process"]
-    with running(worker, dict(os.environ), tmp_path / "worker.txt"):
+    with running(worker, dict(os.environ), tmp_path / "worker.txt", other_repository(tmp_path)):
         idle = server.scheduled_run("sessions/nightly")
         assert idle["state_type"] == "COMPLETED", idle["state"]
         nothing = 'Nothing to do: no source with content = "sessions" is configured.'

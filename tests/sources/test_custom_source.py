@@ -10,33 +10,16 @@ import pytest
 
 from parquetry.errors import SettingsError, TransientError
 from parquetry.model import Item
-from tests.documentation import blocks_of
+from tests.sources.notes_package import install_notes_source, write_notes
 from tests.sources.shelf import ACCESS, opened
-
-PAGE = "docs/sources-custom.md"
-NOTES = [("a.md", "# Ä", 1, 0), ("sub/b.md", "two", 1, 0), ("sub/unfinished.md", "three", 1, 1)]
 
 
 @pytest.fixture
 def notes(tmp_path, monkeypatch):
     """The example as an installed package, and the file that it reads."""
-    (module,) = [block.code for block in blocks_of(PAGE) if block.language == "python"]
-    (registration,) = [block.code for block in blocks_of(PAGE) if "entry-points" in block.code]
-    installed = tmp_path / "site"
-    about = installed / "notes_source-1.0.dist-info"
-    about.mkdir(parents=True)
-    (installed / "notes_source.py").write_text(module, "utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: notes-source\nVersion: 1.0\n", "utf-8")
-    table, entry = registration.strip().splitlines()
-    assert table == '[project.entry-points."parquetry.sources"]'
-    (about / "entry_points.txt").write_text(f"[parquetry.sources]\n{entry.replace(chr(34), '')}\n", "utf-8")
-    monkeypatch.syspath_prepend(installed)
+    monkeypatch.syspath_prepend(install_notes_source(tmp_path))
     monkeypatch.delitem(sys.modules, "notes_source", raising=False)
-    file = tmp_path / "wiki.db"
-    with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE notes(path TEXT, body TEXT, version INTEGER, changed REAL, draft INTEGER)")
-        database.executemany("INSERT INTO notes VALUES (?, ?, ?, 1.5e9, ?)", NOTES)
-    return file
+    return write_notes(tmp_path / "wiki.db")
 
 
 def change(file, statement):
