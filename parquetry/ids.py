@@ -6,7 +6,7 @@ import hashlib
 import json
 import unicodedata
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:parquetry:document")
@@ -107,6 +107,20 @@ def stream_hash(stream: IO[bytes]) -> str:
     while block := stream.read(1 << 20):
         digest.update(block)
     return digest.hexdigest()
+
+
+def copied_hash(blocks: Iterable[bytes], write: Callable[[bytes], object]) -> str:
+    """Write blocks of bytes one by one, and return the `content_hash` of them all."""
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for block in blocks:
+        digest.update(block)
+        write(block)
+    return digest.hexdigest()
+
+
+def name_hash(name: str) -> str:
+    """Return the BLAKE2b-128 of a name in hex: the name on disk of what people may name as they like."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def text_hash(text: str) -> str:

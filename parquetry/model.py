@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from pathlib import PurePosixPath
+from typing import Any, Literal
 
 Scalar = str | int | float | bool
 Visibility = Literal["public", "organization", "individual"]
@@ -43,6 +44,21 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Submission:
+    """What came with a document that was handed in, besides its bytes."""
+
+    filename: str
+    """name that people see and that the type is detected by"""
+    content_type: str | None
+    """media type as declared; it decides where the filename has no known extension"""
+    metadata: Mapping[str, Any]
+    """JSON values; they win over the document's own"""
+    uploaded_by: str | None
+    created_at: datetime
+    """UTC, when it was handed in first"""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One file or object as listed by a source, before it is read."""
 
@@ -57,6 +73,13 @@ class Item:
     modified_at: datetime
     """UTC"""
     access: Access
+    submission: Submission | None = field(default=None, hash=False)
+    """None for everything that was not handed in"""
+
+    @property
+    def filename(self) -> str:
+        """Name that people see: the last part of the path, or the name that it was handed in under."""
+        return PurePosixPath(self.path).name if self.submission is None else self.submission.filename
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +261,12 @@ class DocumentRow:
     chunks: int
     tokens: int
     access: Access
-    metadata: Mapping[str, Scalar]
+    metadata: Mapping[str, Any]
+    """JSON values: what the document itself says, and over it what was handed in with it"""
     uploaded_by: str | None
+    """user who handed it in; None for other sources"""
     created_at: datetime
-    """UTC, when the document was first published"""
+    """UTC, when the document was first published; of an upload, when it was handed in first"""
     indexed_at: datetime
     """UTC, when this row was written"""
     run_id: str

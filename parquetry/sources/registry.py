@@ -22,6 +22,8 @@ from parquetry.sources.providers import open_place
 
 Content = Literal["documents", "sessions"]
 """content of a source"""
+UPLOADS = "uploads"
+"""name of the source of documents that were handed in; of each namespace that has some"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,18 @@ class Scope:
     """prefix of the paths to refresh; empty for the whole source"""
     inner: tuple[Inner, ...] = ()
     """parts of the source that belong to other sources"""
+    paths: tuple[str, ...] = ()
+    """documents to refresh, each by its path, instead of those of a prefix"""
+    removes: bool = True
+    """False to keep the published documents that the source does not list"""
 
     @property
     def name(self) -> str:
         return self.settings.name
+
+    def covers(self, path: str) -> bool:
+        """Return True if a document of the source is within this scope."""
+        return path in self.paths if self.paths else within(path, self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +225,8 @@ def _without_overlap(scopes: Sequence[Scope]) -> tuple[Scope, ...]:
     """Drop scopes within other scopes, so that each document is covered once."""
 
     def covers(one: Scope, other: Scope) -> bool:
-        return (one.namespace, one.name) == (other.namespace, other.name) and within(other.prefix, one.prefix)
+        same = (one.namespace, one.name) == (other.namespace, other.name)
+        return same and not one.paths and within(other.prefix, one.prefix)
 
     kept: list[Scope] = []
     for scope in scopes:
@@ -264,6 +275,10 @@ def open_source(scope: Scope, corpus_root: str) -> Source:
         SettingsError: no provider for this kind of place, or invalid settings.
     """
     settings = scope.settings
+    if settings.name == UPLOADS:
+        from parquetry.sources.uploads.source import open_uploads
+
+        return open_uploads(scope)
     return open_place(
         Place(
             name=settings.name,
