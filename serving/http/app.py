@@ -12,7 +12,9 @@ from starlette.middleware.cors import CORSMiddleware
 
 from parquetry.masked_output import guard_output
 from parquetry.serving.http import agent_routes, gateway_routes, health_routes, operation_routes
+from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits
+from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.problems import MEDIA_TYPE, add_handlers
 from parquetry.serving.service.environment import settings_from_environment
@@ -76,10 +78,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
         app.include_router(routes.router)
     serve = known.serve
+    app.add_middleware(ETags)
+    app.add_middleware(BodyLimits, most=lambda _: serve.max_body_bytes, seconds=serve.body_seconds)
+    app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
     if serve.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600
         )
-    app.add_middleware(BodyLimits, most=lambda _: serve.max_body_bytes, seconds=serve.body_seconds)
     app.add_middleware(RequestMetrics, owner=app)
     return app

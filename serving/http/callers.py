@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
-from parquetry.serving.access.audit import AuditEvent
-from parquetry.serving.access.gate import Arrival
 from parquetry.serving.access.principals import Principal, Right
 from parquetry.serving.access.refusals import AccessRefused, Forbidden
+from parquetry.serving.http.admission import record_refusal
 from parquetry.serving.service.resources import Resources
 
 NAMESPACE_HEADER = "X-Parquetry-Namespace"
@@ -39,32 +38,22 @@ class Requires:
         self.right = right
 
     async def __call__(self, request: Request) -> Principal:
-        """Return the maker of the request.
+        """Return the maker of the request, whom `Admission` found.
 
         Raises:
-            AccessRefused: the request is not served.
+            AccessRefused: it lacks the right.
         """
         resources = resources_of(request)
-        client = request.client
-        arrival = Arrival.of(request.method, None if client is None else client.host, request.scope["headers"])
+        principal: Principal = request.state.principal
         try:
-            principal = resources.gate.admit(arrival)
             principal.demand(self.right)
             if resources.settings.serve.read_only and self.right in _CHANGES and request.method not in _READS:
                 raise Forbidden("read-only", "this service changes nothing; ask its operator for one that does")
         except AccessRefused as refusal:
             route = getattr(request.scope.get("route"), "path", "none")
-            resources.audit.write(
-                AuditEvent(
-                    "access.refused",
-                    address=arrival.peer,
-                    status=refusal.status,
-                    reason=refusal.reason,
-                    target=f"{request.method} {route}",
-                )
-            )
+            address = None if request.client is None else request.client.host
+            record_refusal(resources, address, refusal, f"{request.method} {route}")
             raise
-        request.state.principal = principal
         return principal
 
 

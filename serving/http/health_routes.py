@@ -6,7 +6,6 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, Request, Response
 
-from parquetry.serving.access.gate import Arrival
 from parquetry.serving.http.callers import Parts, requires
 from parquetry.serving.http.metrics import Metrics
 from parquetry.serving.http.operation_models import Health
@@ -17,16 +16,9 @@ PUBLIC = frozenset({"/health", "/ready"})
 """routes that need no token; they say nothing about documents"""
 
 
-def _screen(request: Request, parts: Parts) -> None:
-    client = request.client
-    peer = None if client is None else client.host
-    parts.gate.screen(Arrival.of(request.method, peer, request.scope["headers"]))
-
-
 @router.get("/health")
-async def health(request: Request, parts: Parts) -> Health:
+async def health(parts: Parts) -> Health:
     """Return the state of the service."""
-    _screen(request, parts)
     followed, problem = parts.follower.version, parts.follower.problem
     status = "degraded" if problem else "ok" if followed is not None else "starting"
     return Health(
@@ -40,9 +32,8 @@ async def health(request: Request, parts: Parts) -> Health:
 
 
 @router.get("/ready")
-async def ready(request: Request, parts: Parts) -> Response:
+async def ready(parts: Parts) -> Response:
     """Return 200 once questions can be answered, 503 until then."""
-    _screen(request, parts)
     if parts.follower.version is None:
         raise Problem(503, "not-ready", "nothing is published yet, or it is being indexed", title=NOT_READY)
     return Response(status_code=200)

@@ -156,6 +156,7 @@ def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
     versions = [
         forms.VersionItem(version=each.version, run_id=each.run_id, published_at=each.at, rows=each.documents)
         for each in found
+        if each.version
     ]
     return forms.VersionList(versions=versions, current=current)
 

@@ -1,0 +1,54 @@
+"""Admission of requests, before anything of their bodies is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from parquetry.errors import ParquetryError
+from parquetry.serving.access.audit import AuditEvent
+from parquetry.serving.access.gate import Arrival
+from parquetry.serving.access.refusals import AccessRefused
+from parquetry.serving.http.problems import problem_of
+from parquetry.serving.service.resources import Resources
+
+
+class Admission:
+    """Middleware that finds out who makes a request, and refuses those who may not.
+
+    Args:
+        app: the application.
+        owner: the application whose state has the open parts of the service.
+        public: paths that need no token.
+    """
+
+    def __init__(self, app: ASGIApp, owner: FastAPI, public: Collection[str]) -> None:
+        self._app, self._owner, self._public = app, owner, public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection event."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        resources: Resources = self._owner.state.resources
+        client = scope.get("client")
+        arrival = Arrival.of(scope["method"], client[0] if client else None, scope["headers"])
+        try:
+            if scope["path"] in self._public:
+                resources.gate.screen(arrival)
+            else:
+                scope.setdefault("state", {})["principal"] = resources.gate.admit(arrival)
+        except ParquetryError as error:
+            if isinstance(error, AccessRefused):
+                record_refusal(resources, arrival.peer, error, f"{scope['method']} {scope['path'][:200]}")
+            await problem_of(error).response()(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def record_refusal(resources: Resources, address: str | None, refusal: AccessRefused, target: str) -> None:
+    """Record that a request was refused."""
+    event = AuditEvent("access.refused", address=address, status=refusal.status, reason=refusal.reason, target=target)
+    resources.audit.write(event)
