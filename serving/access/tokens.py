@@ -124,7 +124,7 @@ class TokenStore:
             StorageError: the file cannot be written.
         """
         now = int(self._now())
-        if expires_at is not None and expires_at.timestamp() <= now:
+        if expires_at is not None and int(expires_at.timestamp()) <= now:
             raise SettingsError(f"expiry {expires_at.isoformat()} is in the past")
         if namespaces is not None:
             namespaces = check_namespaces(namespaces)

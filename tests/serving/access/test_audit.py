@@ -1,4 +1,4 @@
-"""Audit events are whole lines, whoever writes at the same time, and hold no more than they should."""
+"""Audit events are whole lines from any number of writers, and hold no more than they should."""
 
 import json
 import subprocess

@@ -97,7 +97,7 @@ def test_bearer_of_a_token_is_its_principal_on_every_address(store, plain, where
 
 @pytest.mark.parametrize("wrong", [new_token(), "pqt_", "pqt_x", "pqt_" + "x" * 100_000])
 def test_wrong_token_is_refused_even_where_none_is_needed(store, wrong):
-    """Its bearer believes to be somebody; the operator sees more than anybody."""
+    """Its bearer believes to have a name; the operator sees more than any name."""
     assert str(reason_of(Gate(LOCAL, store), arrival(authorization=f"Bearer {wrong}"))).startswith("token-")
 
 
