@@ -11,8 +11,12 @@ from parquetry.errors import ParquetryError
 from parquetry.serving.access.audit import AuditEvent
 from parquetry.serving.access.gate import Arrival
 from parquetry.serving.access.refusals import AccessRefused
-from parquetry.serving.http.problems import problem_of
+from parquetry.serving.http.problems import Problem, problem_of
 from parquetry.serving.service.resources import Resources
+
+MOST_HEADERS = 16 * 1024
+"""bytes of all headers of a request"""
+_TOO_LARGE = Problem(431, "headers-too-large", f"the headers of the request have more than {MOST_HEADERS:,} bytes")
 
 
 class Admission:
@@ -31,6 +35,9 @@ class Admission:
         """Handle one connection event."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+            await _TOO_LARGE.response()(scope, receive, send)
             return
         resources: Resources = self._owner.state.resources
         client = scope.get("client")

@@ -56,7 +56,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.resources = Resources.open(known)
+        app.state.resources = Resources.open(known, app.state.metrics.version.set)
         app.state.resources.start()
         try:
             yield

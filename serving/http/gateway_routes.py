@@ -12,8 +12,8 @@ from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import gateway_models as forms
 from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Parts, Reader, Searcher, Writer, namespace_of
-from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.problems import Problem
+from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
 from parquetry.serving.http.uploading import check_size
 from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parquetry.serving.http.agent_models import Request
 from parquetry.serving.jobs.model import Kind, State
@@ -96,6 +96,25 @@ class EntryList(BaseModel):
 
     entries: list[EntryItem]
     total: int
+
+
+class ChatMessage(BaseModel):
+    """A message of a chat; what else it has is kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str = Field(max_length=64)
+    content: Any
+
+
+class NewSession(Request):
+    """A finished chat to learn from."""
+
+    session_id: str = Field(min_length=1, max_length=512, examples=["chat-17"])
+    messages: list[ChatMessage] = Field(min_length=1, max_length=100_000)
+    user_id: str | None = Field(None, max_length=255)
+    org_id: str | None = Field(None, max_length=255)
+    metadata: dict[str, Any] = Field(default_factory=dict)
 
 
 class NewFeedback(Request):

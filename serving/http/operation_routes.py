@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
-from parquetry.serving.access.visibility import filters_for
+from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import operation_models as forms
 from parquetry.serving.http.callers import Admin, NamespaceName, Parts, Reader, Writer, namespace_of, requires
 from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
@@ -19,6 +19,7 @@ from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.resources import Resources
+from parquetry.serving.service.session_inbox import keep_session
 from parquetry.serving.service.writing import submit
 from parquetry.storage.database import rows
 from parquetry.storage.lake.snapshot_views import connect_readable
@@ -182,6 +183,28 @@ def list_entries(
     names = ("entry_id", "namespace", "kind", "text", "visibility", "confidence", "sessions", "last_said")
     entries = [forms.EntryItem(**{each: row[each] for each in names}) for row in page]
     return forms.EntryList(entries=entries, total=len(found))
+
+
+@router.post("/sessions", status_code=201, response_model=forms.JobItem)
+async def add_session(
+    given: forms.NewSession,
+    caller: Writer,
+    parts: Parts,
+    namespace: Namespace = None,
+    header: NamespaceName = None,
+    prefer: Prefer = None,
+    wait: Wait = True,
+) -> Any:
+    """Learn from a finished chat; the same session again is one session."""
+    name = namespace_of(parts, caller, namespace, header)
+    access = access_for(caller, user_id=given.user_id, org_id=given.org_id)
+    user, org = access.user_id or caller.user_id, access.org_id or caller.org_id
+    messages = [message.model_dump() for message in given.messages]
+    folder = await in_thread(keep_session, parts.state, name, (user, org), given.session_id, messages, given.metadata)
+    payload = {"targets": [str(folder)], "user_id": user, "org_id": org}
+    job = await in_thread(submit, parts, caller, "sessions", name, payload)
+    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    return done if isinstance(done, JSONResponse) else job_item(done)
 
 
 @router.post("/feedback", status_code=201)

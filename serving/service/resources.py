@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +34,12 @@ class Resources:
     record: WorkerRecord
 
     @classmethod
-    def open(cls, settings: Settings) -> Resources:
+    def open(cls, settings: Settings, followed: Callable[[int], None] = lambda _: None) -> Resources:
         """Open them; nothing is read from the corpus yet.
+
+        Args:
+            settings: settings of the service.
+            followed: called with each version from which on this process answers.
 
         Raises:
             SettingsError: the state folder cannot be made.
@@ -43,10 +48,15 @@ class Resources:
         state = state_folder(settings)
         record = WorkerRecord(state)
         tokens = TokenStore(state)
+
+        def announce(version: int) -> None:
+            followed(version)
+            record.announce(version)
+
         return cls(
             settings,
             state,
-            CorpusFollower(settings, record.announce),
+            CorpusFollower(settings, announce),
             tokens,
             Gate(settings.serve, tokens),
             JobStore(state),

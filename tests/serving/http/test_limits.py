@@ -57,7 +57,7 @@ def test_slow_body_is_given_up(app):
 def test_huge_header_is_refused(app):
     head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 100_000 + b"\r\n\r\n"
     answer = raw(app, head)
-    assert b" 400 " in answer.splitlines()[0] or b" 431 " in answer.splitlines()[0]
+    assert any(status in answer.splitlines()[0] for status in (b" 400 ", b" 431 "))
 
 
 def test_document_that_is_too_large_is_refused(app):
@@ -100,8 +100,8 @@ def test_answer_that_has_not_changed_is_not_sent_again(app):
 
 def test_metrics_and_audit_count_searches_and_keep_no_text(app):
     with app.client() as client:
-        ok(client.get("/api/knowledge/search", params={"q": "a very secret question about oak"}))
-        ok(client.post("/api/v1/knowledge/default/retrieve", json={"query": "another secret about oak"}))
+        ok(client.get("/api/knowledge/search", params={"q": "secret oak table"}))
+        ok(client.post("/api/v1/knowledge/default/retrieve", json={"query": "secret oak table"}))
         text = client.get("/metrics").text
     for name in (
         'parquetry_knowledge_chunks_retrieved_total{provider="parquetry",store_type="duckdb"}',
