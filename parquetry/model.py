@@ -129,6 +129,15 @@ class Listing:
     """documents besides `items` that are unchanged since they were published"""
     left_out: tuple[LeftOut, ...] = ()
     """documents besides these that belong to other sources"""
+    paths: frozenset[str] = frozenset()
+    """only these paths were listed, if there are any"""
+    removes: bool = True
+    """False to keep documents that were not listed, although the listing is complete"""
+
+    @property
+    def shows_removals(self) -> bool:
+        """True if documents that were not listed are gone."""
+        return self.complete and self.removes
 
     @property
     def complete(self) -> bool:

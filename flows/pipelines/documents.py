@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -23,7 +23,8 @@ from parquetry.planning.report import RunReport, Work, count_documents, held_bac
 from parquetry.planning.rows import failure_of, rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
-from parquetry.sources.registry import Scope, scope_of_source, scopes_of
+from parquetry.sources.registry import UPLOADS, Scope, has_sources, scope_of_source, scopes_of
+from parquetry.sources.uploads.store import scope_of_uploads, uploads_of
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.replaced_files import reread
@@ -34,6 +35,7 @@ from parquetry.tasks.documents.listing import listing_failures
 from parquetry.tasks.documents.models import Model, models_of
 from parquetry.tasks.documents.plan import RefreshPlan, check_refresh_budget, plan_refresh
 from parquetry.tasks.documents.publish import publish
+from parquetry.tasks.documents.reading import extracted_metadata
 from parquetry.tasks.documents.reading_progress import LOOK_SECONDS
 from parquetry.tasks.documents.run import BUDGET_KEY, DocumentRun
 from parquetry.tasks.documents.space import DiskSpace, check_space, space_of
@@ -114,10 +116,22 @@ def scopes_of_request(request: Request) -> tuple[Scope, ...]:
     Raises:
         SettingsError: as for `scopes_of`.
     """
-    root = request.settings.corpus.root
-    return request.scopes or scopes_of(
-        request.settings, request.targets, request.namespace, published=lambda: published_sources(root)
-    )
+    if request.scopes:
+        return request.scopes
+    settings, namespace = request.settings, request.namespace
+    named = [target for target in request.targets if target == UPLOADS]
+    uploads = uploads_of(settings, namespace) if named or request.is_for_all else ()
+    # Without uploads, the name may be that of a folder.
+    targets = [target for target in request.targets if target not in named or not uploads]
+    if named and uploads and not targets:
+        return uploads
+    if request.is_for_all:
+        # Whatever a refresh of everything does not find, it may not be meant to look for.
+        uploads = tuple(replace(scope, removes=False) for scope in uploads)
+        if not has_sources(settings, namespace) and uploads:
+            return uploads
+    root = settings.corpus.root
+    return (*scopes_of(settings, targets, namespace, published=lambda: published_sources(root)), *uploads)
 
 
 def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:
@@ -204,10 +218,12 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
         run.reading.on_read(observer.document_read)
         observer.documents_read(run.reading)
         collected = _Collected()
-        for change in plan.changes:
-            if change.effort == "row":
-                collected.rows.extend(rows_without_work(change, run.stamp))
-                run.reading.read(change)
+        kept = [change for change in plan.changes if change.effort == "row"]
+        extracted = extracted_metadata(run, kept)
+        for change in kept:
+            own = extracted.get(change.base.revision) if change.base else None
+            collected.rows.extend(rows_without_work(change, run.stamp, own))
+            run.reading.read(change)
         by_number = {batch.number: batch for batch in batches}
         with Teller(run.reading.overdue, observer.document_slow, LOOK_SECONDS):
             for report in engine.batches(batches, document_batches(run)):
@@ -337,7 +353,9 @@ def reindex_request(
         namespace=namespace,
         force=force,
         scopes=tuple(
-            scope_of_source(settings, *each, lambda: published_sources(settings.corpus.root))
+            scope_of_uploads(settings, each[0])
+            if each[1] == UPLOADS
+            else scope_of_source(settings, *each, lambda: published_sources(settings.corpus.root))
             for each in sorted(sources)
         ),
         kind="reindex",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mimetypes
+
 PDF = "application/pdf"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -126,6 +128,9 @@ BY_EXTENSION = _table(f"""
 """)
 """extension in lower case, without its dot -> media type"""
 
+_EXTENSIONS = {media_type: extension for extension, media_type in reversed(BY_EXTENSION.items())}
+"""media type -> its first extension"""
+
 BY_NAME = _table(f"""
     {SOURCE}: makefile gnumakefile dockerfile containerfile jenkinsfile vagrantfile gemfile rakefile procfile justfile
     {SOURCE}: cmakelists.txt build workspace
@@ -173,6 +178,15 @@ def keeps_its_size(filename: str) -> bool:
     """Return True if documents of this name contain their text directly, with nothing unpacked or added."""
     media_type = by_filename(filename)
     return media_type in (MARKDOWN, PLAIN) or (media_type is not None and is_source_code(media_type))
+
+
+def with_extension(filename: str, media_type: str | None) -> str:
+    """Return a file name with the extension of its declared media type, if it has none that is known."""
+    if media_type is None or by_filename(filename) is not None:
+        return filename
+    plain = media_type.partition(";")[0].strip().lower()
+    extension = _EXTENSIONS.get(plain) or (mimetypes.guess_extension(plain) or "").removeprefix(".")
+    return f"{filename}.{extension}" if extension in BY_EXTENSION else filename
 
 
 def by_filename(filename: str) -> str | None:

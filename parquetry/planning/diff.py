@@ -14,7 +14,9 @@ from parquetry.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unli
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
 from parquetry.settings.sections import RefreshSettings
-from parquetry.sources.paths import within
+from parquetry.sources.paths import covers
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.manifest import same_reading
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]
 Effort = Literal["nothing", "row", "rechunk", "extract"]
@@ -148,7 +150,7 @@ class _Planner:
         self.hash_of = hash_of
         self.force = force
         rows = list(current)
-        ours = (row for row in rows if row.source == listing.source and within(row.path, listing.prefix))
+        ours = (row for row in rows if row.source == listing.source and covers(row.path, listing.prefix, listing.paths))
         self.known = {row.path: row for row in ours}
         owners = {path: owner for path in self.known if (owner := owner_of(path)) is not None}
         self.handed_over = [(self.known.pop(path), owner) for path, owner in owners.items()]
@@ -158,7 +160,7 @@ class _Planner:
                 self.by_size[row.size].append(row)
         listed = {item.path for item in listing.items}
         unlisted = {path: row for path, row in self.known.items() if path not in listed}
-        self.gone = unlisted if listing.complete else {}
+        self.gone = unlisted if listing.shows_removals else {}
         self.kept = () if listing.complete or force else kept_of(listing, chain(unlisted, missing))
 
     def plan(self, settings: RefreshSettings, allow_removals: bool) -> SourcePlan:
@@ -219,6 +221,8 @@ class _Planner:
         # A document that was never read has no hash to compare with.
         if same_token and not (self.rehash and known.content_hash):
             return self._same_bytes(item, known)
+        if item.submission is not None:
+            return self._handed_in(item, known)
         if not known.content_hash or not (same_token or known.size == item.size):
             return self._make("changed", "extract", "content changed", item, known)
         content_hash = self.hash_of(item.path)
@@ -233,7 +237,7 @@ class _Planner:
     def _new(self, item: Item) -> Change:
         candidates = self.by_size.get(item.size)
         content_hash = self.hash_of(item.path) if candidates and item.size else None
-        same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row.path, item.path)]
+        same = [row for row in candidates or () if row.content_hash == content_hash and _alike(row, item)]
         if not same:
             return self._make("added", "extract", "new", item, None)
         same.sort(key=lambda row: (row.source, row.path))
@@ -245,6 +249,14 @@ class _Planner:
         action: Action = "moved" if gone is not None else "added"
         reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
         return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
+
+    def _handed_in(self, item: Item, known: DocumentRow) -> Change:
+        """Compare an upload, whose change token tells what of it changed."""
+        if not known.content_hash or not same_reading(known.etag, item.etag):
+            return self._make("changed", "extract", "content changed", item, known)
+        same = self._same_bytes(item, known)
+        told = same.effort == "nothing" or same.action == "moved"
+        return replace(same, action="changed", effort="row", reason="metadata changed") if told else same
 
     def _same_bytes(self, item: Item, known: DocumentRow) -> Change:
         effort, reason = stale(known, self.fingerprints)
@@ -288,6 +300,11 @@ def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
     return "nothing", ""
 
 
-def _alike(one: str, other: str) -> bool:
-    """Return True if two paths have the same extension: equal bytes are read differently as `.txt` and as `.md`."""
-    return PurePosixPath(one).suffix.lower() == PurePosixPath(other).suffix.lower()
+def _alike(row: DocumentRow, item: Item) -> bool:
+    """Return True if a published document with the bytes of an item is read like it.
+
+    Equal bytes are read differently as `.txt` and as `.md`. What was handed in with an upload is no other document's.
+    """
+    if item.submission is not None:
+        return row.source == UPLOADS and same_reading(row.etag, item.etag)
+    return row.source != UPLOADS and PurePosixPath(row.path).suffix.lower() == PurePosixPath(item.path).suffix.lower()

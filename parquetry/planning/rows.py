@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Any
 
 from parquetry import ids
 from parquetry.errors import Verdict
-from parquetry.model import Access, DocumentRow, Failure, Scalar
+from parquetry.model import Access, DocumentRow, Failure
 from parquetry.planning.diff import Change
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 
@@ -79,7 +80,8 @@ class Processed:
     revision: int
     title: str | None
     media_type: str
-    metadata: Mapping[str, Scalar]
+    metadata: Mapping[str, Any]
+    """of the document itself"""
     extractor: str
     embedder: str
     fingerprint: Fingerprint
@@ -100,7 +102,7 @@ def processed_row(change: Change, done: Processed, stamp: RunStamp) -> DocumentR
         )
     return replace(
         draft,
-        title=done.title or PurePosixPath(draft.path).stem,
+        title=done.title or PurePosixPath(draft.filename).stem,
         media_type=done.media_type,
         content_hash=done.content_hash,
         revision=done.revision,
@@ -111,7 +113,7 @@ def processed_row(change: Change, done: Processed, stamp: RunStamp) -> DocumentR
         characters=done.characters,
         chunks=done.chunks,
         tokens=done.tokens,
-        metadata=done.metadata,
+        metadata=_with_submission(change, done.metadata),
     )
 
 
@@ -125,10 +127,22 @@ def refused_row(
     content_hash: str,
     media_type: str | None,
     max_attempts: int,
+    extracted: Mapping[str, Any] | None = None,
 ) -> DocumentRow:
     """Return the row of a skipped or failed document; a failed one keeps its last good revision.
 
     A document with new content that holds nothing to index (skipped) loses its old chunks, which are outdated.
+
+    Args:
+        change: planned change of the document.
+        stage: stage at which it was refused.
+        verdict: reason.
+        fingerprints: of the present settings.
+        stamp: stamp of the run.
+        content_hash: of the bytes as read; empty if they were not.
+        media_type: as far as known.
+        max_attempts: runs that try again after a limit.
+        extracted: an upload's own metadata, as its last good revision has them.
     """
     draft = _draft(change, stamp)
     base = change.base
@@ -142,7 +156,7 @@ def refused_row(
         fingerprint = replace(fingerprint, chunking=kept.chunking, embedding=kept.embedding)
     row = replace(
         draft,
-        title=draft.title if base else PurePosixPath(draft.path).stem,
+        title=draft.title if base else PurePosixPath(draft.filename).stem,
         media_type=media_type,
         content_hash=content_hash,
         fingerprint=str(fingerprint),
@@ -152,7 +166,10 @@ def refused_row(
         transient=verdict.fate == "retry" or (verdict.reason in LIMIT_REASONS and attempts < max_attempts),
     )
     if skipped:
-        return replace(row, revision=0, pages=0, characters=0, chunks=0, tokens=0)
+        row = replace(row, revision=0, pages=0, characters=0, chunks=0, tokens=0)
+    if change.item is not None and change.item.submission is not None:
+        own = (extracted or {}) if row.revision else {}
+        return replace(row, metadata=_with_submission(change, own))
     return row
 
 
@@ -164,8 +181,14 @@ def _failures_in_a_row(base: DocumentRow | None, content_hash: str, fingerprint:
     return base.attempts if same else 0
 
 
-def kept_row(change: Change, stamp: RunStamp) -> DocumentRow:
-    """Return the row of a document with its stored text and vectors kept: moved, touched, or with new permissions."""
+def kept_row(change: Change, stamp: RunStamp, extracted: Mapping[str, Any] | None = None) -> DocumentRow:
+    """Return the row of a document with its stored text and vectors kept: moved, touched, or with new permissions.
+
+    Args:
+        change: planned change of the document.
+        stamp: stamp of the run.
+        extracted: an upload's own metadata, as stored with its text; other documents keep theirs.
+    """
     base = change.base
     if base is None:
         raise ValueError(f"{change.document_id} has nothing stored to keep")
@@ -176,8 +199,22 @@ def kept_row(change: Change, stamp: RunStamp) -> DocumentRow:
         error=base.error,
         attempts=base.attempts,
         transient=base.transient,
-        title=PurePosixPath(draft.path).stem if base.title == PurePosixPath(base.path).stem else base.title,
+        title=_stem(draft) if base.title == _stem(base) else base.title,
+        metadata=base.metadata
+        if change.item is None or change.item.submission is None
+        else _with_submission(change, extracted or {}),
     )
+
+
+def _stem(row: DocumentRow) -> str:
+    """Return the title of a document that has none."""
+    return PurePosixPath(row.filename).stem
+
+
+def _with_submission(change: Change, extracted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document's own metadata, and over them those that were handed in with it."""
+    submission = change.item.submission if change.item else None
+    return extracted if submission is None else {**extracted, **submission.metadata}
 
 
 def removed_row(row: DocumentRow, stamp: RunStamp, why: str) -> DocumentRow:
@@ -191,11 +228,11 @@ def removed_row(row: DocumentRow, stamp: RunStamp, why: str) -> DocumentRow:
     return replace(row, removed=True, error=why, run_id=stamp.run_id, indexed_at=stamp.at)
 
 
-def rows_without_work(change: Change, stamp: RunStamp) -> list[DocumentRow]:
-    """Return the rows of a change with effort `row`."""
+def rows_without_work(change: Change, stamp: RunStamp, extracted: Mapping[str, Any] | None = None) -> list[DocumentRow]:
+    """Return the rows of a change with effort `row`; arguments as for `kept_row`."""
     if change.action == "removed":
         return [removed_row(change.known, stamp, f"scan/gone: {change.reason}")] if change.known else []
-    return [kept_row(change, stamp), *origin_removed(change, stamp)]
+    return [kept_row(change, stamp, extracted), *origin_removed(change, stamp)]
 
 
 def origin_removed(change: Change, stamp: RunStamp) -> list[DocumentRow]:
@@ -235,6 +272,8 @@ def _draft(change: Change, stamp: RunStamp) -> DocumentRow:
     if item is None:
         raise ValueError(f"{change.document_id} is not in its source any more")
     base = change.base or blank_row(stamp)
+    submission = item.submission
+    first = change.known.created_at if change.known else stamp.at
     return replace(
         base,
         document_id=change.document_id,
@@ -242,7 +281,7 @@ def _draft(change: Change, stamp: RunStamp) -> DocumentRow:
         source=change.source,
         path=item.path,
         uri=item.uri,
-        filename=PurePosixPath(item.path).name,
+        filename=item.filename,
         size=item.size,
         etag=item.etag,
         modified_at=item.modified_at,
@@ -251,7 +290,8 @@ def _draft(change: Change, stamp: RunStamp) -> DocumentRow:
         attempts=0,
         transient=False,
         access=item.access,
-        created_at=change.known.created_at if change.known else stamp.at,
+        uploaded_by=base.uploaded_by if submission is None else submission.uploaded_by,
+        created_at=first if submission is None else submission.created_at,
         indexed_at=stamp.at,
         run_id=stamp.run_id,
     )

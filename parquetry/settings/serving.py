@@ -55,6 +55,12 @@ class UploadsSettings(Section):
         examples=["s3://bucket/uploads"],
         description="Folder or URL where uploads are kept; default: `uploads` below the corpus root.",
     )
+    allow: tuple[str, ...] = Field(
+        (),
+        examples=[["wiki.intern", "10.1.0.0/16"]],
+        description="Hosts and networks, perhaps with a port, that imported pages may be on although they are not "
+        "public.",
+    )
 
 
 class DenylistSettings(Section):

@@ -51,6 +51,15 @@ class Hashing(Protocol):
 
 
 @runtime_checkable
+class Pointed(Protocol):
+    """Source that finds a single document without listing others."""
+
+    def look(self, path: str) -> Item | Unlisted | None:
+        """Return the document of a path; None if there is none. Raises as `Source.scan`."""
+        ...
+
+
+@runtime_checkable
 class Remembering(Protocol):
     """Source that requests only what changed, once it knows its published documents."""
 

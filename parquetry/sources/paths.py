@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 SEPARATOR = "!/"
 """separator between an archive and its member, as in `jar:` URLs"""
@@ -24,6 +24,11 @@ def within(path: str, prefix: str) -> bool:
     if not prefix or path == prefix or path.startswith(prefix + "/"):
         return True
     return path.startswith(prefix + SEPARATOR) and is_archive(prefix)
+
+
+def covers(path: str, prefix: str, paths: Collection[str]) -> bool:
+    """Return True if a path is one of `paths`, or within `prefix` if there are none."""
+    return path in paths if paths else within(path, prefix)
 
 
 def chain(path: str) -> list[str]:

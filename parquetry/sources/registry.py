@@ -17,7 +17,7 @@ from parquetry.sources.base import Place, Source
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.names import printable
 from parquetry.sources.nesting import Inner, inner_of, spot_of
-from parquetry.sources.paths import within
+from parquetry.sources.paths import covers, within
 from parquetry.sources.providers import open_place
 
 Content = Literal["documents", "sessions"]
@@ -36,7 +36,7 @@ class Scope:
     """prefix of the paths to refresh; empty for the whole source"""
     inner: tuple[Inner, ...] = ()
     """parts of the source that belong to other sources"""
-    paths: tuple[str, ...] = ()
+    paths: frozenset[str] = frozenset()
     """documents to refresh, each by its path, instead of those of a prefix"""
     removes: bool = True
     """False to keep the published documents that the source does not list"""
@@ -47,7 +47,7 @@ class Scope:
 
     def covers(self, path: str) -> bool:
         """Return True if a document of the source is within this scope."""
-        return path in self.paths if self.paths else within(path, self.prefix)
+        return covers(path, self.prefix, self.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +217,14 @@ def _nothing_configured(settings: Settings, namespace: str | None, content: Cont
     return f"{what} is configured in namespace {namespace};{meant} name folders to refresh, or add a [[source]] table"
 
 
+def has_sources(settings: Settings, namespace: str | None) -> bool:
+    """Return True if sources of documents are configured, in the namespace if one is given."""
+    return any(
+        source.content == "documents" and namespace in (None, _namespace_of(source, settings))
+        for source in settings.source
+    )
+
+
 def _namespace_of(source: SourceSettings, settings: Settings) -> str:
     return source.namespace or settings.corpus.namespace
 
@@ -224,14 +232,14 @@ def _namespace_of(source: SourceSettings, settings: Settings) -> str:
 def _without_overlap(scopes: Sequence[Scope]) -> tuple[Scope, ...]:
     """Drop scopes within other scopes, so that each document is covered once."""
 
-    def covers(one: Scope, other: Scope) -> bool:
+    def holds(one: Scope, other: Scope) -> bool:
         same = (one.namespace, one.name) == (other.namespace, other.name)
         return same and not one.paths and within(other.prefix, one.prefix)
 
     kept: list[Scope] = []
     for scope in scopes:
-        if not any(covers(each, scope) for each in kept):
-            kept = [*(each for each in kept if not covers(scope, each)), scope]
+        if not any(holds(each, scope) for each in kept):
+            kept = [*(each for each in kept if not holds(scope, each)), scope]
     return tuple(kept)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from parquetry.masking import masked, without_known
-from parquetry.model import Access, DocumentRow, Failure, Scalar
+from parquetry.model import Access, DocumentRow, Failure
 from parquetry.storage.files.layout import Table
 
 SCHEMA_VERSION = 1
@@ -295,7 +295,7 @@ class DocumentRows:
     """Convert stored values to rows of `documents`; values that many rows share are in memory once."""
 
     def __init__(self) -> None:
-        self._metadata: dict[str, dict[str, Scalar]] = {}
+        self._metadata: dict[str, dict[str, Any]] = {}
         self._shared: dict[Any, Any] = {}
 
     def row(self, values: Mapping[str, Any]) -> DocumentRow:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,8 @@ class StoredText:
     text: str
     parts: tuple[Part, ...]
     headings: tuple[Heading, ...]
+    metadata: Mapping[str, Any] | None = None
+    """an upload's own metadata, without those that were handed in with it; None for other documents"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +64,24 @@ class RevisionChunks:
     text_hashes: Sequence[str]
 
 
-def stored_text(revision: int, extraction: Extraction) -> StoredText:
-    return StoredText(revision, extraction.text, extraction.parts, extraction.headings)
+def stored_text(revision: int, extraction: Extraction, *, with_metadata: bool = False) -> StoredText:
+    metadata = extraction.metadata if with_metadata else None
+    return StoredText(revision, extraction.text, extraction.parts, extraction.headings, metadata)
 
 
 def structure_json(text: StoredText) -> str:
-    """Return parts and headings as JSON: arrays of values in the order of the fields, to stay small."""
+    """Return parts, headings and metadata as JSON: arrays of values in the order of the fields, to stay small."""
     parts = [_PART_FIELDS(part) for part in text.parts]
     headings = [_HEADING_FIELDS(heading) for heading in text.headings]
-    return json.dumps({"parts": parts, "headings": headings}, ensure_ascii=False, separators=(",", ":"))
+    metadata = {} if text.metadata is None else {"metadata": dict(text.metadata)}
+    return json.dumps({"parts": parts, "headings": headings, **metadata}, ensure_ascii=False, separators=(",", ":"))
 
 
-def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...]]:
-    """Return the parts and headings that `structure_json` wrote."""
+def parse_structure(structure: str) -> tuple[tuple[Part, ...], tuple[Heading, ...], dict[str, Any] | None]:
+    """Return the parts, headings and metadata that `structure_json` wrote."""
     values = json.loads(structure)
-    return tuple(Part(*part) for part in values["parts"]), tuple(Heading(*heading) for heading in values["headings"])
+    parts = tuple(Part(*part) for part in values["parts"])
+    return parts, tuple(Heading(*heading) for heading in values["headings"]), values.get("metadata")
 
 
 def write_texts(layout: Layout, name: str, texts: Sequence[StoredText], embedder: str, vectors: Vectors) -> Shard:

@@ -28,7 +28,7 @@ from parquetry.storage.lake.shards import (
 )
 from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.reading import Document, read_documents
+from parquetry.tasks.documents.reading import Document, extracted_metadata, read_documents
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
@@ -228,7 +228,8 @@ def _store(
         if document.held is not None:
             continue
         means.append(_document_vector(vectors, revision.tokens))
-        texts.append(stored_text(revision.revision, _prepared(document).extraction))
+        handed_in = document.change.item is not None and document.change.item.submission is not None
+        texts.append(stored_text(revision.revision, _prepared(document).extraction, with_metadata=handed_in))
         rows.append(_processed_row(document, revision, model, run))
         rows.extend(origin_removed(document.change, run.stamp))
     name, layout = shard_name(run.stamp.run_id, batch.number), run.lake.layout
@@ -283,6 +284,7 @@ def _refused_rows(documents: Sequence[Document], run: DocumentRun) -> list[Docum
 
 def _refused_row(document: Document, run: DocumentRun) -> DocumentRow:
     stage, verdict = document.refused or ("extract", Verdict("fail", "unexpected", "nothing came of it"))
+    known = extracted_metadata(run, [document.change])
     return refused_row(
         document.change,
         stage,
@@ -292,6 +294,7 @@ def _refused_row(document: Document, run: DocumentRun) -> DocumentRow:
         content_hash=document.content_hash,
         media_type=document.media_type,
         max_attempts=run.settings.refresh.max_attempts,
+        extracted=known.get(document.change.base.revision) if document.change.base else None,
     )
 
 

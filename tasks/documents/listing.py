@@ -11,7 +11,7 @@ from parquetry.errors import classify
 from parquetry.masking import masked
 from parquetry.model import BrokenOff, Failure, Item, Listing, Unlisted
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
-from parquetry.sources.base import Source
+from parquetry.sources.base import Pointed, Source
 from parquetry.sources.nesting import Inner, Owners, left_out, place_in
 from parquetry.sources.registry import Scope
 from parquetry.tasks.engine.base import Cancelled
@@ -72,7 +72,16 @@ def _list(scope: Scope, source: Source, scan_pass: ScanPass, retries: Retries, s
         scan_pass.give_up()
         items, unlisted, broken = tuple(seen.values()), (), BrokenOff(verdict.reason, verdict.detail)
     return Listing(
-        scope.name, scope.namespace, scope.prefix, items, unlisted, broken, scan_pass.count, left_out(others)
+        scope.name,
+        scope.namespace,
+        scope.prefix,
+        items,
+        unlisted,
+        broken,
+        scan_pass.count,
+        left_out(others),
+        scope.paths,
+        scope.removes,
     )
 
 
@@ -90,7 +99,7 @@ def _one_try(
     others.clear()
     scan_pass.begin()
     try:
-        for found in source.scan(scope.prefix):
+        for found in _found(scope, source):
             if stop.is_set():
                 raise Cancelled("the listing of another source stopped the run; nothing was published")
             document = isinstance(found, Item)
@@ -106,6 +115,16 @@ def _one_try(
     finally:
         seen.update(items)
     return tuple(items.values()), tuple(unlisted)
+
+
+def _found(scope: Scope, source: Source) -> Iterator[Item | Unlisted]:
+    """Yield what a source holds within a scope; single documents without a listing where the source can do that."""
+    if not scope.paths:
+        yield from source.scan(scope.prefix)
+    elif isinstance(source, Pointed):
+        yield from (found for path in sorted(scope.paths) if (found := source.look(path)) is not None)
+    else:
+        yield from (found for found in source.scan("") if not isinstance(found, Item) or found.path in scope.paths)
 
 
 def listing_failures(

@@ -19,7 +19,6 @@ from parquetry.settings.sections import Settings
 from parquetry.sources.base import Hashing, Remembering, Source
 from parquetry.sources.local.source import is_local
 from parquetry.sources.nesting import Owners, place_in, told
-from parquetry.sources.paths import within
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.tasks.budget import check_budget
@@ -139,7 +138,7 @@ def _take_rows(
 ) -> None:
     """Give every source the rows of the documents that were not listed as they are stored."""
     needing_work = [
-        frozenset(scan_pass.needing_work(complete=listing.complete))
+        frozenset(scan_pass.needing_work(complete=listing.shows_removals))
         for scan_pass, listing in zip(passes, listings, strict=True)
     ]
     rows = current.named(frozenset().union(*needing_work))
@@ -208,7 +207,7 @@ class _SourceState:
             or self.owner_of(row.path) is not None
         ):
             self.rows.append(row)
-        elif within(row.path, self.scope.prefix):
+        elif self.scope.covers(row.path):
             self.unchanged.add(row)
 
     def owner_of(self, path: str) -> str | None:

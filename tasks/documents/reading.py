@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from parquetry import ids
 from parquetry.errors import BrokenDocument, BudgetReached, DocumentError, SkippedDocument, Verdict, classify
 from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
-from parquetry.extract.media_types import by_filename
+from parquetry.extract.media_types import by_filename, with_extension
 from parquetry.llm.client import Completion
 from parquetry.model import DocumentRow, Extraction, Item, Note, RawDocument
 from parquetry.planning.diff import Change
@@ -83,6 +83,18 @@ def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStat
     return documents
 
 
+def extracted_metadata(run: DocumentRun, changes: Iterable[Change]) -> dict[int, Mapping[str, Any]]:
+    """Return the metadata that uploads have of their own, by their present revision."""
+    revisions = {
+        change.base.revision
+        for change in changes
+        if change.base is not None and change.base.revision and change.item is not None and change.item.submission
+    }
+    return {
+        revision: text.metadata or {} for revision, text in (run.stored.texts(revisions) if revisions else {}).items()
+    }
+
+
 def _start(documents: Sequence[Document], run: DocumentRun) -> None:
     """Read every document and pass it to the extraction processes as soon as it has arrived."""
     revisions = [
@@ -148,7 +160,9 @@ def _start_extraction(document: Document, item: Item, run: DocumentRun) -> Futur
     document.change = replace(change, item=item)
     document.content_hash = ids.content_hash(content)
     document.bytes_read = len(content)
-    filename = item.path.rpartition("/")[2]
+    filename = item.filename
+    if item.submission is not None:
+        filename = with_extension(filename, item.submission.content_type)
     # The type of the content is determined within the limits of the extraction processes.
     document.media_type = by_filename(filename)
     image = image_type(content, filename) if run.describer is not None else None
@@ -167,7 +181,7 @@ def _start_chunking(
         parts=stored.parts,
         headings=stored.headings,
         title=base.title,
-        metadata=base.metadata,
+        metadata=base.metadata if stored.metadata is None else stored.metadata,
         media_type=base.media_type or "",
         extractor=base.extractor or "",
         warnings=noted,

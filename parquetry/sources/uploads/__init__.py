@@ -1,1 +1,1 @@
-"""Uploads: documents handed in through the service or `parquetry add`, kept as bytes, and the source that lists them."""
+"""Uploads: documents handed in through the service or `parquetry add`, kept as bytes, and their source."""

@@ -218,10 +218,8 @@ class RemoteFiles:
             with self._reached(f"{self.uri} cannot be read"):
                 found = self._filesystem.cat(some, recursive=False, on_error="return")
                 contents = found if isinstance(found, dict) else {some[0]: found}
-                for path, content in contents.items():
-                    if isinstance(content, FileNotFoundError):
-                        continue
-                    if isinstance(content, Exception):
+                for content in contents.values():
+                    if isinstance(content, Exception) and not isinstance(content, FileNotFoundError):
                         raise content
             for path, content in contents.items():
                 if not isinstance(content, Exception):

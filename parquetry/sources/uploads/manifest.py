@@ -70,6 +70,11 @@ class Upload:
         return (same.etag, same.url) == (self.etag, self.url)
 
 
+def same_reading(one: str, other: str) -> bool:
+    """Return True if the change tokens of two uploads show the same bytes, to be read in the same way."""
+    return one.rpartition("-")[0] == other.rpartition("-")[0]
+
+
 def new_upload(
     namespace: str,
     path: str,
@@ -141,8 +146,10 @@ def decode(content: bytes) -> Upload:
             raise ValueError("was written by a later version of Parquetry")
         access = told.pop("access")
         access["tags"] = tuple(access["tags"])
-        times = {name: datetime.fromisoformat(told.pop(name)).astimezone(UTC) for name in ("created_at", "updated_at")}
-        upload = Upload(access=Access(**access), **told, **times)
+        created, updated = (
+            datetime.fromisoformat(told.pop(name)).astimezone(UTC) for name in ("created_at", "updated_at")
+        )
+        upload = Upload(access=Access(**access), created_at=created, updated_at=updated, **told)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"is damaged ({type(error).__name__})") from error
     texts = (upload.namespace, upload.path, upload.filename, upload.content_hash, upload.file)

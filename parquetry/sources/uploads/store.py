@@ -1,7 +1,7 @@
 """The store of uploads: bytes and a manifest for each document that was handed in.
 
-`<uri>/<namespace>/<digest of the path>/` holds the manifest and the file that it names. Bytes are written first, under a
-name of their own, and then the manifest that names them; nothing is ever written over bytes that a manifest may name.
+`<uri>/<namespace>/<digest of the path>/` holds the manifest and the file that it names. Bytes are written first, under
+a name of their own, and then the manifest that names them; nothing is ever written over bytes that a manifest may name.
 So a manifest without its bytes does not exist, whatever writes or ends at the same time, and of two that write one
 document the last manifest wins.
 """
@@ -35,7 +35,16 @@ from parquetry.sources.uploads.identity import (
 )
 from parquetry.sources.uploads.manifest import MOST_BYTES, Kind, Upload, decode, encode, new_upload
 
-__all__ = ["SOURCE", "Damaged", "Upload", "UploadStore", "root_of_uploads", "scope_of_uploads", "upload_path"]
+__all__ = [
+    "SOURCE",
+    "Damaged",
+    "Upload",
+    "UploadStore",
+    "root_of_uploads",
+    "scope_of_uploads",
+    "upload_path",
+    "uploads_of",
+]
 
 SOURCE = UPLOADS
 """name of the source of all uploads of a namespace"""
@@ -69,7 +78,18 @@ def scope_of_uploads(settings: Settings, namespace: str, *paths: str) -> Scope:
         paths: paths of uploads, exactly these; none, or an empty one, for all.
     """
     source = SourceSettings(name=SOURCE, uri=root_of_uploads(settings))
-    return Scope(source, namespace, "", paths=tuple(sorted(set(paths))) if all(paths) else ())
+    return Scope(source, namespace, "", paths=frozenset(paths) if all(paths) else frozenset())
+
+
+def uploads_of(settings: Settings, namespace: str | None = None) -> tuple[Scope, ...]:
+    """Return the scopes of all uploads: of one namespace, or of each that has some.
+
+    Raises:
+        SettingsError: their place cannot be opened.
+        TransientError: it cannot be reached.
+    """
+    names = UploadStore(settings).namespaces()
+    return tuple(scope_of_uploads(settings, name) for name in names if namespace in (None, name))
 
 
 class UploadStore:
@@ -155,8 +175,7 @@ class UploadStore:
         try:
             # An erasure that ran in between may have taken the bytes for those of an earlier attempt.
             while self._files.size(place) is None:
-                if self._files.write(place, content) != upload.content_hash:
-                    raise BrokenDocument("changed-while-read", f"{upload.filename} changed while it was read")
+                self._write_bytes(upload, content)
                 self._files.write(f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}", encode(upload))
         except Exception:
             self._files.delete(place)
@@ -164,6 +183,10 @@ class UploadStore:
         if known is not None and known.file != upload.file:
             self._files.delete(self._place(known))
         return upload
+
+    def _write_bytes(self, upload: Upload, content: bytes | Path) -> None:
+        if self._files.write(self._place(upload), content) != upload.content_hash:
+            raise BrokenDocument("changed-while-read", f"{upload.filename} changed while it was read")
 
     def get(self, namespace: str, path: str) -> Upload | None:
         """Return an upload; None if there is none.
@@ -304,15 +327,15 @@ class UploadStore:
             return None
 
     def _decoded(self, name: str, content: bytes) -> Upload:
+        wrong = "is too large" if len(content) > 2 * MOST_BYTES else ""
         try:
-            if len(content) > 2 * MOST_BYTES:
-                raise ValueError("is too large")
-            upload = decode(content)
-            if f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}" != name:
-                raise ValueError("belongs to another document")
+            upload = decode(b"" if wrong else content)
+            if f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}" == name:
+                return upload
+            wrong = "belongs to another document"
         except ValueError as error:
-            raise Damaged(f"{self.root}/{name}: {error}; hand the document in again, or delete the file") from error
-        return upload
+            wrong = wrong or str(error)
+        raise Damaged(f"{self.root}/{name}: {wrong}; hand the document in again, or delete the file")
 
     def _place(self, upload: Upload) -> str:
         return f"{_folder(upload.namespace, upload.path)}/{upload.file}"

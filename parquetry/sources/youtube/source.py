@@ -175,7 +175,17 @@ class _Refusing(requests.adapters.HTTPAdapter):
 
 
 def _videos_at(place: Place) -> Callable[[requests.Session], Iterator[str]]:
-    parts = urlsplit(place.uri)
+    video, playlist = named_by(place.uri)
+    if video:
+        return lambda _: iter((video,))
+    if playlist:
+        return lambda session: videos_of_playlist(playlist, session)
+    raise SettingsError(f"source {place.name}: {place.uri} is not {_UNDERSTOOD}")
+
+
+def named_by(uri: str) -> tuple[str, str]:
+    """Return the ids of the video and of the playlist that a URL names; an empty one for the other, or for both."""
+    parts = urlsplit(uri)
     steps = [step for step in parts.path.split("/") if step]
     query = {key: values[0] for key, values in parse_qs(parts.query).items()}
     video = ""
@@ -187,10 +197,25 @@ def _videos_at(place: Place) -> Callable[[requests.Session], Iterator[str]]:
         video = steps[1]
     playlist = query.get("list", "") if steps[:1] == ["playlist"] else ""
     if _VIDEO.fullmatch(video):
-        return lambda _: iter((video,))
-    if _PLAYLIST.fullmatch(playlist):
-        return lambda session: videos_of_playlist(playlist, session)
-    raise SettingsError(f"source {place.name}: {place.uri} is not {_UNDERSTOOD}")
+        return video, ""
+    return "", playlist if _PLAYLIST.fullmatch(playlist) else ""
+
+
+def captions_of(video: str) -> tuple[str, bytes]:
+    """Read the captions of one video, as Markdown.
+
+    Args:
+        video: its id.
+
+    Returns:
+        The URL of the video, and the text.
+
+    Raises:
+        BrokenDocument: it has no captions, or they are not shown to everybody.
+        TransientError: YouTube cannot be asked at the moment.
+    """
+    source = YouTubeSource(Place(_uri(video), _uri(video)), lambda _: iter((video,)), (), new_session())
+    return _uri(video), source.fetch(Item(_path(video), _uri(video), 0, "", datetime.now(UTC), Access()))[1]
 
 
 def chosen(tracks: TranscriptList, languages: Sequence[str]) -> Transcript:

@@ -63,7 +63,7 @@ def test_stored_text_comes_back_with_its_parts_and_headings(shelf):
         (Part(0, 3, "sheet", 1, "Büdget", "table"), Part(3, 6, "page", 2, None, "code", "python")),
         (Heading(0, 1, 'a "title"'),),
     )
-    assert parse_structure(structure_json(text)) == (text.parts, text.headings)
+    assert parse_structure(structure_json(text)) == (text.parts, text.headings, None)
     rows, _ = shelf.write({"a.md": ["one", "two"]})
     stored = Stored(shelf.lake.snapshot())
     found = stored.texts([rows[0].revision, 12345])
