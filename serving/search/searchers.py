@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Searcher
 
@@ -20,10 +21,12 @@ class Searchers:
 
     Args:
         settings: settings of the searchers.
+        memories: memory of a long-lived process; None to read index files only.
     """
 
-    def __init__(self, settings: SearchSettings) -> None:
+    def __init__(self, settings: SearchSettings, memories: VectorMemories | None = None) -> None:
         self._settings = settings
+        self._memories = memories
         self._idle: list[tuple[OpenIndex, Filters, Searcher]] = []
         self._lock = threading.Lock()
 
@@ -38,7 +41,9 @@ class Searchers:
         with ExitStack() as unfinished:
             session = index.session() if searcher is None else searcher.connection
             unfinished.callback(session.close)
-            searcher = searcher or Searcher(session, filters, self._settings)
+            if searcher is None:
+                memory = self._memories.of(index) if self._memories else None
+                searcher = Searcher(session, filters, self._settings, memory)
             yield searcher
             unfinished.pop_all()
         self._put(index, filters, searcher)

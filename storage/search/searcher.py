@@ -12,30 +12,26 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from parquetry.ids import chunk_id
 from parquetry.language.stems import stop_words
 from parquetry.model import ENTRY_TYPE
 from parquetry.ranking.fusion import by_rank, convex, reciprocal_rank
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.database import Connection, reading, rows, sql_string, tuples
+from parquetry.storage.database import Connection, tuples
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.ranking import K3, candidates, distance, frequencies, text_scores, vector_scores
-from parquetry.storage.index.signatures import query_signature, signature_columns
+from parquetry.storage.index.ranking import K3
 from parquetry.storage.index.tokens import query_tokens
+from parquetry.storage.index.vector_memory import IndexMemory
 from parquetry.storage.index.words import stems_of
 from parquetry.storage.search.filters import Filters
-from parquetry.storage.search.visible import RELATION, Visible
+from parquetry.storage.search.visible import Visible
+from parquetry.storage.search.visible_index import NOTHING, IndexInFile, Scored, Vector, VisibleIndex
+from parquetry.storage.search.visible_memory import IndexInMemory
 
 Mode = Literal["hybrid", "vector", "text"]
-Vector = npt.NDArray[np.float32]
-EXACT_CHUNKS = 20_000
-"""number of visible chunks up to which every vector is compared"""
-CANDIDATES = 700
-"""minimum number of chunks that the first of two stages keeps"""
-CANDIDATES_PER_HIT = 10
-"""chunks of the first stage for each requested hit"""
+CONTEXT_SHARE = 0.3
+"""share of a query's context, such as earlier turns, in the query's vector, and in its keywords at most"""
 LOOKAHEAD = 10
 """chunks read beyond the requested number where equal texts are one result: a copy with another title or heading
 ranks just below its text"""
@@ -56,6 +52,8 @@ class Hit:
     """1-based rank on each side that found it"""
     also_in: tuple[Mapping[str, Any], ...] = ()
     """columns of other chunks with the same text, best first; empty unless equal texts are one hit"""
+    relevance: float | None = None
+    """0 to 1, comparable across searches; None until it is assessed"""
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:
@@ -108,20 +106,55 @@ class Searcher:
             tables in it.
         filters: the caller and the conditions.
         settings: fusion of the two lists.
+        memory: the same index in memory; None to read its file only.
 
     Raises:
         SettingsError: a filter is not valid.
     """
 
     def __init__(
-        self, connection: Connection, filters: Filters | None = None, settings: SearchSettings | None = None
+        self,
+        connection: Connection,
+        filters: Filters | None = None,
+        settings: SearchSettings | None = None,
+        memory: IndexMemory | None = None,
     ) -> None:
         self.connection = connection
         """used by this searcher alone"""
         self._settings = settings or SearchSettings()
-        self._language = read_state(connection).language
+        self.language = read_state(connection).language
         self._visible = Visible(connection, filters or Filters())
+        self._index: VisibleIndex = (
+            IndexInFile(connection, self._visible)
+            if memory is None
+            else IndexInMemory(memory, connection, self._visible)
+        )
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
+        self.weights: Mapping[str, float] = {}
+        """stems of the last query with their weights, those that no visible chunk holds included; empty if the keyword
+        side did not rank"""
+        # Numbers depend on the rest of the corpus, so hits do not carry them.
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    @property
+    def mean_length(self) -> float:
+        """Mean length of the visible chunks, in tokens."""
+        return self._visible.length / self._visible.chunks if self._visible.chunks else 0.0
+
+    def dimensions(self) -> dict[str, int]:
+        """Return the dimensions of the visible vectors by embedder."""
+        return {embedder: space.dimension for embedder, space in self._visible.spaces.items()}
+
+    def cosines(self, hits: Sequence[Hit], vectors: Mapping[str, Vector]) -> list[tuple[str, float] | None]:
+        """Return the embedder of each hit and its cosine similarity to the query; None for one without a vector.
+
+        Args:
+            hits: hits of the last search.
+            vectors: id of an embedder -> float32[dimension] of the query.
+        """
+        numbers = [self._numbers[hit.row["revision"], hit.row["chunk_index"]] for hit in hits]
+        found = self._index.cosines(list(dict.fromkeys(numbers)), vectors)
+        return [found.get(number) for number in numbers]
 
     def embedders(self) -> list[str]:
         """Return the ids of the embedders of the visible documents."""
@@ -132,7 +165,14 @@ class Searcher:
         return self._visible.namespaces_of(embedder)
 
     def search(
-        self, query: str, vectors: Mapping[str, Vector], mode: Mode, k: int, *, distinct: bool = False
+        self,
+        query: str,
+        vectors: Mapping[str, Vector],
+        mode: Mode,
+        k: int,
+        *,
+        distinct: bool = False,
+        context: str | None = None,
     ) -> list[Hit]:
         """Return the `k` best chunks.
 
@@ -145,12 +185,14 @@ class Searcher:
             k: maximum number of hits.
             distinct: True to fold equal texts into one hit (`fold`). The search reads as many chunks as it takes to
                 find `k` different texts, if so many match.
+            context: text whose words weigh in on the keyword side, less than the query's; `vectors` have it in them.
         """
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
+        self.weights, self._numbers = {}, {}
         looked = k + LOOKAHEAD if distinct else k
         depth = max(k, self._settings.depth) if mode == "hybrid" else looked
         while True:
-            sides = self._sides(query, vectors, mode, depth)
+            sides = self._sides(query, vectors, mode, depth, context)
             ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
             with self._timed("details"):
                 hits = self._different(ranked, sides, k) if distinct else self._hits(ranked, sides, k)
@@ -159,8 +201,35 @@ class Searcher:
                 return hits[:k]
             depth = DEEPER * longest
 
+    def candidates(
+        self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int, *, context: str | None = None
+    ) -> list[Hit]:
+        """Return all chunks on the lists of the sides, best first; equal texts stay apart.
+
+        Args:
+            query: as in `search`, like the remaining arguments.
+            vectors: see `search`.
+            mode: see `search`.
+            depth: length of each list.
+            context: see `search`.
+        """
+        self.explanation = Explanation(self._visible.documents, self._visible.chunks)
+        self.weights = {}
+        sides = self._sides(query, vectors, mode, depth, context)
+        ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
+        return self._hits(ranked, sides, len(ranked))
+
+    def scored(
+        self, query: str, vectors: Mapping[str, Vector], mode: Mode, *, context: str | None = None
+    ) -> dict[str, list[Scored]]:
+        """Return the score of every visible chunk on each side; a list of lists, one for each embedder."""
+        given = {} if mode == "text" else {each: vector for each, vector in vectors.items() if vector.any()}
+        spaces = {each: space for each, space in self._visible.spaces.items() if each in given}
+        nearest = [self._index.nearest(given[each], each, space.chunks) for each, space in spaces.items()]
+        return {"vector": nearest, "text": [] if mode == "vector" else [self._scored_text(query, context)]}
+
     def _sides(
-        self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int
+        self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int, context: str | None
     ) -> Mapping[str, Sequence[_Ranked]]:
         """Return the list of each side that ranks, `depth` deep."""
         self.explanation.vectors, self.explanation.vector_candidates = None, 0
@@ -170,7 +239,7 @@ class Searcher:
                 sides["vector"] = self._vectors(vectors, depth)
         if mode != "vector":
             with self._timed("text"):
-                sides["text"] = self._text(query, depth)
+                sides["text"] = self._text(query, depth, context)
         return sides
 
     @contextmanager
@@ -205,64 +274,69 @@ class Searcher:
         space = self._visible.spaces.get(embedder)
         if space is None or not vector.any():
             return []
-        query = f"$1::FLOAT[{space.dimension}]"
-        if space.chunks <= EXACT_CHUNKS:
-            self._explain_vectors("exact", space.chunks)
-            scores = vector_scores(space.number, query, RELATION, None)
-            return self._best(scores, [vector.tolist()], depth)
-        keep = min(max(CANDIDATES, CANDIDATES_PER_HIT * depth), space.chunks)
-        self._explain_vectors("two-stage", keep)
-        signs, large = ([f"({word})::BIGINT" for word in words] for words in query_signature(vector))
-        apart = distance(signature_columns(space.dimension), signs, large)
-        nearest = candidates(space.number, apart, str(keep), None if self._visible.everything else RELATION)
-        scores = vector_scores(space.number, query, None, "nearest")
-        return self._best(f"WITH nearest AS MATERIALIZED ({nearest}) {scores}", [vector.tolist()], depth)
+        found = self._index.nearest(vector, embedder, depth)
+        self._explain_vectors(found)
+        return self._best(found, depth)
 
-    def _explain_vectors(self, way: str, compared: int) -> None:
+    def _explain_vectors(self, found: Scored) -> None:
         known = self.explanation.vectors
-        self.explanation.vectors = way if known in (None, way) else f"{known} and {way}"
-        self.explanation.vector_candidates += compared
+        self.explanation.vectors = found.way if known in (None, found.way) else f"{known} and {found.way}"
+        self.explanation.vector_candidates += found.compared
 
-    def _text(self, query: str, depth: int) -> list[_Ranked]:
-        terms = self._terms(query)
-        if not terms or not self._visible.chunks:
-            return []
-        chunks, visible = self._visible.chunks, None if self._visible.whole else RELATION
-        holding = dict(tuples(self.connection, frequencies(", ".join(str(term) for term in terms), visible)))
+    def _text(self, query: str, depth: int, context: str | None) -> list[_Ranked]:
+        return self._best(self._scored_text(query, context), depth)
+
+    def _scored_text(self, query: str, context: str | None) -> Scored:
+        """Return all visible chunks that hold a word of a query, with BM25."""
+        own, earlier = self._asked(query, context)
+        terms = self._index.terms_of(own.keys() | earlier.keys())
+        chunks = self._visible.chunks
+        holding = self._index.holding(terms) if chunks else {}
+        counts = {terms[term]: count for term, count in holding.items()}
+        rarity = {
+            stem: math.log(1 + (chunks - count + 0.5) / (count + 0.5))
+            for stem, count in ((stem, counts.get(stem, 0)) for stem in own.keys() | earlier.keys())
+        }
+        # Of the query alone: with a long context, no chunk would hold much of it.
+        self.weights = {stem: rarity[stem] * weight for stem, weight in own.items()}
         if not holding:
-            return []
-        self.explanation.terms = {terms[term][0]: count for term, count in holding.items()}
-        weights = ", ".join(
-            f"({term}, {math.log(1 + (chunks - count + 0.5) / (count + 0.5)) * terms[term][1]!r})"
-            for term, count in sorted(holding.items())
-        )
-        mean = str(self._visible.length / chunks)
-        scores = text_scores(f"(VALUES {weights}) AS weights(term, weight)", mean, visible)
-        return self._best(scores, [], depth)
+            return NOTHING
+        self.explanation.terms = counts
+        weights = {
+            term: rarity[terms[term]] * (own.get(terms[term], 0.0) + earlier.get(terms[term], 0.0))
+            for term in sorted(holding)
+        }
+        return self._index.text_scores(weights, self.mean_length)
 
-    def _terms(self, query: str) -> dict[int, tuple[str, float]]:
-        """Return the terms of a query with stem and weight: stop words only if it has no others."""
-        words = Counter(word for (word,) in tuples(self.connection, f"SELECT unnest({query_tokens(query)})", [query]))
-        stops = stop_words(self._language).intersection(words)
-        asked = sorted(set(words) - stops) or sorted(words)
-        self.explanation.ignored = tuple(sorted(set(words).difference(asked)))
+    def _asked(self, query: str, context: str | None) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the stems of a query and those of its context, with their weights."""
+        own, self.explanation.ignored, has_subject = self._stems(query)
+        if not context:
+            return own, {}
+        earlier, _, context_has_subject = self._stems(context)
+        if not has_subject and context_has_subject:
+            # `And what about that?` asks about what was said before.
+            return earlier, {}
+        share = CONTEXT_SHARE / (1 - CONTEXT_SHARE) * min(1.0, len(own) / max(1, len(earlier)))
+        return own, {stem: share * weight for stem, weight in earlier.items()}
+
+    def _stems(self, text: str) -> tuple[dict[str, float], tuple[str, ...], bool]:
+        """Return the stems of a text with their weights, the words ignored, and True if it has any but stop words."""
+        words = Counter(word for (word,) in tuples(self.connection, f"SELECT unnest({query_tokens(text)})", [text]))
+        telling = set(words) - stop_words(self.language)
+        asked = sorted(telling) or sorted(words)
         times: Counter[str] = Counter()
-        for word, stem in zip(asked, stems_of(asked, self._language), strict=True):
+        for word, stem in zip(asked, stems_of(asked, self.language), strict=True):
             times[stem] += words[word]
-        if not times:
-            return {}
-        stems = ", ".join(map(sql_string, sorted(times)))
-        found = tuples(self.connection, f"SELECT term, stem FROM parts.terms WHERE stem IN ({stems})")
-        return {term: (stem, times[stem] * (K3 + 1) / (times[stem] + K3)) for term, stem in found}
+        weights = {stem: count * (K3 + 1) / (count + K3) for stem, count in times.items()}
+        return weights, tuple(sorted(set(words).difference(asked))), bool(telling)
 
-    def _best(self, scores: str, parameters: Sequence[Any], depth: int) -> list[_Ranked]:
+    def _best(self, found: Scored, depth: int) -> list[_Ranked]:
         """Return the list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.
 
         Ties are determined here rather than in SQL, where planning would take longer than all the rest.
         """
-        with reading():
-            found = self.connection.execute(scores, list(parameters)).fetchnumpy()
-        chunk, doc, score = (np.asarray(found[name]) for name in ("chunk", "doc", "score"))
+        chunk, doc, score = found.chunks, found.docs, found.scores
         if len(score) > depth:
             kept = score >= np.partition(score, -depth)[-depth]
             chunk, doc, score = chunk[kept], doc[kept], score[kept]
@@ -272,7 +346,7 @@ class Searcher:
         ]
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
         # Ties are in an order that does not depend on the rest of the corpus.
-        first = self._visible.first_documents(tied)
+        first = self._index.first_documents(tied)
         return sorted(ranked, key=lambda each: (-each.score, first.get(each.doc, ""), each.chunk))
 
     # --- what is shown
@@ -304,6 +378,7 @@ class Searcher:
         hits = []
         for row in found:
             chunk = row.pop("chunk")
+            self._numbers[row["revision"], row["chunk_index"]] = chunk
             hits.append(
                 Hit(
                     chosen[chunk],
@@ -315,17 +390,9 @@ class Searcher:
         return hits
 
     def _rows(self, chunks: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yield the columns of chunks and of each visible document that has them.
-
-        Two plain statements: a join takes longer to plan than both take to run.
-        """
-        found = rows(
-            self.connection,
-            """SELECT rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision
-            FROM parts.chunks WHERE rowid IN (SELECT unnest($1::BIGINT[]))""",
-            [list(chunks)],
-        )
-        documents = self._visible.documents_of({row["doc"] for row in found})
+        """Yield the columns of chunks and of each visible document that has them."""
+        found = self._index.chunk_rows(chunks)
+        documents = self._index.documents_of({row["doc"] for row in found})
         for row in found:
             for document in documents[row["doc"]]:
                 identity = {"chunk_id": chunk_id(document["document_id"], row["chunk_index"])}

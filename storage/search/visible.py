@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from parquetry.storage.database import Connection, reading, rows, tuples
+from parquetry.storage.index.vector_memory import DOCUMENT_COLUMNS
 from parquetry.storage.search.filters import Filters, select_visible
 
 RELATION = "visible"
 """table `(doc, copies)` of the revisions that may answer, `copies` being the number of documents of each"""
-_SHOWN = "doc, document_id, uri, path, filename, title, namespace, source, media_type, modified_at, tags, metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Visible:
     def documents_of(self, docs: Collection[int]) -> Mapping[int, Sequence[dict[str, Any]]]:
         """Return the columns to show of the documents that have each revision."""
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for row in self._rows(_SHOWN, docs):
+        for row in self._rows(DOCUMENT_COLUMNS, docs):
             found[row.pop("doc")].append(row)
         return found
 

@@ -10,7 +10,7 @@ from benchmarks.retrieval_page import refreshed, tables
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index.ranking import K1, K3, B
 from parquetry.storage.index.tokens import MACROS
-from parquetry.storage.search.searcher import EXACT_CHUNKS
+from parquetry.storage.search.visible_index import EXACT_CHUNKS
 from tests.documentation import ROOT, text_of
 
 PAGE = text_of("docs/retrieval.md")

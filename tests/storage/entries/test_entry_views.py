@@ -14,7 +14,7 @@ from parquetry.storage.index.open_index import in_memory
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import script
-from parquetry.storage.search import searcher as search
+from parquetry.storage.search import visible_index as search
 from parquetry.storage.search.export import export_corpus, scoped
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.storage.search.namespaces import namespaces_of

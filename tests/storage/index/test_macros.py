@@ -8,8 +8,9 @@ from parquetry.storage.connect import connect
 from parquetry.storage.index import views as index_views
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import in_memory
-from parquetry.storage.search import searcher as search
-from parquetry.storage.search.searcher import CANDIDATES, Searcher
+from parquetry.storage.search import visible_index as search
+from parquetry.storage.search.searcher import Searcher
+from parquetry.storage.search.visible_index import CANDIDATES
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parquetry.model import ENTRY_TYPE, Access
-from parquetry.storage.search import searcher as search
+from parquetry.storage.search import visible_index as search
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.storage.search.searcher import Searcher
 from tests.storage.crowd import Crowd, Oracle, may_see

@@ -56,7 +56,7 @@ def told(connection, settings):
 
 @pytest.mark.parametrize("exact_chunks", [pytest.param(20_000, id="exact"), pytest.param(1, id="two-stage")])
 def test_entries_of_others_change_no_byte_of_an_answer(notebook, monkeypatch, exact_chunks):
-    monkeypatch.setattr("parquetry.storage.search.searcher.EXACT_CHUNKS", exact_chunks)
+    monkeypatch.setattr("parquetry.storage.search.visible_index.EXACT_CHUNKS", exact_chunks)
     notebook.shelf.publish({f"{n}.md": [f"an oak number {n} stands here"] for n in range(20)})
     notebook.learn(entry("The oak is Ada's.", ADA), entry("The oak is acme's.", Access("organization", org_id="acme")))
     with notebook.shelf.index() as connection:

@@ -9,7 +9,7 @@ import pytest
 from parquetry.errors import SettingsError
 from parquetry.model import Access
 from parquetry.storage.index.open_index import in_memory
-from parquetry.storage.search import searcher as search
+from parquetry.storage.search import visible_index as search
 from parquetry.storage.search.filters import Caller, Filters
 from tests.records import THEN, row
 from tests.storage.crowd import Crowd, Oracle, answers, may_see
