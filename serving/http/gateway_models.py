@@ -183,10 +183,10 @@ class Retrieve(Request):
 
 
 class ExplainDocument(Request):
-    """The document whose absence is to be explained."""
+    """The document whose absence is to be explained; without one, all candidates are."""
 
-    document_id: str = Field(min_length=1, max_length=255)
-    vector: bool = False
+    document_id: str | None = Field(None, min_length=1, max_length=255)
+    vector: bool = Field(False, description="True for the vector of the query, beside all candidates.")
 
 
 Retrieve.model_rebuild()

@@ -10,6 +10,8 @@ from parquetry.model import What
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.http import gateway_models as forms
+from parquetry.serving.search.absences import why_not
+from parquetry.serving.search.candidates import candidates_of
 from parquetry.serving.search.citations import cite
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
@@ -42,10 +44,21 @@ def retrieve_chunks(
             for response in responses
         ]
         version = reader.snapshot.version
+        explanations = [_explanation(reader, caller, request, asked) for request in requests] if asked.explain else []
     answer: dict[str, Any] = {"chunks": _merged(lists), "version": version}
+    if asked.explain:
+        answer["explanation"] = explanations if asked.queries is not None else explanations[0]
     if asked.queries is not None:
         answer["results"] = lists
     return answer, [hit for response in responses for hit in response.hits]
+
+
+def _explanation(reader: Reader, caller: Principal, request: SearchRequest, asked: forms.Retrieve) -> dict[str, Any]:
+    """Return all candidates of a search, or why the one document is not among its results."""
+    wanted = asked.explain
+    if isinstance(wanted, bool) or wanted.document_id is None:
+        return candidates_of(reader, request, with_vectors=not isinstance(wanted, bool) and wanted.vector).as_json()
+    return why_not(reader, request, wanted.document_id, sees=caller.sees).as_json()
 
 
 def _merged(lists: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
