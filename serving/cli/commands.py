@@ -24,6 +24,7 @@ GROUPS = {
         "refresh": "run_commands.refresh",
         "reindex": "run_commands.reindex",
         "watch": "watch_command.watch",
+        "serve": "serve_command.serve",
         "add": "add_command.add",
         "sessions": "session_commands.app",
         "token": "token_commands.app",

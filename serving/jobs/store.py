@@ -192,7 +192,12 @@ class JobStore:
 
     def waits(self, kinds: Collection[Kind] = KINDS) -> bool:
         """Return True if a job of one of these kinds waits."""
-        return bool(self._select(f"state = 'queued' AND kind IN ({', '.join(map(repr, sorted(kinds)))}) LIMIT 1", ()))
+        names = ", ".join(map(repr, sorted(kinds)))
+        with self._lock, _told():
+            found = self._connection.execute(
+                f"SELECT 1 FROM jobs WHERE state = 'queued' AND kind IN ({names}) LIMIT 1"
+            ).fetchone()
+        return found is not None
 
     def progress(self, id: str, progress: Mapping[str, Any]) -> bool:
         """Record the progress of a running job; return True if it is to be cancelled."""
@@ -204,7 +209,7 @@ class JobStore:
 
     def cancel_is_asked(self, id: str) -> bool:
         """Return True if a running job is to be cancelled."""
-        with self._lock:
+        with self._lock, _told():
             row = self._connection.execute("SELECT cancel_asked FROM jobs WHERE id = ?", (id,)).fetchone()
         return row is not None and bool(row[0])
 
@@ -231,8 +236,8 @@ class JobStore:
         """Queue jobs of this process again, which stops in an orderly way before they are done."""
         with self._transaction(durable=True) as connection:
             connection.execute(
-                "UPDATE jobs SET state = 'queued', attempts = attempts - 1, progress = NULL, pid = NULL, "
-                f"process = NULL WHERE state = 'running' AND id IN ({', '.join('?' * len(ids))})",
+                "UPDATE jobs SET state = 'queued', attempts = attempts - 1, pid = NULL, process = NULL "
+                f"WHERE state = 'running' AND id IN ({', '.join('?' * len(ids))})",
                 tuple(ids),
             )
 
@@ -259,8 +264,7 @@ class JobStore:
                     )
                 else:
                     connection.execute(
-                        "UPDATE jobs SET state = 'queued', progress = NULL, pid = NULL, process = NULL "
-                        "WHERE number = ?",
+                        "UPDATE jobs SET state = 'queued', pid = NULL, process = NULL WHERE number = ?",
                         (number,),
                     )
         return len(lost)
@@ -292,7 +296,7 @@ class JobStore:
         return job
 
     def _select(self, where: str, values: Sequence[Any]) -> Sequence[Job]:
-        with self._lock:
+        with self._lock, _told():
             rows = self._connection.execute(f"SELECT {COLUMNS} FROM jobs WHERE {where}", tuple(values)).fetchall()
         return [job_of(row) for row in rows]
 
@@ -311,16 +315,26 @@ class JobStore:
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Hold the write lock of the file; commit at the end, on disk if `durable`."""
-        with self._lock:
+        with self._lock, _told():
             connection = self._connection
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Translate an error of SQLite: a full disk, a damaged file, a lock that is held too long."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageError(f"the queue of jobs cannot be read or written: {error}; look after its disk") from error
 
 
 def _together(rows: Sequence[tuple[int, Kind, int]]) -> list[int]:

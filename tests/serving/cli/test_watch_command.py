@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parquetry.serving.cli.watch_command import Watched, _watched
+from parquetry.serving.cli.watch_command import _watched
+from parquetry.serving.jobs.watching import Watched
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.registry import scopes_of
 from parquetry.sources.selection import Selection
@@ -209,7 +210,7 @@ def test_nothing_to_watch_is_told(desk):
 def test_change_concerns_a_source_or_not(tmp_path, path, concerned):
     settings = parse_settings({"source": [{"name": "docs", "uri": str(tmp_path), "include": ["*.md"]}]}, "test")
     (scope,) = scopes_of(settings, ())
-    watched = Watched(scope, tmp_path, Selection((), ["drafts/"]), tmp_path / "corpus")
+    watched = Watched(scope, tmp_path, Selection((), ["drafts/"]), (tmp_path / "corpus",))
     assert watched.concerns(str(Path(tmp_path / path).absolute()) if ".." not in path else "/elsewhere.md") is concerned
 
 
@@ -240,4 +241,4 @@ def test_change_outside_of_the_watched_part_does_not_concern_it(tmp_path, path, 
     (tmp_path / "sub").mkdir()
     settings = parse_settings({"source": [{"name": "docs", "uri": str(tmp_path)}]}, "test")
     (scope,) = scopes_of(settings, (str(tmp_path / "sub"),))
-    assert Watched(scope, tmp_path, Selection(), None).concerns(str(tmp_path / path)) is concerned
+    assert Watched(scope, tmp_path, Selection()).concerns(str(tmp_path / path)) is concerned

@@ -1,0 +1,186 @@
+"""Carry out jobs: small writes together in one lane, runs over whole sources one by one in another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from parquetry.errors import RefusedError, SettingsError
+from parquetry.flows.pipelines.observer import Observer
+from parquetry.plural import counted
+from parquetry.serving.jobs.context import JobContext, failure_of
+from parquetry.serving.jobs.engine import Progress, StoppableEngine
+from parquetry.serving.jobs.model import RUNS, WRITES, Job, Kind
+from parquetry.serving.jobs.runs import carry_out_run
+from parquetry.serving.jobs.write_outcomes import Outcome
+from parquetry.serving.jobs.writes import publish_writes
+from parquetry.tasks.engine.base import Cancelled
+
+log = logging.getLogger("parquetry")
+GATHER_SECONDS = 0.01
+"""seconds for further small writes to arrive before some are carried out"""
+LOOK_SECONDS = 0.02
+"""seconds between two looks at the queue"""
+
+
+class Lane(threading.Thread):
+    """Thread that carries out the jobs of some kinds, as many at a time as can be carried out together.
+
+    Args:
+        context: what jobs share.
+        kinds: kinds of jobs.
+        by_prefect: hand runs to their Prefect deployments.
+    """
+
+    def __init__(self, context: JobContext, kinds: Collection[Kind], *, by_prefect: bool = False) -> None:
+        super().__init__(name=f"jobs-{min(kinds)}", daemon=True)
+        self._context = context
+        self._kinds = frozenset(kinds)
+        self._by_prefect = by_prefect
+        self._stopping = (context.writes if self._kinds & WRITES else context.runs).stopping
+
+    def run(self) -> None:
+        store = self._context.store
+        while not self._stopping.is_set():
+            try:
+                if not store.waits(self._kinds):
+                    self._stopping.wait(LOOK_SECONDS)
+                    continue
+                if self._kinds & WRITES:
+                    self._stopping.wait(GATHER_SECONDS)
+                carry_out(self._context, store.claim(self._kinds), by_prefect=self._by_prefect)
+            except Exception:
+                # The edge of a job: whatever it runs into, the next one is carried out. A job whose end cannot be
+                # recorded is done again by the next process.
+                log.exception("a job failed, and its failure could not be recorded")
+                self._stopping.wait(1)
+
+
+def lanes_of(context: JobContext, *, by_prefect: bool) -> tuple[Lane, ...]:
+    """Return the lanes of a process: a long run holds up no small write."""
+    if not by_prefect:
+        return (Lane(context, WRITES), Lane(context, RUNS))
+    handed: frozenset[Kind] = frozenset({"refresh", "reindex"})
+    return (Lane(context, WRITES), Lane(context, RUNS - handed), Lane(context, handed, by_prefect=True))
+
+
+def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = False) -> None:
+    """Carry out jobs of one claim, and record the end of each.
+
+    Args:
+        context: what jobs share.
+        jobs: jobs of this process, which can be carried out together.
+        by_prefect: hand a run to its Prefect deployment.
+    """
+    if not jobs:
+        return
+    try:
+        if jobs[0].kind in WRITES:
+            _record(context, jobs, _written(context, jobs))
+        elif by_prefect:
+            from parquetry.serving.jobs.handover import hand_over
+
+            _record(context, jobs, {jobs[0].id: hand_over(context, jobs[0])})
+        else:
+            _record(context, jobs, {jobs[0].id: _run(context, jobs[0])})
+    except Cancelled as stopped:
+        _put_back(context, jobs, stopped)
+    except Exception as error:  # noqa: BLE001 - the edge of a job: any error is the end of these jobs
+        _fail(context, jobs, error)
+
+
+def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, Outcome]:
+    """Carry out small writes; one that is refused does not stop the others."""
+    try:
+        with context.writes.engine() as engine:
+            return publish_writes(context, jobs, engine)
+    except (SettingsError, RefusedError):
+        if len(jobs) == 1:
+            raise
+    outcomes: dict[str, Outcome] = {}
+    for job in jobs:
+        try:
+            with context.writes.engine() as engine:
+                outcomes |= publish_writes(context, [job], engine)
+        except (SettingsError, RefusedError) as error:
+            outcomes[job.id] = Outcome({}, failure_of(error))
+    return outcomes
+
+
+def _run(context: JobContext, job: Job) -> Outcome:
+    with context.one_run, context.runs.engine() as engine, context.observer() as shown:
+
+        def keep(progress: Mapping[str, Any]) -> None:
+            if context.store.progress(job.id, progress):
+                engine.stop()
+
+        stop_if_asked = threading.Thread(target=_watch, args=(context, job, engine), daemon=True)
+        stop_if_asked.start()
+        observer: Observer = Progress(keep, shown)
+        try:
+            return carry_out_run(context, job, engine, observer)
+        finally:
+            engine.is_done.set()
+            stop_if_asked.join()
+
+
+def _watch(context: JobContext, job: Job, engine: StoppableEngine) -> None:
+    """Stop a run as soon as its job is cancelled."""
+    while not engine.is_done.wait(0.25):
+        if context.store.cancel_is_asked(job.id):
+            engine.stop()
+            return
+
+
+def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
+    failed = 0
+    for job in jobs:
+        outcome = outcomes[job.id]
+        if outcome.failure is None:
+            context.store.finish(job.id, outcome.result)
+        else:
+            failed += 1
+            context.store.fail(job.id, outcome.failure.reason, outcome.failure.detail, outcome.result or None)
+            context.tell(f"{job.kind} failed: {outcome.failure.reason}: {outcome.failure.detail}")
+    done, last = len(jobs) - failed, outcomes[jobs[-1].id].result
+    if done:
+        kinds = jobs[0].kind if len({job.kind for job in jobs}) == 1 else "write"
+        context.tell(f"{counted(done, f'{kinds} job')} done, version {last.get('version', '?')}")
+
+
+def _put_back(context: JobContext, jobs: Sequence[Job], stopped: Cancelled) -> None:
+    """Queue the jobs of a stopped run again, unless it was they that were cancelled."""
+    work = context.writes if jobs[0].kind in WRITES else context.runs
+    asked = {job.id for job in jobs if context.store.cancel_is_asked(job.id) or not work.stopping.is_set()}
+    for job in asked:
+        context.store.cancelled(job, str(stopped))
+    if left := [job.id for job in jobs if job.id not in asked]:
+        context.store.release(left)
+
+
+def _fail(context: JobContext, jobs: Sequence[Job], error: Exception) -> None:
+    failure = failure_of(error)
+    if failure.reason == "internal":
+        log.error("a job failed", exc_info=error)
+    for job in jobs:
+        context.store.fail(job.id, failure.reason, failure.detail)
+    context.tell(f"{counted(len(jobs), f'{jobs[0].kind} job')} failed: {failure.reason}: {failure.detail}")
+
+
+def stop_all(context: JobContext, lanes: Sequence[Lane], seconds: float) -> bool:
+    """Begin no further job, and stop the runs in work; return True if they ended in time.
+
+    Args:
+        context: what jobs share.
+        lanes: the lanes of this process.
+        seconds: seconds for the runs to end.
+    """
+    deadline = time.monotonic() + seconds
+    context.runs.stop()
+    context.writes.stop()
+    for lane in lanes:
+        lane.join(max(0.0, deadline - time.monotonic()))
+    return not any(lane.is_alive() for lane in lanes)

@@ -1,0 +1,230 @@
+"""Small writes: documents handed in and removed, published together in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from parquetry.errors import SettingsError
+from parquetry.flows.pipelines.documents import Request, run_refresh
+from parquetry.flows.pipelines.observer import Observer
+from parquetry.model import DocumentRow
+from parquetry.planning.report import RunReport
+from parquetry.planning.rows import new_stamp
+from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.engine import StoppableEngine
+from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.store import MOST_QUEUED
+from parquetry.serving.jobs.write_outcomes import Key, Outcome, Place, Written, key_of
+from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.store import SOURCE, Damaged, Upload, scope_of_uploads
+from parquetry.storage.index.space import bring_index
+from parquetry.storage.lake.current import CurrentRows
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.rewrite import remove_documents
+from parquetry.storage.replaced_files import reread
+
+
+@dataclass
+class _Batch:
+    """Some jobs, and what they ask for."""
+
+    jobs: Sequence[Job]
+    handed_in: dict[str, list[Place]] = field(default_factory=dict)
+    """job -> uploads to publish"""
+    removed: dict[str, list[Key]] = field(default_factory=dict)
+    """job -> documents to remove"""
+    chunks: dict[Key, int] = field(default_factory=dict)
+    """chunks of the documents to remove, as they were"""
+    places: set[Place] = field(default_factory=set)
+    """uploads to look at"""
+    elsewhere: set[Key] = field(default_factory=set)
+    """documents to remove that other sources hold"""
+
+
+def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> dict[str, Outcome]:
+    """Carry out jobs that hand in, remove or clear, in one run.
+
+    A job that was begun before and not finished is done again; what it did already, it finds done.
+
+    Args:
+        context: what jobs share.
+        jobs: jobs of these kinds, the oldest first.
+        engine: runs the steps.
+
+    Returns:
+        Id of each job -> its outcome.
+
+    Raises:
+        ParquetryError: nothing was published; what was handed in is kept.
+    """
+    batch = _Batch(jobs)
+    for job in jobs:
+        _read(context, job, batch)
+    known = _rows(context, [key for keys in batch.removed.values() for key in keys])
+    _recall(batch)
+    for job in jobs:
+        _remove_bytes(context, job, batch, known)
+    version = _remove_elsewhere(context, batch)
+    report = _refresh(context, batch, engine)
+    if report is not None:
+        version = report.version
+    elif batch.elsewhere:
+        bring_index(Lake(context.settings.corpus.root).snapshot(), context.settings.search)
+    context.follow(version)
+    written = _written(context, batch, report, version)
+    return {job.id: _outcome(job, batch, written) for job in jobs}
+
+
+def _read(context: JobContext, job: Job, batch: _Batch) -> None:
+    """Sort in what a job asks for."""
+    if job.kind == "ingest":
+        batch.handed_in[job.id] = [(each["namespace"], each["path"]) for each in job.payload["uploads"]]
+        batch.places.update(batch.handed_in[job.id])
+    elif job.kind == "remove":
+        batch.removed[job.id] = [(each["namespace"], each["document_id"]) for each in job.payload["documents"]]
+    else:
+        namespace = job.payload.get("namespace")
+        namespaces = context.uploads.namespaces() if namespace is None else [namespace]
+        cleared = [upload for each in namespaces for upload in context.uploads.each(each) if _is_meant(job, upload)]
+        batch.removed[job.id] = [key_of((upload.namespace, upload.path)) for upload in cleared]
+        batch.places.update((upload.namespace, upload.path) for upload in cleared)
+
+
+def _is_meant(job: Job, upload: Upload) -> bool:
+    """Return True if a clearing covers an upload: by its audience and owner, and if it was there when asked for."""
+    shared, user, org = (job.payload.get(name) for name in ("shared", "user_id", "org_id"))
+    access = upload.access
+    if upload.updated_at > job.created_at or shared is (access.visibility == "individual"):
+        return False
+    if user is None and org is None:
+        return True
+    match access.visibility:
+        case "individual":
+            return user is not None and access.user_id == user
+        case "organization":
+            return org is not None and access.org_id == org
+        case _:
+            return shared is True or upload.uploaded_by == user
+
+
+def _recall(batch: _Batch) -> None:
+    """Take the counts of an earlier attempt, which may have removed documents already."""
+    for job in batch.jobs:
+        for each in (job.progress or {}).get("removing", ()):
+            batch.chunks[each["namespace"], each["document_id"]] = each["chunks"]
+
+
+def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[Key, DocumentRow]) -> None:
+    """Delete the uploads that a job removes, and note the other documents that it removes."""
+    keys = batch.removed.get(job.id, ())
+    by_key = {key_of(place): place for place in batch.places}
+    for key in keys:
+        row = known.get(key)
+        if row is not None:
+            batch.chunks.setdefault(key, row.chunks)
+            if row.source == SOURCE:
+                by_key[key] = (row.namespace, row.path)
+            else:
+                batch.elsewhere.add(key)
+    if keys:
+        removing = [
+            {"namespace": space, "document_id": document, "chunks": batch.chunks.get((space, document), 0)}
+            for space, document in keys
+        ]
+        # The counts of a removal can be told even if this process ends in the middle of it.
+        context.store.progress(job.id, {"removing": removing})
+    places = [by_key[key] for key in keys if key in by_key and key not in batch.elsewhere]
+    batch.places.update(places)
+    again = _handed_in_since(context, job, batch) if places else set()
+    for place in places:
+        upload = _upload(context, place)
+        # What was handed in after this job asked for the removal stays.
+        if place not in again and (upload is None or upload.updated_at <= job.created_at):
+            context.uploads.delete(*place)
+
+
+def _handed_in_since(context: JobContext, job: Job, batch: _Batch) -> set[Place]:
+    """Return the uploads of jobs that came after another one; bytes that did not change keep their time."""
+    waiting = context.store.list(kind="ingest", state="queued", limit=MOST_QUEUED)
+    later = {each.id: each for each in (*batch.jobs, *waiting) if each.created_at >= job.created_at}
+    return {
+        (each["namespace"], each["path"])
+        for other in later.values()
+        if other.kind == "ingest"
+        for each in other.payload["uploads"]
+    }
+
+
+def _upload(context: JobContext, place: Place) -> Upload | None:
+    """Return an upload; None if there is none that can be read."""
+    try:
+        return context.uploads.get(*place)
+    except Damaged:
+        return None
+
+
+def _remove_elsewhere(context: JobContext, batch: _Batch) -> int:
+    """Remove documents that configured sources hold; return the version."""
+    settings = context.settings
+    if not Lake.exists(settings.corpus.root):
+        return 0
+    lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
+    for namespace in sorted({space for space, _ in batch.elsewhere}):
+        documents = sorted(document for space, document in batch.elsewhere if space == namespace)
+        try:
+            remove_documents(lake, documents, new_stamp(), namespace)
+        except SettingsError:
+            # Another run removed one of them meanwhile.
+            left = [document for space, document in _rows(context, batch.elsewhere) if space == namespace]
+            if left:
+                remove_documents(lake, sorted(left), new_stamp(), namespace)
+    return lake.snapshot().version
+
+
+def _refresh(context: JobContext, batch: _Batch, engine: StoppableEngine) -> RunReport | None:
+    """Publish the uploads as they are now; None if there are none to look at."""
+    if not batch.places:
+        return None
+    scopes = tuple(_scopes(context, batch.places))
+    request = Request(context.settings, scopes=scopes, allow_removals=True)
+    return run_refresh(request, engine, Observer())
+
+
+def _scopes(context: JobContext, places: Collection[Place]) -> Iterator[Scope]:
+    """Yield a scope of each namespace, with its uploads."""
+    for namespace in sorted({namespace for namespace, _ in places}):
+        paths = (path for space, path in places if space == namespace)
+        yield scope_of_uploads(context.settings, namespace, *paths)
+
+
+def _rows(context: JobContext, keys: Iterable[Key]) -> dict[Key, DocumentRow]:
+    """Return the current rows of documents."""
+    wanted, root = set(keys), context.settings.corpus.root
+    if not wanted or not Lake.exists(root):
+        return {}
+    namespaces = {namespace for namespace, _ in wanted}
+    found = reread(lambda: CurrentRows(Lake(root).snapshot(), namespaces).named(document for _, document in wanted))
+    return {key: row for row in found if (key := (row.namespace, row.document_id)) in wanted}
+
+
+def _written(context: JobContext, batch: _Batch, report: RunReport | None, version: int) -> Written:
+    """Look at what is published now."""
+    places = {place for places in batch.handed_in.values() for place in places}
+    removed = {key for keys in batch.removed.values() for key in keys}
+    rows = _rows(context, {*map(key_of, places), *removed})
+    held = set()
+    for place in places if report is not None and report.refused else ():
+        row, upload = rows.get(key_of(place)), _upload(context, place)
+        if row is not None and upload is not None and row.content_hash != upload.content_hash:
+            held.add(place)
+    # A document that was handed in again is not one that was not removed.
+    again = {key_of(place) for place in batch.places if removed and _upload(context, place) is not None}
+    return Written(version, report, rows, removed, (removed & rows.keys()) - again, held)
+
+
+def _outcome(job: Job, batch: _Batch, written: Written) -> Outcome:
+    if job.kind == "ingest":
+        return written.handed_in(batch.handed_in[job.id])
+    keys = batch.removed[job.id]
+    return written.cleared(keys) if job.kind == "clear" else written.taken_out(keys, batch.chunks)
