@@ -77,7 +77,7 @@ def search(
         typer.Option(min=0.01, max=100_000, metavar="DAYS", help="Halve the score of what is this many days old."),
     ] = None,
     min_score: Annotated[
-        float | None, typer.Option(min=-1_000_000, max=1_000_000, help="Leave out results below this score.")
+        float | None, typer.Option(min=0, max=1, help="Leave out results with a relevance below this, 0 to 1.")
     ] = None,
     given: FilterOptions = _NO_FILTERS,
     shown: _ShownOptions = _NOTHING_MORE,

@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from parquetry.embed.base import Vectors
 from parquetry.storage.search.searcher import Hit, Mode, Searcher, fold
 
-_CHUNKS_PER_DOCUMENT = 4
+CHUNKS_PER_DOCUMENT = 4
 """chunks to fetch per requested document in the first round"""
 
 
 def best_of_documents(
-    searcher: Searcher, query: str, vectors: Mapping[str, Vectors], mode: Mode, wanted: int, *, folded: bool
+    searcher: Searcher,
+    query: str,
+    vectors: Mapping[str, Vectors],
+    mode: Mode,
+    wanted: int,
+    *,
+    folded: bool,
+    context: str | None = None,
 ) -> list[Hit]:
     """Return the best chunk of each of the best documents; a document ranks by its best chunk.
 
@@ -23,14 +30,15 @@ def best_of_documents(
         mode: search mode.
         wanted: number of documents.
         folded: True to fold documents with the same best chunk into one hit that names the others.
+        context: text whose words weigh in on the keyword side.
     """
-    depth = wanted * _CHUNKS_PER_DOCUMENT
+    depth = wanted * CHUNKS_PER_DOCUMENT
     while True:
-        hits = searcher.search(query, vectors, mode, depth)
+        hits = searcher.search(query, vectors, mode, depth, context=context)
         best: dict[str, Hit] = {}
         for hit in hits:
             best.setdefault(hit.row["document_id"], hit)
         found = fold(list(best.values())) if folded else list(best.values())
         if len(found) >= wanted or len(hits) < depth:
             return found[:wanted]
-        depth *= _CHUNKS_PER_DOCUMENT
+        depth *= CHUNKS_PER_DOCUMENT

@@ -20,6 +20,7 @@ def result_json(hit: Hit) -> dict[str, Any]:
         **_place(row),
         "text": row["text"],
         "score": round(hit.score, 6),
+        "relevance": _rounded(hit.relevance),
         "scores": {side: _rounded(hit.scores.get(side)) for side in ("vector", "text", "rerank")},
         "tags": list(row["tags"] or ()),
         "metadata": json.loads(row["metadata"] or "{}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from time import perf_counter
@@ -13,9 +13,10 @@ from typing import Any, Literal
 from parquetry.embed.base import Vectors
 from parquetry.errors import SettingsError
 from parquetry.serving.search.answer_cache import AnswerCache
+from parquetry.serving.search.assessment import assessed
 from parquetry.serving.search.best_documents import best_of_documents
 from parquetry.serving.search.document_names import listed, the_one
-from parquetry.serving.search.query_vectors import query_vectors
+from parquetry.serving.search.query_vectors import Asked, vectors_of
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.results import result_json
 from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
@@ -25,6 +26,7 @@ from parquetry.settings.sections import Settings
 from parquetry.storage.connect import open_index, replacement, snapshot_of, with_views
 from parquetry.storage.database import FAILURES, Connection, query, rows, tuples
 from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.lake.damage import naming_damage
 from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
@@ -41,10 +43,12 @@ INDEXES = 3
 class SearchRequest:
     """One search request: everything that determines the results."""
 
-    query: str
+    query: str = ""
+    """query as typed; may be empty if a vector is given"""
     mode: Mode = "hybrid"
     k: int = 5
-    min_score: float | None = None
+    min_relevance: float | None = None
+    """relevance below which hits are left out, 0 to 1"""
     filters: Filters = field(default_factory=Filters)
     level: Level = "chunk"
     """`chunk` to rank all chunks, `document` to rank documents by their best chunk"""
@@ -52,6 +56,10 @@ class SearchRequest:
     """steps applied to the candidates before the best are taken"""
     duplicates: bool = False
     """True to return equal texts as separate results instead of one that names the other places"""
+    vector: tuple[float, ...] | None = None
+    """vector to search by instead of the query's; chunks of embedders with another dimension are not ranked by it"""
+    context: str | None = None
+    """text that weighs in, less than the query: earlier turns of a conversation, for example"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,7 @@ class Reader:
         version: version number, as in `history`; None for the newest.
         cache: answer cache to share between readers of any version and settings; None for a private one.
         locked: only for `query` with untrusted SQL (`parquetry.storage.search.locked`).
+        memory: memory to share between readers of a long-lived process; None to read index files only.
 
     Raises:
         SettingsError: the corpus or the version does not exist.
@@ -112,6 +121,7 @@ class Reader:
         cache: AnswerCache[Ranking] | None = None,
         *,
         locked: bool = False,
+        memory: VectorMemories | None = None,
     ) -> None:
         self._settings = settings
         self._locked = locked
@@ -123,7 +133,7 @@ class Reader:
         """True once the index has the views that only `connection` needs"""
         self._tables: Connection | None = None
         self._lock = threading.RLock()
-        self._searchers = Searchers(settings.search)
+        self._searchers = Searchers(settings.search, memory)
         self._cache = AnswerCache[Ranking](settings.search.cache_entries) if cache is None else cache
         self._log = SearchLog(settings.search.log) if settings.search.log else None
         self._record = SearchRecord(self._lake) if settings.search.record_searches else None
@@ -222,7 +232,8 @@ class Reader:
         """Rank chunks.
 
         Raises:
-            SettingsError: the settings name a model other than that of the corpus, or a filter is invalid.
+            SettingsError: the settings name a model other than that of the corpus, a filter is invalid, or no documents
+                have vectors of the dimension of the given one.
         """
         (response,) = self.search_all([request])
         return response
@@ -239,6 +250,12 @@ class Reader:
             )
         for filters, group in groupby(requests, key=lambda request: request.filters):
             yield from self._search_group(filters, list(group))
+
+    @contextmanager
+    def searching(self, request: SearchRequest) -> Iterator[tuple[Searcher, Mapping[str, Vectors], Settings]]:
+        """Yield what a search works with: a searcher with the request's filters, its vectors by embedder, settings."""
+        with self._searchers.acquire(self.index, request.filters) as searcher:
+            yield searcher, self._vectors(searcher, [request])[request], self._settings
 
     def _search_group(self, filters: Filters, requests: Sequence[SearchRequest]) -> Iterator[SearchResponse]:
         left, tries = list(requests), INDEXES
@@ -271,7 +288,7 @@ class Reader:
                 ranking = known.get(request)
                 cached = ranking is not None
                 if ranking is None:
-                    ranking = self._rank(searcher, request, vectors.get(request.query, {}), shared)
+                    ranking = self._rank(searcher, request, vectors[request], shared)
                     self._cache.put(self._key(request), ranking)
                     # A query that repeats within the batch is neither computed nor paid for again.
                     known[request] = ranking
@@ -287,10 +304,12 @@ class Reader:
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
         return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm)
 
-    def _vectors(self, searcher: Searcher, requests: Sequence[SearchRequest]) -> Mapping[str, Mapping[str, Vectors]]:
-        """Return query -> embedder id -> query vector; empty if there is nothing to compare with."""
-        queries = list(dict.fromkeys(request.query for request in requests if request.mode != "text"))
-        return query_vectors(queries, searcher, self._settings)
+    def _vectors(
+        self, searcher: Searcher, requests: Sequence[SearchRequest]
+    ) -> Mapping[SearchRequest, Mapping[str, Vectors]]:
+        """Return request -> embedder id -> vector to search by; empty if there is nothing to compare with."""
+        asked = [Asked(each.query, each.context, each.vector, each.mode != "text") for each in requests]
+        return dict(zip(requests, vectors_of(asked, searcher, self._settings), strict=True))
 
     def _rank(
         self,
@@ -310,11 +329,19 @@ class Reader:
         wanted = request.look.candidates(request.k)
         if request.level == "document":
             hits = best_of_documents(
-                searcher, request.query, vectors, request.mode, wanted, folded=not request.duplicates
+                searcher,
+                request.query,
+                vectors,
+                request.mode,
+                wanted,
+                folded=not request.duplicates,
+                context=request.context,
             )
         else:
             distinct = not request.duplicates
-            hits = searcher.search(request.query, vectors, request.mode, wanted, distinct=distinct)
+            hits = searcher.search(
+                request.query, vectors, request.mode, wanted, distinct=distinct, context=request.context
+            )
         explanation = asdict(searcher.explanation)
         explanation["seconds"] = {**before, **explanation["seconds"]}
         watch = Stopwatch()
@@ -324,8 +351,10 @@ class Reader:
             if looked.judged is not None:
                 explanation["rerank"] = looked.judged.as_json()
             watch.stage("second look")
-        if request.min_score is not None:
-            hits = [hit for hit in hits if hit.score >= request.min_score]
+        hits = assessed(hits, searcher, vectors)
+        watch.stage("relevance")
+        if request.min_relevance is not None:
+            hits = [hit for hit in hits if (hit.relevance or 0.0) >= request.min_relevance]
         explanation["seconds"] |= watch.seconds
         return Ranking(tuple(hits), explanation)
 

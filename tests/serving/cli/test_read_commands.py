@@ -101,7 +101,7 @@ def test_search_of_a_version_gives_what_was_true_then(desk):
         (("--filename", "*.txt"), {"oak.txt", "it's [odd].txt"}),
         (("--filename", "sub/*"), {"leave.md", "it's [odd].txt"}),
         (("--media-type", "text/markdown"), {"leave.md"}),
-        (("--min-score", "99"), set()),
+        (("--min-score", "1"), set()),
     ],
 )
 def test_search_filters(desk, options, files):

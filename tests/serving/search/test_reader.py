@@ -50,7 +50,7 @@ def test_same_search_is_answered_from_the_cache(library):
         pytest.param(replace(OAK, mode="vector"), id="mode"),
         pytest.param(replace(OAK, k=1), id="k"),
         pytest.param(replace(OAK, level="document"), id="level"),
-        pytest.param(replace(OAK, min_score=0.1), id="min-score"),
+        pytest.param(replace(OAK, min_relevance=0.1), id="min-score"),
         pytest.param(replace(OAK, filters=Filters()), id="operator"),
         pytest.param(replace(OAK, filters=Filters(caller=Caller("bob"))), id="user"),
         pytest.param(replace(OAK, filters=Filters(caller=Caller("ada", "acme"))), id="organization"),

@@ -1,0 +1,63 @@
+"""Relevance of hits: the evidence for each is gathered, and weighed as it was calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from parquetry.embed.base import Vectors
+from parquetry.ranking.relevance import Evidence, uncalibrated, worded
+from parquetry.ranking.relevance_words import occurrences
+from parquetry.storage.search.searcher import Hit, Searcher
+
+
+def assessed(hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors]) -> list[Hit]:
+    """Return hits with their relevance, in the same order.
+
+    Args:
+        hits: hits of the searcher's last search; those that a reranker scored take its score.
+        searcher: the searcher.
+        vectors: embedder id -> float32[dimension] of the query, as in that search; empty if it compared none.
+    """
+    if all("rerank" in hit.scores for hit in hits):
+        return [replace(hit, relevance=min(1.0, max(0.0, hit.scores["rerank"]))) for hit in hits]
+    return [
+        replace(hit, relevance=uncalibrated(evidence))
+        for hit, (_, evidence) in zip(hits, evidence_of(hits, searcher, vectors), strict=True)
+    ]
+
+
+def evidence_of(
+    hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors]
+) -> list[tuple[str | None, Evidence]]:
+    """Return the embedder and the evidence of each hit, as for `assessed`."""
+    cosines = _cosines(hits, searcher, vectors)
+    words: Sequence[tuple[float, float] | tuple[None, None]] = [(None, None)] * len(hits)
+    if searcher.weights:
+        found = occurrences([_content(hit) for hit in hits], searcher.weights.keys(), searcher.language)
+        words = [worded(searcher.weights, each, searcher.mean_length) for each in found]
+    return [
+        (embedder, Evidence(cosine, strength, coverage))
+        for (embedder, cosine), (strength, coverage) in zip(cosines, words, strict=True)
+    ]
+
+
+def _cosines(
+    hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors]
+) -> list[tuple[str | None, float | None]]:
+    """Return the embedder and cosine similarity of each hit; those that the search did not compare take a statement."""
+    if not vectors:
+        return [(None, None)] * len(hits)
+    # The scores of several embedders are ranks in a common list.
+    only = next(iter(vectors)) if len(vectors) == 1 else None
+    missing = [hit for hit in hits if only is None or "vector" not in hit.scores]
+    computed = dict(zip(map(id, missing), searcher.cosines(missing, vectors), strict=True)) if missing else {}
+    return [
+        (computed[id(hit)] or (None, None)) if id(hit) in computed else (only, hit.scores["vector"]) for hit in hits
+    ]
+
+
+def _content(hit: Hit) -> str:
+    """Return what the keyword side searches of a chunk: its text, and the headings that the text does not repeat."""
+    text: str = hit.row["text"]
+    return " ".join([*(heading for heading in hit.row["headings"] or () if heading not in text), text])
