@@ -10,7 +10,7 @@ from fastapi import Request
 
 from parquetry.serving.access.audit import AuditEvent, Event
 from parquetry.serving.access.principals import Principal
-from parquetry.serving.http.metrics import Metrics
+from parquetry.serving.http.metrics import PROVIDER, Metrics
 from parquetry.storage.search.searcher import Hit
 
 
@@ -46,6 +46,11 @@ class Recorded:
             top_score=max(known, default=None),
             text="\n".join(queries),
         )
+
+    def spent(self, input_tokens: int, output_tokens: int) -> None:
+        """Count the tokens of a question to a language model."""
+        for kind, tokens in (("input", input_tokens), ("output", output_tokens)):
+            self._metrics.tokens.labels(PROVIDER, kind).inc(tokens)
 
     def ingested(self, documents: int, chunks: int) -> None:
         """Record documents that were added."""

@@ -14,6 +14,7 @@ from parquetry.masked_output import guard_output
 from parquetry.serving.http import agent_routes, gateway_routes, health_routes, operation_routes
 from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits
+from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.problems import MEDIA_TYPE, add_handlers
@@ -85,5 +86,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.add_middleware(
             CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600
         )
+    app.add_middleware(Containment)
     app.add_middleware(RequestMetrics, owner=app)
     return app

@@ -20,7 +20,7 @@ from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, out
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
-from parquetry.serving.service.answering import NoLanguageModel, answer_in_words
+from parquetry.serving.service.words import NoLanguageModel, answer_in_words
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
@@ -197,5 +197,6 @@ def query(
     except NoLanguageModel as error:
         raise Problem(501, "no-language-model", str(error)) from error
     record.answered(response.hits, [asked.question])
+    record.spent(words.input_tokens, words.output_tokens)
     citations = [forms.CitationItem(**each) for each in citations_of(parts.settings, asked.question, response.hits)]
-    return forms.WordsAnswer(answer=words, citations=citations, version=response.version)
+    return forms.WordsAnswer(answer=words.text.strip(), citations=citations, version=response.version)

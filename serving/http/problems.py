@@ -137,7 +137,7 @@ def _fault(error: Mapping[str, Any]) -> str:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer every error of an application as a problem."""
+    """Answer the known errors of an application as problems; `Containment` answers the others."""
 
     async def answer(_: Request, error: Exception) -> JSONResponse:
         match error:
@@ -151,5 +151,5 @@ def add_handlers(app: FastAPI) -> None:
             case _:
                 return problem_of(error).response()
 
-    for kind in (Problem, ParquetryError, RequestValidationError, BaseHTTPException, Exception):
+    for kind in (Problem, ParquetryError, RequestValidationError, BaseHTTPException):
         app.add_exception_handler(kind, answer)

@@ -185,9 +185,9 @@ def imported(settings: Settings, url: str, metadata: Mapping[str, Any], access: 
         found.content,
         found.filename,
         access,
-        name=url,
+        name=found.url,
         content_type=found.content_type,
         metadata={**found.metadata, **metadata, **({"source": "youtube"} if found.kind == "youtube" else {})},
         kind=found.kind,
-        url=url,
+        url=found.url,
     )

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from parquetry.settings.sections import parse_settings
-from tests.serving.http.checks import ok, problem
 from tests.servers.http_app import running_app
+from tests.serving.http.checks import ok, problem
 from tests.workshop import Workshop
 
 

@@ -9,8 +9,8 @@ from parquetry.serving.access.principals import RIGHTS
 from parquetry.serving.http.callers import Requires
 from parquetry.serving.http.health_routes import PUBLIC
 from parquetry.settings.sections import parse_settings
-from tests.serving.http.checks import problem
 from tests.servers.http_app import running_app
+from tests.serving.http.checks import problem
 from tests.workshop import Workshop
 
 DESCRIPTION = "/openapi.json"
@@ -119,19 +119,16 @@ def test_namespace_that_a_token_does_not_see_does_not_exist(guarded):
         assert client.get("/api/knowledge/stats").json()["agentId"] == "hr"
 
 
-def test_refusals_are_recorded_without_the_token(guarded):
-    with guarded.client("pqt_wrong") as client:
-        problem(client.get("/api/knowledge/stats"), 401, "token-malformed")
-    text = (guarded.resources.state / "audit.jsonl").read_text()
-    assert "token-malformed" in text
-    assert "pqt_wrong" not in text
-
-
-def test_host_of_a_stranger_is_refused(guarded, tmp_path_factory):
+def test_strangers_are_refused_and_recorded_without_their_tokens(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("open"))
     workshop.write("oak.md", "An oak table.")
     workshop.refresh()
     settings = parse_settings({"corpus": {"root": str(workshop.root / "corpus")}}, "test")
+    with running_app(settings) as app, app.client("pqt_wrong") as client:
+        problem(client.get("/api/knowledge/stats"), 401, "token-malformed")
+        text = (app.resources.state / "audit.jsonl").read_text()
+        assert "token-malformed" in text
+        assert "pqt_wrong" not in text
     with running_app(settings) as app, app.client(Host="evil.example") as client:
         problem(client.get("/api/knowledge/stats"), 403, "host-not-allowed")
         problem(client.get("/health"), 403, "host-not-allowed")

@@ -1,0 +1,38 @@
+"""Errors that nothing else answered: each ends one request with a reason, and never the connection."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from parquetry.serving.http.problems import problem_of
+
+
+class Containment:
+    """Middleware that answers any error as a problem.
+
+    Args:
+        app: the application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection event."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            # The edge of a request: whatever it runs into, others are answered.
+            if started:
+                raise
+            await problem_of(error).response()(scope, receive, send)
