@@ -21,6 +21,8 @@ from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsS
 from parquetry.settings.small_file import read_small
 
 DEFAULT_FILE = "parquetry.toml"
+_UPLOADS = "uploads"
+"""name of the source of documents that were handed in"""
 _MAX_BYTES = 4 * 1024 * 1024
 """maximum bytes of a settings file"""
 
@@ -333,6 +335,8 @@ class Settings(Section):
     def _source_names_differ(self) -> Settings:
         seen: set[tuple[str, str]] = set()
         for source in self.source:
+            if source.name == _UPLOADS:
+                raise ValueError(f"the name {_UPLOADS!r} belongs to documents that were handed in; choose another")
             key = (source.namespace or self.corpus.namespace, source.name)
             if key in seen:
                 raise ValueError(f"two sources of namespace {key[0]!r} are named {key[1]!r}; names must differ")

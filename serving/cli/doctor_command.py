@@ -14,6 +14,7 @@ from parquetry.printing import tell
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json
 from parquetry.settings.sections import Settings
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.lake import Lake
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def doctor(
     if fix:
         mend(settings, repair)
     lake = Lake(settings.corpus.root, single_writer=settings.corpus.single_writer)
-    checkup = examine(lake, settings.search, quick=quick)
+    checkup = examine(lake, settings.search, quick=quick, uploads=UploadStore(settings))
     if as_json:
         told: dict[str, Any] = {**asdict(checkup), "healthy": checkup.healthy}
         print_json({**told, "steps": repair.steps, "lost": repair.lost} if fix else told)
@@ -107,12 +108,19 @@ def mend(settings: Settings, told: Repair) -> None:
         ParquetryError: the corpus cannot be repaired.
     """
     from parquetry.storage.maintenance.repair import documents_lacking, repair
+    from parquetry.storage.maintenance.upload_checks import upload_steps
 
     for step in repair(settings.corpus.root, settings.search, new_stamp(), single_writer=settings.corpus.single_writer):
         told.tell(step.what)
         step.do()
         if step.lost:
             told.miss(step.lost)
+    for mending in upload_steps(UploadStore(settings)):
+        if mending.lost:
+            told.miss(mending.lost)
+        else:
+            told.tell(mending.what)
+            mending.do()
     for (namespace, source), documents in documents_lacking(Lake(settings.corpus.root)).items():
         count = counted(len(documents), "document")
         told.tell(f"extract {count} of {namespace}/{source} again, of which text or chunks are missing")

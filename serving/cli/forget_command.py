@@ -32,6 +32,7 @@ def forget(
     """
     from parquetry.serving.access.forgetting import forget_access
     from parquetry.serving.service.state import state_place
+    from parquetry.sources.uploads.store import UploadStore
     from parquetry.storage.maintenance.erasure import forget_user
 
     if not user.strip():
@@ -43,6 +44,8 @@ def forget(
         _ask(user, root)
     lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
     access = forget_access(state_place(settings), user)
+    # Before the corpus, which would take them in again.
+    uploads = UploadStore(settings).forget(user)
     done = forget_user(lake, user, new_stamp(), settings.search)
     if as_json:
         print_json(
@@ -58,6 +61,7 @@ def forget(
                 "files_left": done.files_left,
                 "masked": done.masked,
                 "index_error": done.index_error,
+                "uploads": uploads,
                 "tokens": access.tokens,
                 "audit_events": access.events,
             }
@@ -66,6 +70,8 @@ def forget(
         if access.tokens or access.events:
             deleted = f"{counted(access.tokens, 'token')} and {counted(access.events, 'audit event')}"
             tell(f"Deleted from the service: {deleted}.")
+        if uploads:
+            tell(f"Deleted {counted(uploads, 'upload')} with {'its' if uploads == 1 else 'their'} bytes.")
         _print(done, root)
     if done.index_error is not None:
         raise typer.Exit(IndexNotWritten.exit_code)

@@ -74,6 +74,7 @@ def delete(
     Earlier versions keep them.
     """
     from parquetry.planning.rows import new_stamp
+    from parquetry.sources.uploads.store import UploadStore
     from parquetry.storage.lake.rewrite import remove_namespace
     from parquetry.storage.search.namespaces import namespaces_of
 
@@ -84,6 +85,9 @@ def delete(
     if not yes:
         _ask(name, _told(known[name].documents, known[name].entries))
     lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
+    store = UploadStore(settings)
+    # Uploads that are still there would come back with the next refresh.
+    deleted = sum(store.delete(name, upload.path) for upload in list(store.each(name)))
     done = remove_namespace(lake, name, new_stamp())
     feeding = sorted(s.name for s in settings.source if (s.namespace or settings.corpus.namespace) == name)
     if as_json:
@@ -92,6 +96,8 @@ def delete(
         return
     told = _told(len(done.documents), len(done.entries))
     tell(f"Removed {told} of {name}. Corpus {root}: published version {done.version}.")
+    if deleted:
+        tell(f"Deleted the bytes of {counted(deleted, 'upload')}.")
     tell(f"To have them back: parquetry restore --version {done.version_before} --namespace {name}")
     if feeding:
         tell(f"The next refresh brings them again: {', '.join(feeding)} in the settings file feeds {name}.")

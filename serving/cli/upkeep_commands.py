@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
 import typer
 
+from parquetry.model import DocumentRow
 from parquetry.planning.rows import new_stamp
 from parquetry.plural import counted
 from parquetry.printing import tell
@@ -14,6 +16,7 @@ from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption
 from parquetry.serving.cli.output import print_json
 from parquetry.serving.search.known_names import check_namespace
 from parquetry.settings.sections import CorpusSettings, Settings
+from parquetry.sources.uploads.store import SOURCE, UploadStore
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
@@ -87,16 +90,31 @@ def remove(
     namespace: NamespaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove documents from the corpus; earlier versions keep them."""
+    """Remove documents from the corpus; earlier versions keep them.
+
+    The bytes of uploads are deleted.
+    """
     from parquetry.storage.lake.rewrite import remove_documents
 
     settings = settings_for(config, corpus)
     _check_namespace(settings, namespace)
-    done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace)
+    store = UploadStore(settings)
+    deleted: set[str] = set()
+
+    def delete_bytes(rows: Sequence[DocumentRow]) -> None:
+        # An upload that is still there would come back with the next refresh.
+        for row in rows:
+            if row.source == SOURCE and store.delete(row.namespace, row.path):
+                deleted.add(row.uri)
+
+    done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace, delete_bytes)
     if as_json:
-        print_json({"run_id": done.run_id, "version": done.version, "removed": [row.uri for row in done.rows]})
+        removed = [row.uri for row in done.rows]
+        told = {"run_id": done.run_id, "version": done.version, "removed": removed, "deleted": sorted(deleted)}
+        print_json(told)
         return
     for row in done.rows:
-        tell(f"removed {row.path}")
+        tell(f"removed {row.path}" + (", and deleted its bytes" if row.uri in deleted else ""))
     tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
-    tell("A document that is still in its source comes back at the next refresh unless its source excludes it.")
+    if any(row.source != SOURCE for row in done.rows):
+        tell("A document that is still in its source comes back at the next refresh unless its source excludes it.")

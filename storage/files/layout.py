@@ -31,6 +31,11 @@ STAGING = "staging"
 PROBE = "conditional-writes"
 """name of the object beside the tables that records whether its store honours conditional writes"""
 
+UPLOADS = "uploads"
+"""name of the folder of documents that were handed in, unless they are kept elsewhere"""
+SERVICE = "service"
+"""name of the folder of the service's state, unless it is kept elsewhere"""
+
 SCHEMES: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "s3a": "s3", "abfs": "abfs", "abfss": "abfs", "az": "abfs", "gs": "gs", "gcs": "gs"}
 )

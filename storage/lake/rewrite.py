@@ -74,7 +74,13 @@ def restore_version(lake: Lake, version: int, stamp: RunStamp, namespace: str | 
     return _rewrite(lake, "restore", decide, stamp, namespace, "all")
 
 
-def remove_documents(lake: Lake, names: Sequence[str], stamp: RunStamp, namespace: str | None = None) -> Rewrite:
+def remove_documents(
+    lake: Lake,
+    names: Sequence[str],
+    stamp: RunStamp,
+    namespace: str | None = None,
+    before: Callable[[Sequence[DocumentRow]], None] = lambda _: None,
+) -> Rewrite:
     """Publish a version without some documents.
 
     Args:
@@ -82,6 +88,7 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: RunStamp, namespac
         names: ids, uris, paths, filenames, or globs over paths and filenames.
         stamp: stamp of this run.
         namespace: remove only documents of this part of the corpus.
+        before: called with the chosen rows before anything is published, again if another run publishes meanwhile.
 
     Raises:
         SettingsError: a name matches no document; nothing was removed.
@@ -94,6 +101,7 @@ def remove_documents(lake: Lake, names: Sequence[str], stamp: RunStamp, namespac
             if not those:
                 raise SettingsError(f"no document {name!r} in this corpus; `parquetry documents` lists them")
         chosen = by_key(row for those in meant.values() for row in those).values()
+        before(tuple(chosen))
         return [removed_row(row, stamp, "remove/asked-for: taken out by `parquetry remove`") for row in chosen]
 
     return _rewrite(lake, "remove", decide, stamp, namespace)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import basename
-from typing import Literal
 
 from parquetry import ids
 from parquetry.errors import StorageError
 from parquetry.settings.sections import SearchSettings
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.connect import rolled_back
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.entries.entry_checks import ENTRY_CHECKS
 from parquetry.storage.files.conditional_writes import probe
 from parquetry.storage.files.filesystem import FileInfo, filesystem_at
-from parquetry.storage.files.layout import ANSWERS, INDEX, PROBE, STAGING, TABLES, Layout, Table
+from parquetry.storage.files.layout import ANSWERS, INDEX, PROBE, SERVICE, STAGING, TABLES, UPLOADS, Layout, Table
 from parquetry.storage.index.check import disagreements
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.lake.commits import open_table
@@ -26,25 +26,14 @@ from parquetry.storage.lake.log_check import log_faults
 from parquetry.storage.lake.shards import readable_values
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 from parquetry.storage.lake.staging import commit_name
+from parquetry.storage.maintenance.findings import Finding, finding_of
 from parquetry.storage.maintenance.old_secrets import find_secrets
+from parquetry.storage.maintenance.upload_checks import upload_findings
 
 SAMPLE_DOCUMENTS = 2000
 """documents whose spans are checked, unless all are requested"""
 _NAMED = 3
-"""examples named in a finding"""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check that found something."""
-
-    check: str
-    """short code in kebab-case"""
-    severity: Literal["problem", "note"]
-    """"note" for anything but damage: leftovers of crashed runs, files that are not part of the corpus"""
-    count: int
-    detail: str
-    """one sentence with examples"""
+"""paths named of a file"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +53,16 @@ class Checkup:
         return not any(finding.severity == "problem" for finding in self.findings)
 
 
-def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool = False) -> Checkup:
+def examine(
+    lake: Lake, settings: SearchSettings | None = None, *, quick: bool = False, uploads: UploadStore | None = None
+) -> Checkup:
     """Check a corpus; change nothing.
 
     Args:
         lake: the corpus, with a schema version that this program knows.
         settings: give the location of its search index.
         quick: True to read the ends of files and the texts of a sample of documents instead of every byte.
+        uploads: documents that were handed in, which are checked, too.
 
     Raises:
         StorageError: the log of a table cannot be read, so that nothing can be checked.
@@ -90,6 +82,8 @@ def examine(lake: Lake, settings: SearchSettings | None = None, *, quick: bool =
         for check in (*_CHECKS, *(_Check(*each) for each in ENTRY_CHECKS)):
             findings.extend(_found(connection, check))
         findings.extend(_identities(connection))
+        if uploads is not None:
+            findings.extend(upload_findings(uploads, connection, quick=quick))
         sample = _sample(connection, quick=quick)
         findings.extend(_found(connection, _SPANS))
         ((documents,),) = tuples(connection, "SELECT count(*) FROM documents")
@@ -118,9 +112,9 @@ def _files(snapshot: Snapshot, present: Present, whole: frozenset[str]) -> Itera
         missing = [name for name in unusable if name not in there]
         damaged = [name for name in unusable if name in there]
         if missing:
-            yield _finding("missing-file", f"files of {table} are gone", missing)
+            yield finding_of("missing-file", f"files of {table} are gone", missing)
         if damaged:
-            yield _finding("damaged-file", f"files of {table} cannot be read", damaged)
+            yield finding_of("damaged-file", f"files of {table} cannot be read", damaged)
 
 
 def _damaged_commits(layout: Layout) -> list[Finding]:
@@ -131,7 +125,7 @@ def _damaged_commits(layout: Layout) -> list[Finding]:
         for name, wrong in sorted(log_faults(layout, table).items())
     ]
     what = "commits below a checkpoint are damaged, so that older versions and the history cannot be read"
-    return [_finding("damaged-commit", what, lines)] if lines else []
+    return [finding_of("damaged-commit", what, lines)] if lines else []
 
 
 def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSettings) -> Iterator[Finding]:
@@ -143,13 +137,13 @@ def _missing_commits(snapshot: Snapshot, present: Present, settings: SearchSetti
         if lost:
             missing = f"{table}/_delta_log/{commit_name(open_table(snapshot.layout, table).version() + 1)}"
             what = f"{missing} is missing, or a later one: the search index has seen shards that no commit names"
-            yield _finding("missing-commit", what, lost)
+            yield finding_of("missing-commit", what, lost)
 
 
 def _rotten(changed: Mapping[str, str]) -> Iterator[Finding]:
     """Report changed files, those of `documents` with their paths; other checks find documents with missing parts."""
     if changed:
-        yield _finding(
+        yield finding_of(
             "changed-file",
             "files are not what was written, by their checksums",
             [_where(file, columns) for file, columns in sorted(changed.items())],
@@ -194,17 +188,17 @@ def _leftovers(snapshot: Snapshot, present: Present) -> Iterator[Finding]:
     if unnamed:
         size = sum(size for _, size in unnamed)
         what = f"shards of {size:,} bytes belong to no version; crashed runs left them, their vectors are used again"
-        yield _finding("orphan", what, [name for name, _ in unnamed], "note")
+        yield finding_of("orphan", what, [name for name, _ in unnamed], "note")
     if unfinished:
         what = "files were being written when a run ended; they can be deleted once no run is going on"
-        yield _finding("unfinished", what, unfinished, "note")
+        yield finding_of("unfinished", what, unfinished, "note")
     strangers = sorted(_strangers(snapshot.layout, present))
     if strangers:
-        yield _finding("unknown-file", "files do not belong to the corpus", strangers, "note")
+        yield finding_of("unknown-file", "files do not belong to the corpus", strangers, "note")
 
 
 def _strangers(layout: Layout, present: Present) -> Iterator[str]:
-    own = {ANSWERS, INDEX, STAGING, *TABLES} if layout.is_local else {ANSWERS, PROBE, *TABLES}
+    own = {ANSWERS, UPLOADS, *TABLES, *((INDEX, STAGING, SERVICE) if layout.is_local else (PROBE,))}
     yield from (entry.name for entry in filesystem_at(layout.root).entries(layout.root) if entry.name not in own)
     for table in TABLES:
         for entry in present[table]:
@@ -232,7 +226,7 @@ def _index(snapshot: Snapshot, settings: SearchSettings, *, quick: bool) -> Iter
     version, found = disagreements(snapshot, settings, quick=quick)
     for each in found:
         what = f"{each.what}; `parquetry doctor --fix` builds it again"
-        yield _finding("index", what, each.examples)
+        yield finding_of("index", what, each.examples)
     if version is not None and version > snapshot.version:
         yield Finding("rolled-back", "problem", 1, rolled_back(snapshot, version))
     elif version is not None and version != snapshot.version:
@@ -342,7 +336,7 @@ def _found(connection: Connection, check: _Check) -> Iterator[Finding]:
         yield Finding(check.name, "problem", 1, f"could not be checked: {error}")
         return
     if faults:
-        yield _finding(check.name, check.what, [str(example) for example, *_ in faults])
+        yield finding_of(check.name, check.what, [str(example) for example, *_ in faults])
 
 
 def _identities(connection: Connection) -> Iterator[Finding]:
@@ -353,7 +347,7 @@ def _identities(connection: Connection) -> Iterator[Finding]:
     said = tuples(connection, "SELECT entry_id, namespace, visibility, org_id, user_id, text FROM entries")
     wrong += [entry for entry, namespace, *scope, text in said if entry != ids.entry_id(namespace, scope, text)]
     if wrong:
-        yield _finding(
+        yield finding_of(
             "identity", "documents have an id that is not their place's, or entries one that is not their text's", wrong
         )
 
@@ -363,10 +357,3 @@ def _sample(connection: Connection, *, quick: bool) -> int:
     connection.execute(f"CREATE TEMP TABLE sample AS SELECT filename, revision FROM {_INDEXED} {limit}")
     ((count,),) = tuples(connection, "SELECT count(*) FROM sample")
     return int(count)
-
-
-def _finding(
-    check: str, what: str, examples: Sequence[str], severity: Literal["problem", "note"] = "problem"
-) -> Finding:
-    shown = ", ".join(examples[:_NAMED]) + (", ..." if len(examples) > _NAMED else "")
-    return Finding(check, severity, len(examples), f"{what} ({len(examples)}): {shown}")

@@ -290,6 +290,21 @@ class UploadStore:
             for above, files in by_folder.items():
                 yield from (f"{above}/{file}" for file in self._unnamed(above, files) if _is_left_behind(file))
 
+    def other_bytes(self, upload: Upload) -> str | None:
+        """Return a file in an upload's folder, other than its own, that holds its bytes; None if there is none."""
+        folder = _folder(upload.namespace, upload.path)
+        for file in self._files.files(folder):
+            if file != upload.file and file.startswith(f"{upload.content_hash}-") and not file.endswith(UNFINISHED):
+                with suppress(FileNotFoundError):
+                    if ids.content_hash(self._files.read(f"{folder}/{file}")) == upload.content_hash:
+                        return file
+        return None
+
+    def point(self, upload: Upload, file: str) -> None:
+        """Have the manifest of an upload name another file with its bytes."""
+        pointing = replace(upload, file=file)
+        self._files.write(f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}", encode(pointing))
+
     def delete_file(self, name: str) -> None:
         """Delete a file that `unnamed` yields."""
         self._files.delete(name)
