@@ -10,13 +10,15 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from parquetry.errors import StorageError
+from parquetry.errors import SettingsError, StorageError
 from parquetry.serving.service.state import private_file
 from parquetry.storage.files.durable import PRIVATE, make_folder
 
 FILE = "tokens.db"
 VERSION = 1
 """version of the table, in `PRAGMA user_version`"""
+_LONGEST_PATH = 490
+"""bytes of the file's path: SQLite takes 512 with the ending of its journal"""
 _BUSY_SECONDS = 10.0
 """seconds to wait for another process that writes"""
 _TABLE = """
@@ -45,11 +47,18 @@ class TokenTable:
         state: state folder; created with the file if missing, readable by its owner only.
 
     Raises:
+        SettingsError: the path of the file is too long.
         StorageError: the file cannot be opened, or was written by a newer program.
     """
 
     def __init__(self, state: Path) -> None:
-        self.file = state / FILE
+        self.file = state.absolute() / FILE
+        length = len(os.fsencode(self.file))
+        if length > _LONGEST_PATH:
+            raise SettingsError(
+                f"the path of {FILE} has {length} bytes, and may have {_LONGEST_PATH}; set `state` in [serve] to a "
+                "folder with a shorter path"
+            )
         self._lock = RLock()
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int, int] | None = None

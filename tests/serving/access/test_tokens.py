@@ -227,6 +227,14 @@ def test_table_that_is_lost_while_the_service_runs_is_an_error_and_no_refusal(st
         store.find(plain)
 
 
+def test_path_that_sqlite_cannot_open_is_refused_in_time(tmp_path):
+    with pytest.raises(SettingsError, match=r"set `state` in \[serve\] to a folder with a shorter path"):
+        TokenStore(tmp_path / "/".join(["long"] * 100))
+    assert list(tmp_path.iterdir()) == []
+    with TokenStore(tmp_path / ("x" * (470 - len(str(tmp_path)) - 200)) / ("y" * 199)) as store:
+        assert store.find(store.create("app")[1]) is not None
+
+
 def test_file_of_a_newer_program_is_refused(tmp_path):
     TokenStore(tmp_path).close()
     changed = sqlite3.connect(tmp_path / FILE)
