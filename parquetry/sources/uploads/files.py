@@ -133,7 +133,10 @@ class LocalFiles:
         raise AssertionError("unreachable")
 
     def read(self, name: str) -> bytes:
-        return (self._root / name).read_bytes()
+        try:
+            return (self._root / name).read_bytes()
+        except NotADirectoryError as error:
+            raise StorageError(f"uploads are kept in {self.uri}, and a file stands there or on the way") from error
 
     def read_all(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for name in names:
@@ -143,7 +146,7 @@ class LocalFiles:
     def size(self, name: str) -> int | None:
         try:
             return (self._root / name).stat().st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def delete(self, name: str) -> None:

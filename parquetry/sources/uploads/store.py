@@ -268,11 +268,11 @@ class UploadStore:
         """Return the namespaces that have uploads, sorted."""
         found = set()
         for folder in self._files.folders():
+            names = (name for name in self._files.tree(folder) if name.endswith(f"/{_MANIFEST}"))
             if not folder.startswith("="):
-                found.update([folder] if self._files.folders(folder) else [])
+                found.update([folder] if any(names) else [])
                 continue
-            names = [name for name in self._files.tree(folder) if name.endswith(f"/{_MANIFEST}")]
-            for name, content in self._files.read_all(names):
+            for name, content in self._files.read_all(list(names)):
                 with suppress(Damaged):
                     found.add(self._decoded(name, content).namespace)
                     break
