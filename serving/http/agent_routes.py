@@ -14,7 +14,7 @@ from parquetry.serving.http.answers import Recorded, milliseconds
 from parquetry.serving.http.callers import NamespaceName, Parts, Reader, Searcher, Writer, namespace_of
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import UploadForm, imported, new_contents
-from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
@@ -83,7 +83,9 @@ def get_document(
     return forms.DocumentDetail(**summary(row), content=content, metadata=shown.shown_metadata(parts.settings, row))
 
 
-@router.post("/documents", response_model=forms.Added, openapi_extra=UploadForm.openapi(forms.NewDocument))
+@router.post(
+    "/documents", response_model=forms.Added, openapi_extra=UploadForm.openapi(forms.NewDocument), responses=ACCEPTED
+)
 async def add_document(
     request: Request,
     caller: Writer,
@@ -100,7 +102,7 @@ async def add_document(
     return await _added(request, caller, parts, name, content, is_async(prefer, wait))
 
 
-@router.post("/documents/url", response_model=forms.AddedUrl)
+@router.post("/documents/url", response_model=forms.AddedUrl, responses=ACCEPTED)
 async def add_url(
     request: Request,
     given: forms.NewUrl,
@@ -194,7 +196,7 @@ def search(
     return forms.SearchAnswer(query=q, threshold=threshold, results=found, count=len(found))
 
 
-@router.delete("/documents/{document_id}", response_model=forms.Deleted)
+@router.delete("/documents/{document_id}", response_model=forms.Deleted, responses=ACCEPTED)
 async def delete_document(
     request: Request,
     document_id: DocumentId,

@@ -16,7 +16,7 @@ from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
 from parquetry.serving.http.uploading import check_size
-from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
@@ -25,7 +25,7 @@ from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge (gateway)"])
-Namespace = Annotated[str, Path(max_length=255, pattern=r"^[\w.-]+$")]
+Namespace = Annotated[str, Path(max_length=255)]
 DocumentId = Annotated[str, Path(max_length=255)]
 
 
@@ -36,7 +36,7 @@ def list_namespaces(caller: Searcher, parts: Parts) -> forms.Namespaces:
         return forms.Namespaces(namespaces=shown.namespaces(reader, caller))
 
 
-@router.post("/{namespace}/documents", status_code=201, response_model=forms.Ingested)
+@router.post("/{namespace}/documents", status_code=201, response_model=forms.Ingested, responses=ACCEPTED)
 async def add_documents(
     request: Request,
     namespace: Namespace,
@@ -153,7 +153,7 @@ def get_chunks(namespace: Namespace, document_id: DocumentId, caller: Reader, pa
     return forms.ChunkList(document_id=document_id, chunks=chunks)
 
 
-@router.delete("/{namespace}/documents/{document_id}", response_model=forms.RemovedDocument)
+@router.delete("/{namespace}/documents/{document_id}", response_model=forms.RemovedDocument, responses=ACCEPTED)
 async def delete_document(
     request: Request,
     namespace: Namespace,

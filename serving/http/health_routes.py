@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from parquetry.serving.http.callers import Parts, requires
 from parquetry.serving.http.metrics import Metrics
-from parquetry.serving.http.operation_models import Health
+from parquetry.serving.http.operation_models import Health, Ready
 from parquetry.serving.http.problems import NOT_READY, Problem
 
 router = APIRouter(tags=["health"])
@@ -32,14 +33,14 @@ async def health(parts: Parts) -> Health:
 
 
 @router.get("/ready")
-async def ready(parts: Parts) -> Response:
+async def ready(parts: Parts) -> Ready:
     """Return 200 once questions can be answered, 503 until then."""
     if parts.follower.version is None:
         raise Problem(503, "not-ready", "nothing is published yet, or it is being indexed", title=NOT_READY)
-    return Response(status_code=200)
+    return Ready()
 
 
-@router.get("/metrics", dependencies=[requires("admin")])
+@router.get("/metrics", dependencies=[requires("admin")], response_class=PlainTextResponse)
 def metrics(request: Request) -> Response:
     """Return metrics in Prometheus' format."""
     found: Metrics = request.app.state.metrics

@@ -37,7 +37,7 @@ class NewJob(Request):
     """A run to start."""
 
     kind: Literal["refresh", "reindex", "restore", "clear"]
-    namespace: str | None = Field(None, max_length=255, pattern=r"^[\w.-]+$")
+    namespace: str | None = Field(None, max_length=255)
     targets: list[str] = Field(default_factory=list, max_length=1000, description="Of a refresh: names of sources.")
     allow_removals: bool = False
     rehash: bool = False
@@ -145,6 +145,12 @@ class FeedbackList(BaseModel):
     """Judgements, the newest first."""
 
     feedback: list[FeedbackItem]
+
+
+class Ready(BaseModel):
+    """Questions are answered."""
+
+    status: Literal["ready"] = "ready"
 
 
 class Health(BaseModel):

@@ -13,7 +13,7 @@ from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import operation_models as forms
 from parquetry.serving.http.callers import Admin, NamespaceName, Parts, Reader, Writer, namespace_of, requires
-from parquetry.serving.http.writes import Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
@@ -94,7 +94,7 @@ def get_job(job_id: JobId, caller: Reader, parts: Parts) -> forms.JobItem:
     return job_item(_job(parts, caller, job_id))
 
 
-@router.post("/jobs", status_code=201, response_model=forms.JobItem)
+@router.post("/jobs", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
 async def start_job(asked: forms.NewJob, caller: Admin, parts: Parts, prefer: Prefer = None, wait: Wait = True) -> Any:
     """Start a refresh, a reindex, a restore, or the removal of uploads."""
     if asked.namespace is not None or caller.namespaces is not None:
@@ -185,7 +185,7 @@ def list_entries(
     return forms.EntryList(entries=entries, total=len(found))
 
 
-@router.post("/sessions", status_code=201, response_model=forms.JobItem)
+@router.post("/sessions", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
 async def add_session(
     given: forms.NewSession,
     caller: Writer,

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import Header, Query
 from fastapi.responses import JSONResponse
 
+from parquetry.serving.http.gateway_models import Accepted
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.service.resources import Resources
@@ -32,6 +33,12 @@ _STATUSES = {
 
 Prefer = Annotated[str | None, Header(description="`respond-async`: answer 202 at once.", max_length=255)]
 Wait = Annotated[bool, Query(description="false: answer 202 at once, with the address of the job.")]
+
+
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": Accepted, "description": "The write goes on; `Location` is the address of its job."}
+}
+"""the other answer of routes that write"""
 
 
 async def in_thread(function: Any, *arguments: Any) -> Any:

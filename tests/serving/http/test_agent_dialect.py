@@ -7,7 +7,10 @@ import pytest
 
 from tests.serving.http.checks import ok, problem
 
-pytestmark = pytest.mark.xdist_group("service-agents")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service-agents")]
+HTML = b"""<html><head><title>Ash</title></head><body><article>
+<p>The ash bench is in the yard behind the old mill.</p>
+</article></body></html>"""
 SUMMARY = {"id", "filename", "contentType", "fileSize", "createdAt", "fragmentCount", "source", "url"}
 
 
@@ -116,7 +119,7 @@ def test_the_same_name_again_replaces(client):
 
 
 def test_bytes_come_in_base64_or_in_a_form(client):
-    page = b"<html><head><title>Ash</title></head><body><article><p>The ash bench is in the yard behind the old mill.</p></article></body></html>"
+    page = HTML
     sent = {"content": base64.b64encode(page).decode(), "filename": "ash.html", "contentType": "application/xhtml+zip"}
     added = ok(client.post("/api/knowledge/documents", json=sent))
     assert added["fragmentCount"] == 1

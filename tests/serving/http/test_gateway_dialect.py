@@ -4,7 +4,7 @@ import pytest
 
 from tests.serving.http.checks import ok, problem
 
-pytestmark = pytest.mark.xdist_group("service-gateway")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service-gateway")]
 CHUNK = {"chunk_id", "document_id", "text", "score", "metadata", "citations"}
 HOLIDAY = "How many days of holiday does everybody have?"
 
@@ -176,7 +176,7 @@ def test_document_is_deleted(client):
 
 def test_one_unreadable_document_fails_the_request_and_the_others_are_there(client):
     body = {"documents": [{"text": "The yew gate is locked.", "source": "yew.md"}, {"text": " ", "source": "nil.md"}]}
-    told = problem(client.post("/api/v1/knowledge/default/documents", json=body), 422, "empty")
+    told = problem(client.post("/api/v1/knowledge/default/documents", json=body), 422, "no-text")
     assert [each["status"] for each in told["documents"]] == ["indexed", "skipped"]
     found = retrieve(client, query="yew gate", mode="text")
     assert "yew" in found["chunks"][0]["text"]

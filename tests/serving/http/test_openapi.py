@@ -1,0 +1,69 @@
+"""Requests made at random from the OpenAPI description: every answer is one that it describes."""
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from parquetry.settings.sections import parse_settings
+from tests.servers.http_app import running_app
+from tests.workshop import Workshop
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("openapi")]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+EXPECTED = (501, 503)
+"""statuses of 5xx that the description promises: no language model; a video or page that cannot be fetched now"""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("openapi"))
+    for name in ("oak", "ash", "elm"):
+        workshop.write(f"{name}.md", f"# {name}\n\nA table of {name}.")
+    workshop.refresh()
+    # Writes are kept and queued; nothing carries them out here.
+    serve = {"wait_seconds": 0.01, "requests_per_minute": 10_000_000}
+    with running_app(
+        parse_settings({"corpus": {"root": str(workshop.root / "corpus")}, "serve": serve}, "test")
+    ) as app:
+        with app.resources.follower.reader(wait=60):
+            pass
+        yield app
+
+
+@pytest.fixture(scope="module")
+def description(app):
+    return schemathesis.openapi.from_url(f"{app.url}/openapi.json")
+
+
+schema = schemathesis.pytest.from_fixture("description")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],
+)
+def test_every_answer_is_described(case):
+    response = case.call()
+    checks = [check for check in CHECKS if not (check is not_a_server_error and response.status_code in EXPECTED)]
+    case.validate_response(response, checks=checks)
