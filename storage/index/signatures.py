@@ -56,7 +56,8 @@ def query_signature(vector: npt.NDArray[np.float32]) -> tuple[list[int], list[in
         int64 words of the signs, and int64 words with a bit set where the rotated query's magnitude is at least the
         median.
     """
-    turned = rotation(len(vector)) @ vector
+    # A search uses one thread; BLAS would take several for the operator.
+    turned = np.vecdot(rotation(len(vector)), vector)
     magnitude = np.abs(turned)
     return _packed(turned[None] > 0)[0].tolist(), _packed(magnitude[None] >= np.median(magnitude))[0].tolist()
 

@@ -166,9 +166,13 @@ def _vectors(connection: Connection, number: int, dimension: int, chunks: Number
         codes = np.stack([np.asarray(coded[word], "<i8")[chosen] for word in words], axis=1)
         table = connection.sql(
             f"""SELECT rowid AS chunk, vector_{number} AS vector FROM parts.chunks
-            WHERE rowid {here} AND vector_{number} IS NOT NULL ORDER BY rowid"""
+            WHERE rowid {here} AND vector_{number} IS NOT NULL"""
         ).to_arrow_table()
-        flat = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        chosen = np.searchsorted(table.column("chunk").to_numpy(), wanted)
-        yield codes.view(np.uint8), flat.reshape(-1, dimension)[chosen]
+        vectors = table.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        vectors = vectors.reshape(-1, dimension)
+        found = table.column("chunk").to_numpy()
+        if not np.array_equal(found, wanted):
+            order = np.argsort(found)
+            vectors = vectors[order[np.searchsorted(found, wanted, sorter=order)]]
+        yield codes.view(np.uint8), vectors
         start = end

@@ -209,7 +209,8 @@ def _best_places(
     vectors: Vectors, inverse_norms: npt.NDArray[np.float64], vector: Vector, depth: int
 ) -> npt.NDArray[np.int64]:
     """Return the places of the best vectors, and of all that could be as good as the last but for rounding."""
-    rough = (vectors @ vector) * inverse_norms
+    # Not by the operator, for which BLAS takes several threads, each as slow as the busiest processor.
+    rough = np.vecdot(vectors, vector) * inverse_norms
     if len(rough) <= depth:
         return np.arange(len(rough))
     last = np.partition(rough, -depth)[-depth]
