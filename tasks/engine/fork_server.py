@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Sequence
 from multiprocessing import util
@@ -25,6 +26,8 @@ _KEPT = frozenset(
 _KEPT_BEGINNINGS = ("LC_", "PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_", "XDG_", "COV")
 """prefixes of variables that give programs the location of their parts, output conventions and the number of
 processors"""
+_LONGEST_FOLDER = 70
+"""maximum bytes of the temporary folder: 33 more make the path of a socket, of at most 103 (macOS) or 107"""
 _lock = threading.Lock()
 
 
@@ -42,6 +45,7 @@ def start_fork_server() -> None:
     from multiprocessing import forkserver
 
     with _lock:
+        _choose_socket_folder()
         inherits = util.spawnv_passfds
         # Processes that another thread starts through it meanwhile lack the rest as well.
         util.spawnv_passfds = _started
@@ -49,6 +53,19 @@ def start_fork_server() -> None:
             forkserver.ensure_running()
         finally:
             util.spawnv_passfds = inherits
+
+
+def _choose_socket_folder() -> None:
+    """Have `multiprocessing` put its sockets below /tmp if the path of the temporary folder is too long for one."""
+    chosen = tempfile.gettempdir()
+    if os.name != "posix" or len(os.fsencode(chosen)) <= _LONGEST_FOLDER:
+        return
+    tempfile.tempdir = "/tmp"  # noqa: S108 - a new folder in it is made for this process alone
+    try:
+        # multiprocessing keeps the folder of its first call.
+        util.get_temp_dir()
+    finally:
+        tempfile.tempdir = chosen
 
 
 def clear_environment() -> None:

@@ -140,7 +140,7 @@ def test_nothing_posix_only_is_imported_at_module_level():
 def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
     """Not top-level `storage` or `tasks`, which an operator's own folders would stand in the way of."""
     source = tmp_path / "source"
-    for name in (*ROOMS, "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*ROOMS, "tests", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
@@ -162,6 +162,7 @@ def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
         "",
         "parquetry",
         "parquetry.egg-info",
+        "MANIFEST.in",
         "pyproject.toml",
         "setup.cfg",
         "PKG-INFO",

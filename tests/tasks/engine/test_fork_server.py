@@ -72,3 +72,18 @@ def test_what_goes_wrong_while_a_process_starts_is_not_written_on_the_terminal(t
 def test_what_is_needed_is_kept_unless_its_name_is_that_of_a_secret():
     told = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "2", "PYTHON_KEYRING_PASSWORD": "x", "AWS_PROFILE": "y"}
     assert needed(told) == {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "2"}
+
+
+def test_long_path_of_the_temporary_folder_stops_nothing(tmp_path):
+    """A socket's path is limited to about a hundred bytes."""
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    file = tmp_path / "program.py"
+    file.write_text(
+        "import sys, tempfile\nfrom parquetry.tasks.engine.fork_server import start_fork_server\n"
+        "if __name__ == '__main__':\n    start_fork_server()\n    print(tempfile.gettempdir())\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    run = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True, env=environment)
+    assert (run.returncode, run.stderr, run.stdout) == (0, "", f"{folder}\n")
+    assert list(folder.iterdir()) == []
