@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parquetry.errors import (
+        DocumentError,
         IndexNotWritten,
         OutageError,
         ParquetryError,
         RefusedError,
+        ServiceRefused,
         SettingsError,
         StorageError,
         TransientError,
@@ -22,8 +24,17 @@ if TYPE_CHECKING:
     from parquetry.flows.in_process import plan, refresh
     from parquetry.model import Item, Unlisted
     from parquetry.serving.corpus import Corpus
+    from parquetry.serving.corpus_results import (
+        Added,
+        Change,
+        Document,
+        DocumentChunk,
+        SearchedEvent,
+        SearchResult,
+    )
     from parquetry.serving.search.answer_cache import AnswerCache
     from parquetry.serving.search.answers import Shown, answer
+    from parquetry.serving.search.explanations import Absence, Candidates
     from parquetry.serving.search.service import Reader, SearchRequest
     from parquetry.settings.base import Section
     from parquetry.settings.sections import Settings, load_settings
@@ -35,9 +46,16 @@ if TYPE_CHECKING:
     from parquetry.storage.search.searcher import Hit
 
 __all__ = [
+    "Absence",
+    "Added",
     "AnswerCache",
     "Caller",
+    "Candidates",
+    "Change",
     "Corpus",
+    "Document",
+    "DocumentChunk",
+    "DocumentError",
     "Filters",
     "Hit",
     "IndexNotWritten",
@@ -49,7 +67,10 @@ __all__ = [
     "Reader",
     "RefusedError",
     "SearchRequest",
+    "SearchResult",
+    "SearchedEvent",
     "Section",
+    "ServiceRefused",
     "Settings",
     "SettingsError",
     "Shown",
@@ -66,14 +87,17 @@ __all__ = [
 ]
 _MODULES = {
     **dict.fromkeys(("Piece", "split"), "splitting"),
-    **dict.fromkeys(("IndexNotWritten", "OutageError", "ParquetryError", "RefusedError"), "errors"),
-    **dict.fromkeys(("SettingsError", "StorageError", "TransientError"), "errors"),
+    **dict.fromkeys(("DocumentError", "IndexNotWritten", "OutageError", "ParquetryError", "RefusedError"), "errors"),
+    **dict.fromkeys(("ServiceRefused", "SettingsError", "StorageError", "TransientError"), "errors"),
     **dict.fromkeys(("plan", "refresh"), "flows.in_process"),
     "Corpus": "serving.corpus",
+    **dict.fromkeys(("Added", "Change", "Document", "DocumentChunk"), "serving.corpus_results"),
+    **dict.fromkeys(("SearchResult", "SearchedEvent"), "serving.corpus_results"),
     **dict.fromkeys(("Item", "Unlisted"), "model"),
     "Place": "sources.base",
     "AnswerCache": "serving.search.answer_cache",
     **dict.fromkeys(("Shown", "answer"), "serving.search.answers"),
+    **dict.fromkeys(("Absence", "Candidates"), "serving.search.explanations"),
     **dict.fromkeys(("Reader", "SearchRequest"), "serving.search.service"),
     "Section": "settings.base",
     "options_of": "sources.options",

@@ -206,17 +206,20 @@ class Corpus:
             self._on_search(SearchedEvent(query, options, results, self._backend.version, seconds))
 
     @overload
-    def explain(self, query: str, document_id: None = None, **options: Any) -> Candidates: ...
+    def explain(self, query: str, document_id: None = None, *, vectors: bool = False, **options: Any) -> Candidates: ...
 
     @overload
     def explain(self, query: str, document_id: str, **options: Any) -> Absence: ...
 
-    def explain(self, query: str, document_id: str | None = None, **options: Any) -> Candidates | Absence:
+    def explain(
+        self, query: str, document_id: str | None = None, *, vectors: bool = False, **options: Any
+    ) -> Candidates | Absence:
         """Explain a search: every chunk that it considered, or why one document is not among the results.
 
         Args:
             query: query in natural language.
             document_id: id of the document that is missed; None for all candidates.
+            vectors: True for the query's vector as well, with all candidates.
             options: keyword arguments of `search`: `k`, `mode`, `filters`, `context`, `min_relevance`, `level`, and
                 `rerank`.
 
@@ -225,7 +228,7 @@ class Corpus:
         """
         chosen = SearchOptions(**options)
         if document_id is None:
-            return self._backend.candidates(query, chosen)
+            return self._backend.candidates(query, chosen, vectors=vectors)
         return self._backend.why_not(query, document_id, chosen)
 
     # --- what it holds

@@ -62,7 +62,7 @@ def kind_of(content: str | os.PathLike[str]) -> Literal["file", "text", "url"]:
 
 
 class CorpusBackend(Protocol):
-    """What `parquetry.Corpus` asks for; its docstrings say what each does."""
+    """A corpus for `parquetry.Corpus`, whose docstrings say what each method does."""
 
     @property
     def settings(self) -> Settings: ...
@@ -79,7 +79,7 @@ class CorpusBackend(Protocol):
 
     def search_by_vector(self, vector: Sequence[float], options: SearchOptions) -> tuple[SearchResult, ...]: ...
 
-    def candidates(self, query: str, options: SearchOptions) -> Candidates: ...
+    def candidates(self, query: str, options: SearchOptions, *, vectors: bool) -> Candidates: ...
 
     def why_not(self, query: str, document_id: str, options: SearchOptions) -> Absence: ...
 

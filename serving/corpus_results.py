@@ -70,7 +70,7 @@ class SearchResult:
     also_in: tuple[Mapping[str, Any], ...] = ()
     """columns of other chunks with the same text; empty from a service"""
     full_text: LazyText = field(default=LazyText(str), repr=False, compare=False)
-    """what `load` calls"""
+    """reader of the text, for `load`"""
 
     @property
     def summary(self) -> str:
@@ -105,7 +105,7 @@ class Document(Mapping[str, Any]):
     row: Mapping[str, Any]
     """columns of the view `documents`; a service shows fewer"""
     full_text: LazyText = field(default=LazyText(str), repr=False)
-    """what `load` calls"""
+    """reader of the text, for `load`"""
 
     @property
     def summary(self) -> str:

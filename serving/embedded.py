@@ -145,9 +145,9 @@ class EmbeddedCorpus:
 
         return LazyText(read)
 
-    def candidates(self, query: str, options: SearchOptions) -> Candidates:
+    def candidates(self, query: str, options: SearchOptions, *, vectors: bool) -> Candidates:
         with self._reading() as reader:
-            return candidates_of(reader, self._request(query, options))
+            return candidates_of(reader, self._request(query, options), with_vectors=vectors)
 
     def why_not(self, query: str, document_id: str, options: SearchOptions) -> Absence:
         with self._reading() as reader:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from parquetry import ids
-from parquetry.errors import ParquetryError, SettingsError
+from parquetry.errors import SettingsError
 from parquetry.flows.in_process import refresh
 from parquetry.flows.pipelines.documents import reindex_request, run_refresh
 from parquetry.flows.pipelines.observer import Observer
@@ -23,7 +23,7 @@ from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Kind
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.writes import publish_writes
-from parquetry.serving.service_client import document_error
+from parquetry.serving.service_client import document_error, run_error
 from parquetry.settings.sections import Settings
 from parquetry.sources.uploads.store import SOURCE, Upload, UploadStore
 from parquetry.tasks.engine.base import DirectEngine
@@ -54,12 +54,10 @@ class EmbeddedWrites:
             self._pending.append(upload)
             return Added(_document_id(upload), upload.filename, 0)
         uploads, self._pending = [*self._pending, upload], []
-        result, failure = self._carry_out("ingest", {"uploads": [_place(each) for each in uploads]})
-        added = result["documents"][-1] if result else None
-        if added is not None and added["error"] is not None:
+        result, _ = self._carry_out("ingest", {"uploads": [_place(each) for each in uploads]})
+        added = result["documents"][-1]
+        if added["error"] is not None:
             raise document_error(added["error"]["reason"], added["error"]["detail"])
-        if added is None:
-            raise _error(failure)
         return Added(added["document_id"], added["filename"], added["chunks"], tuple(added["warnings"]))
 
     def _keep(self, document: NewDocument) -> Upload:
@@ -142,7 +140,7 @@ class EmbeddedWrites:
     def _removed(self, kind: Kind, payload: Mapping[str, Any]) -> Change:
         result, failure = self._carry_out(kind, payload)
         if failure is not None:
-            raise _error(failure)
+            raise run_error(failure.reason, failure.detail)
         removed = result["removed"]
         return Change(result["version"], removed if isinstance(removed, int) else len(removed), result)
 
@@ -152,7 +150,7 @@ class EmbeddedWrites:
             store = JobStore(Path(folder))
             try:
                 job = store.submit(kind, self._namespace, payload, {})
-                context = JobContext(self._settings, None, Path(folder), store, self._uploads)
+                context = JobContext(self._settings, Path(folder), store, self._uploads)
                 outcome = publish_writes(context, [job], StoppableEngine())[job.id]
             finally:
                 store.close()
@@ -185,9 +183,3 @@ def _place(upload: Upload) -> dict[str, str]:
 
 def _document_id(upload: Upload) -> str:
     return ids.document_id(upload.namespace, SOURCE, upload.path)
-
-
-def _error(failure: Failed | None) -> ParquetryError:
-    error = ParquetryError(failure.detail if failure is not None else "the change had no outcome; try again")
-    error.reason = None if failure is None else failure.reason
-    return error

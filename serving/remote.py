@@ -23,7 +23,7 @@ from parquetry.serving.corpus_results import (
     SearchResult,
 )
 from parquetry.serving.search.explanations import Absence, Candidates
-from parquetry.serving.service_client import ServiceClient, document_error
+from parquetry.serving.service_client import ServiceClient, document_error, run_error
 
 if TYPE_CHECKING:
     from parquetry.settings.sections import Settings
@@ -102,8 +102,8 @@ class RemoteCorpus:
     def search_by_vector(self, vector: Sequence[float], options: SearchOptions) -> tuple[SearchResult, ...]:
         return self._results(self._retrieve({"vector": list(vector)}, options)["chunks"])
 
-    def candidates(self, query: str, options: SearchOptions) -> Candidates:
-        answer = self._retrieve({"query": query, "explain": True}, options)
+    def candidates(self, query: str, options: SearchOptions, *, vectors: bool) -> Candidates:
+        answer = self._retrieve({"query": query, "explain": {"vector": True} if vectors else True}, options)
         return Candidates.from_json(answer["explanation"])
 
     def why_not(self, query: str, document_id: str, options: SearchOptions) -> Absence:
@@ -238,6 +238,7 @@ class RemoteCorpus:
             raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
 
     def _added(self, document: NewDocument, answer: Mapping[str, Any], *, wait: bool) -> Added:
+        self._version = None
         name = document.name or (Path(document.value).name if document.kind == "file" else document.value[:80])
         warnings = tuple(answer.get("warnings") or ())
         if "job_id" in answer:
@@ -283,8 +284,10 @@ class RemoteCorpus:
                 return Change(None, 0, {}, answer["job_id"])
             job = self._finished(answer["job_id"])
         result: Mapping[str, Any] = job["result"] or {}
-        removed = result.get("removed", 0)
-        return Change(result.get("version"), len(removed) if isinstance(removed, list) else int(removed), result)
+        self._version = None
+        # A run counts documents; a removal lists them, and a clearing counts them.
+        removed = result["removed"] if "removed" in result else result["documents"]["removed"]
+        return Change(result["version"], len(removed) if isinstance(removed, list) else removed, result)
 
     def _finished(self, job_id: str) -> Mapping[str, Any]:
         """Return a job when it is done.
@@ -309,11 +312,8 @@ class RemoteCorpus:
 
 def _failure(job: Mapping[str, Any]) -> ParquetryError:
     reason, detail = job["reason"] or job["state"], job["detail"] or f"job {job['id']} was {job['state']}"
-    if job["kind"] == "ingest":
-        return document_error(reason, detail)
-    error = SettingsError(detail) if job["state"] == "cancelled" else ParquetryError(detail)
-    error.reason = reason
-    return error
+    documents = (job["result"] or {}).get("documents")
+    return document_error(reason, detail) if isinstance(documents, list) else run_error(reason, detail)
 
 
 def _waiting(wait: bool) -> dict[str, str]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 from http import HTTPStatus
+from time import sleep
 from typing import Any
 
 import httpx
 
 from parquetry.errors import (
     BrokenDocument,
+    DiskFull,
+    IndexNotWritten,
+    OutageError,
     PagesGone,
     ParquetryError,
+    PublishConflict,
     RefusedError,
     ServiceRefused,
     SettingsError,
@@ -31,6 +35,17 @@ _LONGEST_PAUSE = 10.0
 _AGAIN = frozenset({429, 502, 503, 504})
 """statuses of answers that may be others a moment later"""
 _CONNECT_SECONDS = 10.0
+_KINDS: Mapping[str, type[ParquetryError]] = {
+    **dict.fromkeys(("outage", "service-failed"), OutageError),
+    **dict.fromkeys(("refused", "budget"), RefusedError),
+    "settings": SettingsError,
+    "disk-full": DiskFull,
+    "index-not-written": IndexNotWritten,
+    "conflict": PublishConflict,
+    "pages-gone": PagesGone,
+    **dict.fromkeys(("storage", "storage-failed", "not-followed", "internal", "unexpected"), StorageError),
+}
+"""reason of a failed run, or of an answer -> kind of error"""
 _SKIPPED = frozenset({"unsupported-type", "empty", "no-text", "too-large"})
 """reasons of documents with nothing to index"""
 
@@ -87,7 +102,7 @@ class ServiceClient:
                     pause = random.uniform(0.5, 1) * 0.2 * 2**attempt  # noqa: S311 (jitter, no secret)
                 if attempt == ATTEMPTS or pause > _LONGEST_PAUSE:
                     raise
-                time.sleep(pause)
+                sleep(pause)
         raise AssertionError("the last try returns or raises")
 
     def write(self, method: str, path: str, **options: Any) -> Any:
@@ -146,28 +161,32 @@ def error_of(status: int, problem: Mapping[str, Any], headers: Mapping[str, str]
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "an unknown status"
     detail = str(problem.get("detail") or problem.get("title") or f"{address} answered {status} ({phrase})")
     reason = str(problem.get("reason") or f"http-{status}")
+    if reason in _KINDS:
+        return run_error(reason, detail)
+    if status in _AGAIN:
+        return TransientError(reason, detail, retry_after(headers))
+    if reason in _SKIPPED or isinstance(problem.get("documents"), list):
+        return document_error(reason, detail)
     error: ParquetryError
-    match status:
-        case _ if status in _AGAIN:
-            return TransientError(reason, detail, retry_after(headers))
-        case _ if reason == PagesGone.reason:
-            return PagesGone(detail)
-        case 401 | 403:
-            error = ServiceRefused(detail)
-        case 409:
-            error = RefusedError(detail)
-        case 413:
-            return SkippedDocument(reason, detail)
-        case 422 if "job_id" in problem or reason in _SKIPPED:
-            return document_error(reason, detail)
-        case _ if 300 <= status < 500 or status == HTTPStatus.NOT_IMPLEMENTED:
-            error = SettingsError(detail)
-        case _:
-            error = StorageError(detail)
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        error = ServiceRefused(detail)
+    elif 300 <= status < 500 or status == HTTPStatus.NOT_IMPLEMENTED:
+        error = SettingsError(detail)
+    else:
+        error = StorageError(detail)
     error.reason = reason
     return error
 
 
-def document_error(reason: str, detail: str) -> SkippedDocument | BrokenDocument:
-    """Return the error for a document that could not be read."""
+def run_error(reason: str, detail: str) -> ParquetryError:
+    """Return the error for a run that failed, as the command line would raise it."""
+    error = _KINDS.get(reason, ParquetryError)(detail)
+    error.reason = reason
+    return error
+
+
+def document_error(reason: str, detail: str) -> ParquetryError:
+    """Return the error for a document that was handed in and is not indexed."""
+    if reason in _KINDS:
+        return run_error(reason, detail)
     return (SkippedDocument if reason in _SKIPPED else BrokenDocument)(reason, detail)

@@ -11,6 +11,7 @@ import typer
 
 from parquetry.errors import FilesGaveWay, SettingsError, StorageError
 from parquetry.printing import tell
+from parquetry.serving.cli.absence_output import print_absence
 from parquetry.serving.cli.answer_output import print_answer
 from parquetry.serving.cli.filter_options import FilterOptions, TypeOption
 from parquetry.serving.cli.option_groups import with_option_groups
@@ -49,6 +50,10 @@ class _ShownOptions:
         bool, typer.Option("--full", help="Print whole chunks; with --json, also the documents' full texts.")
     ] = False
     explain: Annotated[bool, typer.Option("--explain", help="Explain how the results were found.")] = False
+    why_not: Annotated[
+        str | None,
+        typer.Option("--why-not", metavar="DOCUMENT", help="Explain why this document is not among the results."),
+    ] = None
 
     def shown(self) -> Shown:
         return Shown(self.citations, self.context, self.full, self.explain)
@@ -104,6 +109,9 @@ def search(
     with Reader(settings, version) as reader:
         if filters.namespaces or filters.source or filters.tags or filters.any_tags:
             check_filters(reader.connection, settings, filters)
+        if shown.why_not is not None:
+            print_absence(reader, requests, shown.why_not, as_json=as_json)
+            return
         for response in _undisturbed(reader.search_all(requests)):
             found = answer(reader, response, shown.shown(), settings.search)
             if as_json:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from parquetry.serving.search.candidates import candidates_of
+from parquetry.serving.search.document_names import named, the_one
 from parquetry.serving.search.explanations import Absence, Candidate, Candidates, Standing, Verdict
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.storage.database import Connection, sql_string, tuples
+from parquetry.storage.lake.snapshot_views import connect_readable
 from parquetry.storage.search.document_list import find_document
-from parquetry.storage.search.filters import Filters, select_visible
+from parquetry.storage.search.filters import Caller, Filters, restrict, select_visible
 from parquetry.storage.search.standings import standings
 
 _PLAIN = ("filename", "media_type", "source", "origin", "user_id", "since", "until", "where")
@@ -54,6 +56,18 @@ def why_not(
         absence = _absence(reader, request, document_id, "filtered", detail)
         return replace(absence, conditions=conditions)
     return _ranked(reader, request, document_id)
+
+
+def visible_document(reader: Reader, caller: Caller | None, name: str) -> dict[str, Any] | None:
+    """Return the one document that a name matches among those that a caller may see; None if none does.
+
+    Raises:
+        SettingsError: several match.
+    """
+    with closing(connect_readable(reader.snapshot)) as connection:
+        if caller is not None:
+            restrict(connection, caller)
+        return the_one(connection, name) if named(connection, name) else None
 
 
 def _may_see(namespace: str, filters: Filters, sees: Callable[[str], bool] | None) -> bool:

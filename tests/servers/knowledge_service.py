@@ -97,6 +97,8 @@ class KnowledgeService:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         self._reader.join(30)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         return self._process.returncode
 
     def _read(self) -> None:
