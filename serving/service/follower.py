@@ -17,6 +17,7 @@ from parquetry.settings.sections import Settings
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import spaces_of
+from parquetry.storage.index.vector_memory import vector_memories
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.newest import is_newest
 
@@ -56,6 +57,7 @@ class CorpusFollower:
         self._settings = settings
         self._announce = announce
         self._layout = layout_of(settings.corpus.root)
+        self._memory = vector_memories() if settings.serve.vectors_in_memory else None
         self._cache = AnswerCache[Ranking](settings.search.cache_entries)
         self._held: _Held | None = None
         self._changed = threading.Condition()
@@ -153,7 +155,7 @@ class CorpusFollower:
         if not snapshot.version or snapshot.version == version:
             return
         self._await_index(snapshot.version)
-        reader = Reader(self._settings, cache=self._cache)
+        reader = Reader(self._settings, cache=self._cache, memory=self._memory)
         try:
             self._warm(reader)
         except BaseException:
@@ -175,6 +177,8 @@ class CorpusFollower:
     def _warm(self, reader: Reader) -> None:
         """Open the index, and load what the first search would wait for; ask no service."""
         index = reader.index
+        if self._memory is not None:
+            self._memory.of(index)
         local = [name for name in self._settings.embedders if not name.startswith("openai:")]
         with closing(index.session()) as session:
             for space in spaces_of(session):
