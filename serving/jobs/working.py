@@ -1,0 +1,170 @@
+"""Work of the process that carries out jobs, and keeps the sources of `parquetry serve TARGET...` fresh.
+
+Settings come in the environment, targets in the first line of standard input; a further line says to begin nothing long
+any more, and its end means to stop.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from parquetry.errors import ParquetryError
+from parquetry.flows.local import api_is_configured
+from parquetry.masked_output import guard_output
+from parquetry.model import RawDocument
+from parquetry.printing import tell
+from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.execute import lanes_of, stop_all
+from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, Line, refresh_scopes
+from parquetry.serving.jobs.lines import shown, tell_line
+from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.jobs.watching import scopes_to_watch, watched_of
+from parquetry.serving.service.environment import settings_from_environment
+from parquetry.serving.service.state import state_folder
+from parquetry.settings.sections import Settings
+from parquetry.sources.local.source import is_local, local_path
+from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.store import UploadStore, root_of_uploads
+from parquetry.tasks.documents.models import models_of
+from parquetry.tasks.engine.base import Cancelled
+from parquetry.tasks.engine.workers import WorkerPool
+
+log = logging.getLogger("parquetry")
+LOCK = "jobs.lock"
+"""file that the process which carries out the jobs of a state folder holds"""
+DRAIN = "drain"
+"""line on standard input: stop runs over whole sources, and go on with small writes"""
+STOP_SECONDS = 8.0
+"""seconds for the work in progress to reach a safe point; it can be ended at any other, too"""
+_LOOK_SECONDS = 0.5
+_WARM = RawDocument(b"# Warm\n\nA text.\n", "warm.md")
+
+
+def work() -> None:
+    """Carry out jobs until told to stop."""
+    guard_output()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    try:
+        given = json.loads(sys.stdin.readline() or "{}")
+        settings = settings_from_environment()
+        code = _carry_out(settings, given, stopping)
+    except ParquetryError as error:
+        for line in error.lines:
+            tell(f"parquetry: {line}", err=True)
+        code = error.exit_code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads may still wait for a service, and DuckDB reports leaks of objects that are alive at the end.
+    os._exit(code)
+
+
+def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Event) -> int:
+    state = state_folder(settings)
+    drain: list[Callable[[], None]] = []
+    threading.Thread(target=_listen, args=(stopping, drain), name="orders", daemon=True).start()
+    lock = FileLock(state / LOCK)
+    if not _hold(lock, stopping):
+        return 0
+    targets = tuple(given.get("targets") or ())
+    scopes = scopes_to_watch(settings, targets, given.get("namespace")) if targets else ()
+    context = JobContext(
+        settings, state, JobStore(state), UploadStore(settings), scopes, lambda text: tell_line(Line(text)), shown
+    )
+    drain.append(context.runs.stop)
+    if number := context.store.recover():
+        tell_line(Line(f"{number} jobs of a process that ended are carried out again"))
+    lanes = lanes_of(context, by_prefect=api_is_configured())
+    for lane in lanes:
+        lane.start()
+    if scopes:
+        threading.Thread(target=_keep_fresh, args=(context, scopes), name="fresh", daemon=True).start()
+    else:
+        threading.Thread(target=_warm, args=(settings,), name="warm", daemon=True).start()
+    stopping.wait()
+    if not stop_all(context, lanes, STOP_SECONDS):
+        tell_line(Line("a run did not stop in time and was ended; nothing of it is published, and it is done again"))
+    context.store.close()
+    lock.release()
+    return 0
+
+
+def _listen(stopping: threading.Event, drain: Sequence[Callable[[], None]]) -> None:
+    """Follow the orders of the service; its end ends this process, too."""
+    for line in sys.stdin:
+        if line.strip() == DRAIN:
+            for each in drain:
+                each()
+    stopping.set()
+
+
+def _hold(lock: FileLock, stopping: threading.Event) -> bool:
+    """Wait until no other process carries out the jobs of this folder; return False if told to stop before."""
+    told = False
+    while not stopping.is_set():
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if not told:
+                tell_line(Line("another service here carries out the jobs; this one does as soon as that ends"))
+                told = True
+            stopping.wait(_LOOK_SECONDS)
+            continue
+        return True
+    return False
+
+
+def _warm(settings: Settings) -> None:
+    """Start what the first job would wait for: extraction processes are forked from a server, models are loaded."""
+    try:
+        pool = WorkerPool(settings.extraction.model_copy(update={"workers": 1}), settings.chunking, None)
+        try:
+            pool.result(pool.prepare(_WARM))
+        finally:
+            pool.close()
+        for model in models_of(settings, [settings.corpus.namespace]).values():
+            if not model.id.startswith("openai:"):
+                model.open().embed(["warm"])
+    except (ParquetryError, OSError) as error:
+        log.warning("the first job may fail: %s", error)
+
+
+def _keep_fresh(context: JobContext, scopes: Sequence[Scope]) -> None:
+    """Keep the sources fresh that the command line names."""
+    settings = context.settings
+    uploads = root_of_uploads(settings)
+    ours = [context.state, *([local_path(uploads)] if is_local(uploads) else [])]
+    remote = [scope for scope in scopes if not is_local(scope.settings.uri)]
+    for each in watched_of(settings, scopes):
+        tell(f"Watching {each.place} ({each.scope.name}).")
+    for scope in remote:
+        tell(f"Looking at {scope.name} every {REMOTE_SECONDS / 60:.0f} minutes.")
+
+    def refresh(due: Sequence[Scope]) -> str:
+        with context.one_run, context.runs.engine() as engine:
+            return refresh_scopes(settings, due, lambda: engine, shown, tell_line)
+
+    def kept() -> None:
+        Freshness(
+            settings, watched_of(settings, scopes, ours), remote, refresh, tell_line, context.runs.stopping
+        ).keep()
+
+    while not context.runs.stopping.is_set():
+        try:
+            kept()
+        except Cancelled:
+            return
+        except ParquetryError as error:
+            tell_line(Line(f"folders are not watched: {error}", is_problem=True))
+            context.runs.stopping.wait(30)

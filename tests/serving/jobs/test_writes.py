@@ -1,0 +1,256 @@
+"""Small writes: published together, each told its own end; nothing that was handed in is lost."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from parquetry.model import Access
+from parquetry.serving.jobs.execute import carry_out
+from parquetry.settings.sections import override
+from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
+from tests.serving.jobs.desk import Desk
+
+BROKEN = b"PK\x03\x04 this is no document at all"
+
+
+def test_document_is_published_and_its_job_says_so(jobs):
+    job = jobs.put("oak.md", "# Oak\n\nOak is hard.\n", uploaded_by="ada")
+    jobs.work()
+    done = jobs.done(job)
+    assert (done.state, done.reason) == ("completed", None)
+    (document,) = done.result["documents"]
+    assert document | {"document_id": "", "warnings": []} == {
+        "document_id": "",
+        "namespace": "default",
+        "path": "oak.md",
+        "filename": "oak.md",
+        "media_type": "text/markdown",
+        "chunks": 1,
+        "status": "indexed",
+        "error": None,
+        "warnings": [],
+    }
+    assert done.result["version"] == jobs.publishes()
+    assert jobs.found("hard") == ["oak.md"]
+    assert jobs.lines == [f"1 ingest job done, version {jobs.publishes()}"]
+
+
+def test_writes_that_wait_together_are_one_publish(jobs):
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    before = jobs.publishes()
+    many = [jobs.put(f"{number}.md", f"Board {number}.") for number in range(20)]
+    gone = jobs.remove("oak.md")
+    jobs.work()
+    assert jobs.publishes() == before + 1
+    assert {jobs.done(job).state for job in (*many, gone)} == {"completed"}
+    assert [jobs.done(job).result["documents"][0]["path"] for job in many] == [f"{n}.md" for n in range(20)]
+    assert jobs.done(gone).result["removed"][0]["chunks"] == 1
+    assert "oak.md" not in jobs.paths()
+    assert len(jobs.paths()) == 20
+
+
+def test_same_content_again_publishes_nothing(jobs):
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    before = jobs.publishes()
+    again = jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    assert jobs.publishes() == before
+    assert jobs.done(again).result["documents"][0]["status"] == "indexed"
+
+
+def test_document_that_cannot_be_read_fails_its_own_job_only(jobs):
+    good, bad = jobs.put("oak.md", "Oak is hard."), jobs.put("broken.docx", BROKEN)
+    empty = jobs.put("empty.txt", " ")
+    jobs.work()
+    assert jobs.done(good).state == "completed"
+    failed = jobs.done(bad)
+    assert (failed.state, failed.reason) == ("failed", "damaged")
+    assert failed.detail.startswith("broken.docx: ")
+    assert failed.result["documents"][0]["error"]["stage"] == "extract"
+    assert (jobs.done(empty).state, jobs.done(empty).reason) == ("failed", "no-text")
+    assert jobs.found("hard") == ["oak.md"]
+
+    # It fails again, and is never an empty success.
+    again = jobs.put("broken.docx", BROKEN)
+    jobs.work()
+    assert jobs.done(again).reason == "damaged"
+
+
+def test_one_bad_document_of_several_fails_the_job_with_all_outcomes(jobs):
+    paths = []
+    for name, content in (("oak.md", b"Oak is hard."), ("broken.docx", BROKEN)):
+        upload, _ = jobs.uploads.put("default", name, content, filename=name)
+        paths.append({"namespace": "default", "path": upload.path})
+    job = jobs.ask("ingest", "default", uploads=paths)
+    jobs.work()
+    assert (jobs.done(job).state, jobs.done(job).reason) == ("failed", "damaged")
+    assert [each["status"] for each in jobs.done(job).result["documents"]] == ["indexed", "failed"]
+
+
+def test_upload_that_is_gone_fails_with_what_to_do(jobs):
+    job = jobs.put("oak.md", "Oak is hard.")
+    jobs.uploads.delete("default", "oak.md")
+    jobs.work()
+    assert (jobs.done(job).state, jobs.done(job).reason) == ("failed", "vanished")
+    assert "hand it in again" in jobs.done(job).detail
+
+
+def test_document_of_a_source_is_removed_as_by_the_command(jobs):
+    (jobs.docs / "ash.md").write_text("Ash is light.")
+    jobs.ask("refresh")
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    gone = jobs.remove("ash.md", source="docs")
+    jobs.work()
+    assert jobs.done(gone).result["removed"][0]["chunks"] == 1
+    assert jobs.paths() == ["oak.md"]
+    assert (jobs.docs / "ash.md").exists()
+
+
+def test_removal_of_what_is_not_there_removes_nothing(jobs):
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    gone = jobs.remove("ash.md")
+    jobs.work()
+    assert jobs.done(gone).state == "completed"
+    assert [each["chunks"] for each in jobs.done(gone).result["removed"]] == [0]
+    assert jobs.paths() == ["oak.md"]
+
+
+def test_document_handed_in_after_its_removal_was_asked_for_stays(jobs):
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    gone = jobs.remove("oak.md")
+    again = jobs.put("oak.md", "Oak is very hard.")
+    jobs.work()
+    assert {jobs.done(job).state for job in (gone, again)} == {"completed"}
+    assert jobs.found("very") == ["oak.md"]
+
+    # The same bytes keep the time at which they were first handed in.
+    gone = jobs.remove("oak.md")
+    again = jobs.put("oak.md", "Oak is very hard.")
+    jobs.work()
+    assert jobs.done(again).result["documents"][0]["status"] == "indexed"
+    assert jobs.found("very") == ["oak.md"]
+
+
+def test_document_removed_after_it_was_handed_in_is_gone(jobs):
+    job = jobs.put("oak.md", "Oak is hard.")
+    gone = jobs.remove("oak.md")
+    jobs.work()
+    assert jobs.done(job).result["documents"][0]["status"] == "removed"
+    assert jobs.done(gone).state == "completed"
+    assert jobs.paths() == []
+    assert jobs.uploads.get("default", "oak.md") is None
+
+
+def test_clear_takes_out_what_the_owner_handed_in(jobs):
+    own, acme = Access("individual", user_id="ada"), Access("organization", org_id="acme")
+    jobs.put("mine.md", "Mine.", access=own, uploaded_by="ada")
+    jobs.put("ours.md", "Ours.", access=acme, uploaded_by="ada")
+    jobs.put("all.md", "All.", uploaded_by="ada")
+    jobs.put("bobs.md", "Bob's.", access=Access("individual", user_id="bob"), uploaded_by="bob")
+    jobs.put("mine.md", "Mine elsewhere.", namespace="other", access=own, uploaded_by="ada")
+    jobs.work()
+    ada = {"namespace": "default", "user_id": "ada", "org_id": "acme"}
+    job = jobs.ask("clear", "default", shared=False, **ada)
+    jobs.work()
+    assert jobs.done(job).result["removed"] == 1
+    assert sorted(jobs.paths()) == ["all.md", "~@acme/ours.md", "~bob/bobs.md"]
+    job = jobs.ask("clear", "default", shared=True, **ada)
+    jobs.work()
+    assert jobs.done(job).result["removed"] == 2
+    assert jobs.paths() == ["~bob/bobs.md"]
+    assert jobs.paths("other") == ["~ada/mine.md"]
+    job = jobs.ask("clear", None, namespace=None, shared=None, user_id=None, org_id=None)
+    jobs.work()
+    assert jobs.done(job).result["removed"] == 2
+    assert (jobs.paths(), jobs.paths("other")) == ([], [])
+
+
+def test_clear_leaves_what_was_handed_in_after_it_was_asked_for(jobs):
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    job = jobs.ask("clear", "default", namespace="default", shared=None, user_id=None, org_id=None)
+    jobs.put("ash.md", "Ash is light.")
+    jobs.work()
+    assert jobs.done(job).result["removed"] == 1
+    assert jobs.paths() == ["ash.md"]
+
+
+def test_process_that_ended_after_its_publish_tells_the_same(jobs):
+    """A removal that is done again still says how many chunks went."""
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    gone = jobs.remove("oak.md")
+    claimed = jobs.store.claim()
+    carry_out(jobs.context, claimed)
+    assert jobs.done(gone).result["removed"][0]["chunks"] == 1
+    removing = gone.payload["documents"][0] | {"chunks": 1}
+    jobs.store._connection.execute(
+        "UPDATE jobs SET state = 'running', result = NULL, pid = 4194305, process = '1.0', progress = ? WHERE id = ?",
+        (json.dumps({"removing": [removing]}), gone.id),
+    )
+    assert jobs.store.recover() == 1
+    before = jobs.publishes()
+    jobs.work()
+    assert jobs.done(gone).result["removed"][0]["chunks"] == 1
+    assert jobs.publishes() == before
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Return a desk whose embedding service can be turned off."""
+    state = {"up": True}
+
+    def answer(request):
+        return embeddings(request) if state["up"] else refusal(503, "down for today")
+
+    with EmbeddingServer(answer) as server:
+        embedding = {"base_url": server.url, "api_key": "x", "dimension": 8, "attempts": 1}
+        desk = Desk(tmp_path, corpus={"embedder": "openai:m"}, embedding=embedding, refresh={"attempts": 1})
+        yield desk, state
+        desk.close()
+
+
+def test_outage_of_the_embedder_fails_the_jobs_and_a_retry_succeeds(served):
+    jobs, service = served
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    service["up"] = False
+    first, second = jobs.put("ash.md", "Ash is light."), jobs.put("elm.md", "Elm is rare.")
+    jobs.work()
+    for job in (first, second):
+        assert (jobs.done(job).state, jobs.done(job).reason) == ("failed", "outage")
+        assert "embedding service" in jobs.done(job).detail
+    service["up"] = True
+    again = jobs.put("ash.md", "Ash is light.")
+    jobs.work()
+    assert jobs.done(again).state == "completed"
+    assert jobs.found("light") == ["ash.md"]
+
+
+def test_outage_before_the_first_document_fails_the_job(served):
+    jobs, service = served
+    service["up"] = False
+    job = jobs.put("ash.md", "Ash is light.")
+    jobs.work()
+    assert (jobs.done(job).state, jobs.done(job).reason) == ("failed", "outage")
+    service["up"] = True
+    jobs.store.submit("ingest", "default", job.payload, {})
+    jobs.work()
+    assert jobs.found("light") == ["ash.md"]
+
+
+def test_budget_that_is_reached_fails_the_jobs_with_its_name(served):
+    jobs, _ = served
+    price = {"embedding": {"price_per_million_tokens": 1e6}, "refresh": {"budget_usd": 1e-9}}
+    costly = override(jobs.settings, price)
+    jobs.context = replace(jobs.context, settings=costly)
+    job = jobs.put("ash.md", "Ash is light.")
+    jobs.work()
+    assert (jobs.done(job).state, jobs.done(job).reason) in [("failed", "refused"), ("failed", "budget")]
+    assert "budget" in jobs.done(job).detail
