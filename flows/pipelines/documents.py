@@ -23,7 +23,14 @@ from parquetry.planning.report import RunReport, Work, count_documents, held_bac
 from parquetry.planning.rows import failure_of, rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
-from parquetry.sources.registry import UPLOADS, Scope, has_sources, scope_of_source, scopes_of
+from parquetry.sources.registry import (
+    UPLOADS,
+    PublishedSource,
+    Scope,
+    has_sources,
+    scope_of_source,
+    scopes_of,
+)
 from parquetry.sources.uploads.store import scope_of_uploads, uploads_of
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
@@ -119,19 +126,24 @@ def scopes_of_request(request: Request) -> tuple[Scope, ...]:
     if request.scopes:
         return request.scopes
     settings, namespace = request.settings, request.namespace
-    named = [target for target in request.targets if target == UPLOADS]
-    uploads = uploads_of(settings, namespace) if named or request.is_for_all else ()
-    # Without uploads, the name may be that of a folder.
-    targets = [target for target in request.targets if target not in named or not uploads]
-    if named and uploads and not targets:
+
+    def published() -> list[PublishedSource]:
+        return published_sources(settings.corpus.root)
+
+    uploads: tuple[Scope, ...] = ()
+    targets = request.targets
+    if UPLOADS in targets:
+        # Those of which only the documents are left, too.
+        of_documents = (each.namespace for each in published() if each.name == UPLOADS)
+        uploads = uploads_of(settings, namespace, of_documents)
+        # Without uploads, the name may be that of a folder.
+        targets = tuple(target for target in targets if target != UPLOADS) if uploads else targets
+    elif request.is_for_all:
+        # What a refresh of everything does not find may be kept elsewhere at the moment.
+        uploads = tuple(replace(scope, removes=False) for scope in uploads_of(settings, namespace))
+    if uploads and not targets and not (request.is_for_all and has_sources(settings, namespace)):
         return uploads
-    if request.is_for_all:
-        # Whatever a refresh of everything does not find, it may not be meant to look for.
-        uploads = tuple(replace(scope, removes=False) for scope in uploads)
-        if not has_sources(settings, namespace) and uploads:
-            return uploads
-    root = settings.corpus.root
-    return (*scopes_of(settings, targets, namespace, published=lambda: published_sources(root)), *uploads)
+    return (*scopes_of(settings, targets, namespace, published=published), *uploads)
 
 
 def _check_spending(settings: Settings, scopes: Sequence[Scope]) -> None:

@@ -81,14 +81,19 @@ def scope_of_uploads(settings: Settings, namespace: str, *paths: str) -> Scope:
     return Scope(source, namespace, "", paths=frozenset(paths) if all(paths) else frozenset())
 
 
-def uploads_of(settings: Settings, namespace: str | None = None) -> tuple[Scope, ...]:
+def uploads_of(settings: Settings, namespace: str | None = None, besides: Iterable[str] = ()) -> tuple[Scope, ...]:
     """Return the scopes of all uploads: of one namespace, or of each that has some.
+
+    Args:
+        settings: give the place of the uploads.
+        namespace: the only namespace, if it has some.
+        besides: further namespaces.
 
     Raises:
         SettingsError: their place cannot be opened.
         TransientError: it cannot be reached.
     """
-    names = UploadStore(settings).namespaces()
+    names = sorted({*UploadStore(settings).namespaces(), *besides})
     return tuple(scope_of_uploads(settings, name) for name in names if namespace in (None, name))
 
 

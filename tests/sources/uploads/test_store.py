@@ -9,8 +9,7 @@ import stat
 import subprocess
 import sys
 import tracemalloc
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -317,10 +316,8 @@ def test_crash_at_any_step_leaves_a_whole_upload_or_none(store, tmp_path, monkey
     put(store, content=b"old")
     crashing = UploadStore(settings_of(tmp_path))
     crashing._files = Failing(crashing._files, step, after=after)
-    try:
+    with suppress(KeyboardInterrupt):
         put(crashing, content=b"new") if act == "put" else crashing.delete("default", "a.md")
-    except KeyboardInterrupt:
-        pass
     found = store.get("default", "a.md")
     assert found is None if act == "delete" and found is None else store.read(found) in (b"old", b"new")
     put(store, content=b"again")
@@ -364,7 +361,8 @@ for number in range(rounds):
         store.delete("default", "a.md")
     else:
         # Every other time the content is one that the other writer has, too.
-        store.put("default", "a.md", f"{name if number % 2 else 'same'}".encode() * 50_000, filename="", metadata={"n": number})
+        content = (name if number % 2 else "same").encode() * 50_000
+        store.put("default", "a.md", content, filename="", metadata={"n": number})
 """
 
 
