@@ -29,7 +29,7 @@ from parquetry.storage.files.layout import layout_of
 PEERS = ("faiss", "lancedb", "chroma")
 LARGEST = {"chroma": 100_000}
 """chunks above which building a peer's index would take most of the total time"""
-PACKAGES = ("parquetry", "duckdb", "numpy", "pyarrow", "deltalake")
+PACKAGES = ("parquetry", "duckdb", "numpy", "pyarrow", "deltalake", "faiss-cpu")
 _PEER_SCRIPTS = Path(__file__).parent / "peers"
 
 
@@ -74,11 +74,12 @@ def _corpus(name: str, options: argparse.Namespace, deadline: float) -> dict[str
     """Create a corpus and let all contestants search it, one after the other."""
     with tempfile.TemporaryDirectory(prefix="search-benchmark-", dir=options.scratch) as scratch:
         started = time.monotonic()
-        material = _material(name, options, Path(scratch))
+        material = _kept(name, options, Path(scratch)) or _material(name, options, Path(scratch))
         facts = {**material.facts, "seconds_to_make": round(time.monotonic() - started, 1)}
         print(f"{name}: {facts['chunks']} chunks of {facts['documents']} documents", flush=True)
-        # A refresh leaves an index; our build is timed from scratch.
-        shutil.rmtree(layout_of(material.root).index, ignore_errors=True)
+        if options.corpora is None:
+            # A refresh leaves an index; our build is timed from scratch.
+            shutil.rmtree(layout_of(material.root).index, ignore_errors=True)
         contestants: dict[str, dict[str, Any]] = {}
         for step in _steps(material, options):
             wait_until_idle(options.max_load)
@@ -86,6 +87,17 @@ def _corpus(name: str, options: argparse.Namespace, deadline: float) -> dict[str
             contestants.setdefault(step.contestant, {})[step.name] = result
             _show(step, result)
         return {"corpus": facts, "contestants": contestants}
+
+
+def _kept(name: str, options: argparse.Namespace, scratch: Path) -> Material | None:
+    """Return a copy of a corpus that an earlier run has kept, with its index; None if there is none."""
+    if options.corpora is None:
+        return None
+    kept = Material(options.corpora / name.rpartition(" ")[2])
+    if not kept.complete:
+        raise SystemExit(f"{kept.folder} has no complete corpus")
+    shutil.copytree(kept.folder, scratch / "material")
+    return Material(scratch / "material")
 
 
 def _material(name: str, options: argparse.Namespace, scratch: Path) -> Material:
@@ -101,7 +113,7 @@ def _material(name: str, options: argparse.Namespace, scratch: Path) -> Material
 def _steps(material: Material, options: argparse.Namespace) -> Iterator[Step]:
     folder = str(material.folder)
     yield Step("numpy", "query", [sys.executable, str(_PEER_SCRIPTS / "numpy_search.py"), folder])
-    for name in ("build", "query"):
+    for name in ("build", "query", "memory"):
         yield Step("parquetry", name, [sys.executable, "-m", "benchmarks.search_ours", name, folder])
     for peer in options.peers:
         yield Step(peer, "query", [options.peers_python, str(_PEER_SCRIPTS / f"{peer}_search.py"), folder])
@@ -144,13 +156,14 @@ def _show(step: Step, result: dict[str, Any]) -> None:
     if "left_out" in result:
         print(f"  {step.contestant} {step.name}: left out, {result['left_out']}", flush=True)
         return
-    names = ("load_seconds", "build_seconds", "filter_index_seconds", "refresh_seconds", "bytes", "peak_pss_mb")
+    seconds = ("load_seconds", "build_seconds", "filter_index_seconds", "refresh_seconds", "memory_seconds")
+    names = (*seconds, "bytes", "peak_pss_mb")
     print(
         f"  {step.contestant} {step.name}: " + ", ".join(f"{name} {result[name]}" for name in names if name in result)
     )
     for row in result.get("rows", ()):
         recall = "" if row["recall@10"] is None else f"recall@10 {row['recall@10']:.3f}"
-        times = f"p50 {row['p50_ms']:8.2f} ms  p95 {row['p95_ms']:8.2f} ms"
+        times = f"p50 {row['p50_ms']:8.2f} ms  p95 {row['p95_ms']:8.2f} ms  processor {row['processor_p50_ms']:8.2f} ms"
         print(f"    {row['what']:<22} {times}  {recall}  {row['setting']}", flush=True)
 
 
@@ -164,6 +177,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="measure what this commit has in the result file, too")
     parser.add_argument("--max-load", type=float, help="wait before each process until the load average is below this")
     parser.add_argument("--scratch", type=Path, help="where corpora and indexes go, 8 GB for a million chunks")
+    parser.add_argument("--corpora", type=Path, help="folder of corpora with indexes, by size, which are copied")
     parser.add_argument("--name", default="search", help="of the result file")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Step of our search benchmark: `python -m benchmarks.search_ours build|query|refresh MATERIAL`."""
+"""Step of our search benchmark: `python -m benchmarks.search_ours build|query|memory|refresh MATERIAL`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +21,7 @@ from parquetry.storage.database import Connection
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.index.vector_memory import IndexMemory, VectorMemories
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Hit, Mode, Searcher
 
@@ -30,7 +32,12 @@ CHANGED = 10
 
 def main() -> None:
     step, folder = sys.argv[1], Path(sys.argv[2])
-    steps: dict[str, Callable[[Material], None]] = {"build": _build, "query": _query, "refresh": _refresh}
+    steps: dict[str, Callable[[Material], None]] = {
+        "build": _build,
+        "query": _query,
+        "memory": _memory,
+        "refresh": _refresh,
+    }
     steps[step](Material(folder))
 
 
@@ -51,15 +58,28 @@ def _build(material: Material) -> None:
 
 
 def _refresh(material: Material) -> None:
-    """Update the index after a publish of some changed documents, twice: the first update has to copy its file."""
-    seconds = []
+    """Update the index after a publish of some changed documents, twice: the first update has to copy its file.
+
+    A service brings its memory forward from the version before.
+    """
+    memories, seconds, memory_seconds = VectorMemories(), [], []
+    with closing(_index(material).open(material.snapshot())) as opened:
+        memories.of(opened)
     for _ in range(2):
         change(material, CHANGED, f"change-{time.time_ns():x}")
         snapshot = material.snapshot()
         started = time.perf_counter()
         _index(material).refresh(snapshot)
         seconds.append(round(time.perf_counter() - started, 3))
-    _report(refresh_seconds={"first": seconds[0], "next": seconds[1]}, documents_changed=CHANGED)
+        with closing(_index(material).open(snapshot)) as opened:
+            started = time.perf_counter()
+            memories.of(opened)
+            memory_seconds.append(round(time.perf_counter() - started, 3))
+    _report(
+        refresh_seconds={"first": seconds[0], "next": seconds[1]},
+        memory_seconds={"first": memory_seconds[0], "next": memory_seconds[1]},
+        documents_changed=CHANGED,
+    )
 
 
 def _query(material: Material) -> None:
@@ -80,11 +100,34 @@ def _query(material: Material) -> None:
         opened.close()
 
 
+def _memory(material: Material) -> None:
+    """Search as a long-lived process does, with the index in memory."""
+    asked = Asked(str(material.folder))
+    memories = VectorMemories()
+    with closing(_index(material).open(material.snapshot())) as opened:
+        started = time.perf_counter()
+        memory = memories.of(opened)
+        load = round(time.perf_counter() - started, 2)
+        questions = _Questions(material, asked, opened, memory)
+        modes: tuple[tuple[Mode, str | None], ...] = (("vector", "all"), ("text", None), ("hybrid", None))
+        for mode, truth in modes:
+            questions.ask(mode, Filters(), mode, truth)
+            for share, caller in CALLERS.items():
+                questions.ask(f"{mode}, {share} visible", Filters(caller=caller), mode, truth and share)
+        asked.report(
+            threads=os.cpu_count(),
+            load_seconds=load,
+            bytes=memory.bytes,
+            prepare_ms=questions.prepare,
+            stages_p50_ms=questions.stages,
+        )
+
+
 class _Questions:
     """Queries through the searcher behind every interface of the program; results are whole hits, not numbers."""
 
-    def __init__(self, material: Material, asked: Asked, opened: OpenIndex) -> None:
-        self._asked, self._opened = asked, opened
+    def __init__(self, material: Material, asked: Asked, opened: OpenIndex, memory: IndexMemory | None = None) -> None:
+        self._asked, self._opened, self._memory = asked, opened, memory
         self._embedder = material.facts["embedder"]
         self._texts = {query.tobytes(): text for query, text in zip(asked.queries, material.query_texts(), strict=True)}
         self._firsts: dict[str, int] = json.loads((material.folder / "documents.json").read_text("utf-8"))
@@ -96,7 +139,7 @@ class _Questions:
     def ask(self, what: str, filters: Filters, mode: Mode, truth: str | None) -> None:
         session = self._opened.session()
         started = time.perf_counter()
-        searcher = Searcher(session, filters, SearchSettings())
+        searcher = Searcher(session, filters, SearchSettings(), self._memory)
         self.prepare[what] = round(1000 * (time.perf_counter() - started), 2)
 
         seconds: list[dict[str, float]] = []
@@ -132,12 +175,13 @@ class _Questions:
         warm_up = self._asked.facts["warm_up"]
         for query in self._asked.queries[:warm_up]:
             search(query)
-        seconds = []
+        seconds, processor = [], []
         for query in self._asked.queries[warm_up:]:
-            started = time.perf_counter()
+            started, begun = time.perf_counter(), time.process_time()
             search(query)
             seconds.append(time.perf_counter() - started)
-        self._asked.rows.append(result_row(what, "", seconds, None))
+            processor.append(time.process_time() - begun)
+        self._asked.rows.append(result_row(what, "", seconds, processor, None))
 
     def _numbers(self, hits: Sequence[Hit]) -> list[int]:
         return self._places([(hit.row["document_id"], hit.row["chunk_index"]) for hit in hits])

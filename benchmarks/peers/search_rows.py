@@ -44,13 +44,14 @@ class Asked:
         warm_up = self.facts["warm_up"]
         for query in self.queries[:warm_up]:
             search(query)
-        seconds, found = [], []
+        seconds, processor, found = [], [], []
         for query, true in zip(self.queries[warm_up:], self.truth[truth][warm_up:], strict=True):
-            started = time.perf_counter()
+            started, begun = time.perf_counter(), time.process_time()
             numbers = search(query)
             seconds.append(time.perf_counter() - started)
+            processor.append(time.process_time() - begun)
             found.append(len({int(number) for number in numbers} & set(true.tolist())) / len(true))
-        self.rows.append(row(what, setting, seconds, float(np.mean(found))))
+        self.rows.append(row(what, setting, seconds, processor, float(np.mean(found))))
 
     def report(self, **facts: Any) -> None:
         """Print all rows and facts as the last line of output."""
@@ -58,14 +59,25 @@ class Asked:
         print()
 
 
-def row(what: str, setting: str, seconds: Sequence[float], recall: float | None) -> dict[str, Any]:
-    """Return one row of the result, in milliseconds."""
+def row(
+    what: str, setting: str, seconds: Sequence[float], processor: Sequence[float], recall: float | None
+) -> dict[str, Any]:
+    """Return one row of the result, in milliseconds.
+
+    Args:
+        what: name of the row.
+        setting: settings of the program.
+        seconds: duration of each search.
+        processor: seconds of all processors in each search, which other processes change less than its duration.
+        recall: mean share of the true answers that were found.
+    """
     milliseconds = 1000 * np.array(seconds)
     return {
         "what": what,
         "setting": setting,
         "p50_ms": round(float(np.median(milliseconds)), 2),
         "p95_ms": round(float(np.quantile(milliseconds, 0.95)), 2),
+        "processor_p50_ms": round(1000 * float(np.median(processor)), 2),
         "recall@10": None if recall is None else round(recall, 4),
         "ms": [round(float(each), 2) for each in milliseconds],
     }

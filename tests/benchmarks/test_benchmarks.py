@@ -121,8 +121,8 @@ def test_a_search_benchmark_finds_the_right_chunks_and_is_not_measured_twice(tmp
     arguments = ["--sizes", "1000", "--scratch", str(tmp_path), "--results", str(tmp_path)]
     found = search.main(arguments)["synthetic 1000"]
     assert (found["corpus"]["chunks"], found["corpus"]["documents"]) == (1000, 100)
-    for contestant in ("numpy", "parquetry"):
-        rows = {row["what"]: row["recall@10"] for row in found["contestants"][contestant]["query"]["rows"]}
+    for contestant, step in (("numpy", "query"), ("parquetry", "query"), ("parquetry", "memory")):
+        rows = {row["what"]: row["recall@10"] for row in found["contestants"][contestant][step]["rows"]}
         assert [rows[f"vector{part}"] for part in ("", ", 40 % visible", ", 1 % visible")] == [1.0, 1.0, 1.0]
     assert found["contestants"]["parquetry"]["build"]["bytes"] > 100_000
     assert set(found["contestants"]["parquetry"]["refresh"]["refresh_seconds"]) == {"first", "next"}
