@@ -213,6 +213,12 @@ class SearchSettings(Section):
         description="Where search indexes are kept; default: beside the corpus, or in the user's cache if the corpus "
         "cannot be written.",
     )
+    calibration: str | None = Field(
+        None,
+        examples=["./calibration.json"],
+        description="File by `parquetry calibrate` that says what the cosines of an embedder mean; the bundled embedder "
+        "needs none.",
+    )
     log: str | None = Field(
         None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
     )
@@ -368,6 +374,10 @@ def load_settings(file: str | os.PathLike[str] | None = None) -> Settings:
     except ValueError as error:
         raise SettingsError(f"settings file {path} is not valid TOML: {error}") from error
     settings = anchored(parse_settings(values, str(path)), path.parent)
+    if settings.uploads.uri is not None and settings.source:
+        from parquetry.sources.nesting import check_uploads
+
+        check_uploads(settings.source, settings.uploads.uri, str(path))
     if len(settings.source) > 1:
         from parquetry.settings.lines import lines_of
         from parquetry.sources.nesting import check_places

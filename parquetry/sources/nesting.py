@@ -169,6 +169,21 @@ def place_in(uri: str, path: str) -> str:
     return f"{root}/{path}" if path and not root.endswith(f"/{path}") else uri
 
 
+def check_uploads(sources: Sequence[SourceSettings], uri: str, origin: str) -> None:
+    """Refuse uploads within a source, which would index their bytes and manifests as documents.
+
+    Raises:
+        SettingsError: a source contains the place.
+    """
+    place = spot_of(uri)
+    for source in sources:
+        if place.below(spot_of(source.uri, source.options)) is not None:
+            raise SettingsError(
+                f"{origin}: [uploads] uri is within source {source.name}, which would index what is kept there; choose "
+                "a place outside all sources"
+            )
+
+
 def check_places(sources: Sequence[SourceSettings], lines: Sequence[int], origin: str) -> None:
     """Refuse two sources with the same place, unless include globs divide it between them.
 
