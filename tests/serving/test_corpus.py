@@ -1,5 +1,6 @@
 """`Corpus` on disk and behind a service: one contract, the same results."""
 
+import json
 import subprocess
 import sys
 from dataclasses import fields
@@ -7,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from parquetry import Corpus, Filters, SettingsError
+from parquetry import Caller, Corpus, Filters, ServiceRefused, SettingsError
 from parquetry.errors import BrokenDocument, DocumentError, ParquetryError, SkippedDocument
 from parquetry.serving.corpus_results import Document, SearchResult
 from tests.servers.knowledge_service import KnowledgeService
+from tests.serving.program import start
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.slow
@@ -192,6 +194,54 @@ def test_service_is_asked_without_loading_what_a_corpus_on_disk_needs(places):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1:] == [""]
+
+
+# --- tokens
+
+
+@pytest.fixture
+def token(places, request):
+    """Return a token of the service with the parameters of a test, and a function that revokes it."""
+    create = start("token", "create", "--name", "test", "--json", *request.param, cwd=places.roots[1])
+    made = json.loads(create.stdout)
+    yield made["token"], lambda: start("token", "revoke", made["id"], cwd=places.roots[1])
+    start("token", "revoke", made["id"], cwd=places.roots[1])
+
+
+RIGHTS = ("--right", "search", "--right", "read", "--right", "write")
+
+
+@pytest.mark.parametrize("token", [("--user", "ada", "--namespace", "hr", *RIGHTS)], indirect=True)
+def test_token_names_caller_and_namespace(places, token):
+    plain, revoke = token
+    with Corpus(places.service, token=plain) as corpus:
+        added = corpus.add("Ada wants a window seat.", name="seat.md")
+        assert corpus.document(added.document_id).visibility == "individual"
+        assert [each.document_id for each in corpus.search("window seat")] == [added.document_id]
+        assert [each.filename for each in corpus.documents()] == ["seat.md"]
+        with Corpus(places.service) as operator:
+            assert added.document_id not in {each.document_id for each in operator.documents()}
+        with Corpus(places.service, token=plain, namespace="default") as other, pytest.raises(SettingsError):
+            other.search("oak")
+        with pytest.raises(SettingsError, match="the token names the caller"):
+            corpus.search("seat", filters=Filters(caller=Caller("bob")))
+        assert corpus.remove(added.document_id).removed == 1
+        revoke()
+        with pytest.raises(ServiceRefused) as refused:
+            corpus.search("window seat")
+        assert plain not in str(refused.value)
+        assert refused.value.reason
+
+
+@pytest.mark.parametrize("token", [("--user", "ada")], indirect=True)
+def test_token_without_the_right_is_refused(places, token):
+    with Corpus(places.service, token=token[0]) as corpus:
+        assert corpus.search("oak table")
+        with pytest.raises(ServiceRefused) as refused:
+            corpus.add("text")
+        assert refused.value.reason == "right-missing"
+        with pytest.raises(ServiceRefused):
+            corpus.refresh()
 
 
 # --- changes
