@@ -67,7 +67,10 @@ class Desk:
 
     def paths(self, namespace: str = "default") -> list[str]:
         """Return the paths of the published documents."""
-        return [row.path for row in current_rows(Lake(self.settings.corpus.root).snapshot(), [namespace])]
+        root = self.settings.corpus.root
+        if not Lake.exists(root):
+            return []
+        return [row.path for row in current_rows(Lake(root).snapshot(), [namespace])]
 
     def publishes(self) -> int:
         """Return the number of versions that were published so far."""
