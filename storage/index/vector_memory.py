@@ -138,9 +138,9 @@ class VectorMemories:
     """Memory of the open indexes of a process. Thread-safe."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[weakref.ref[OpenIndex], IndexMemory]] = []
+        self._held: dict[int, IndexMemory] = {}
+        """identity of an open index -> its memory, until the index is let go"""
         self._newest: IndexMemory | None = None
-        self._lock = threading.Lock()
         self._reading = threading.Lock()
 
     def of(self, index: OpenIndex) -> IndexMemory:
@@ -149,28 +149,22 @@ class VectorMemories:
         Raises:
             StorageError: the index cannot be read.
         """
-        held = self._find(index)
+        held = self._held.get(id(index))
         if held is not None:
             return held
         with self._reading:
-            held = self._find(index)
+            held = self._held.get(id(index))
             if held is None:
                 with closing(index.session()) as session:
                     held = read_memory(session, self._newest)
-                with self._lock:
-                    self._held.append((weakref.ref(index), held))
-                    self._newest = held
+                self._held[id(index)] = self._newest = held
+                weakref.finalize(index, self._held.pop, id(index), None).atexit = False
             return held
 
     @property
     def bytes(self) -> int:
         """Bytes in use for the newest index that was read."""
         return self._newest.bytes if self._newest else 0
-
-    def _find(self, index: OpenIndex) -> IndexMemory | None:
-        with self._lock:
-            self._held = [each for each in self._held if each[0]() is not None]
-            return next((memory for of, memory in self._held if of() is index), None)
 
 
 def vector_memories() -> VectorMemories | None:

@@ -1,6 +1,7 @@
 """An index in memory holds what its file holds, version after version."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -142,6 +143,17 @@ def test_threads_share_one_memory(shelf):
     assert len({id(each) for each in found}) == 1
     assert memories.bytes == found[0].bytes > 0
     index.close()
+
+
+def test_the_memory_of_an_earlier_version_goes_with_its_index(shelf):
+    memories, kept = VectorMemories(), []
+    for number in range(3):
+        shelf.publish({f"{number}.md": ["one"]})
+        index = opened(shelf)
+        kept.append(weakref.ref(memories.of(index).keys.places))
+        index.close()
+    del index
+    assert [each() is not None for each in kept] == [False, False, True]
 
 
 def test_an_empty_index_is_held(shelf):
