@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from parquetry.ranking.relevance_words import Occurrences
 
-Signal = Literal["cosine", "strength", "coverage"]
+SIGNALS = ("cosine", "coverage", "amount")
+"""fields of `Evidence`"""
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "hybrid": ("cosine", "coverage", "amount"),
+    "vector": ("cosine",),
+    "text": ("coverage", "amount"),
+}
+"""signals that a search of each mode has"""
 SATURATION, LENGTH_SHARE = 1.5, 0.5
 """parameters of BM25, as the search index has them"""
 
@@ -20,40 +26,76 @@ class Evidence:
 
     cosine: float | None = None
     """cosine similarity to the query; None if it was not compared"""
-    strength: float | None = None
-    """BM25 as a share of what a chunk with all words of the query, repeated without end, would have; None if words were
-    not compared"""
     coverage: float | None = None
     """share of the query's weight whose words occur; None if words were not compared"""
+    amount: float | None = None
+    """logarithm of 1 + BM25, in words that no chunk holds; None if words were not compared. A chunk has much of a
+    page-long query, but a small share"""
 
-    def signals(self) -> dict[Signal, float]:
+    def signals(self) -> dict[str, float]:
         """Return what is known."""
-        known: dict[Signal, float | None] = {
-            "cosine": self.cosine,
-            "strength": self.strength,
-            "coverage": self.coverage,
-        }
+        known = {name: getattr(self, name) for name in SIGNALS}
         return {name: value for name, value in known.items() if value is not None}
 
 
-def worded(weights: Mapping[str, float], found: Occurrences, mean_length: float) -> tuple[float, float]:
-    """Return strength and coverage, as in `Evidence`.
+def words_evidence(
+    weights: Mapping[str, float], found: Occurrences, chunks: int, mean_length: float
+) -> tuple[float, float]:
+    """Return coverage and amount, as in `Evidence`.
 
     Args:
         weights: stem of the query -> its weight, stems that no chunk holds included.
         found: occurrences in the chunk.
-        mean_length: mean length of the chunks, in tokens.
+        chunks: number of chunks searched.
+        mean_length: their mean length, in tokens.
     """
-    total = sum(weights.values())
+    total = math.fsum(weights.values())
     if total <= 0:
         return 0.0, 0.0
     norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * found.length / max(mean_length, 1.0))
     held = [(weights[stem], times) for stem, times in found.times.items() if stem in weights]
-    strength = math.fsum(weight * times / (times + norm) for weight, times in held) / total
-    return strength, math.fsum(weight for weight, _ in held) / total
+    bm25 = math.fsum(weight * times / (times + norm) for weight, times in held)
+    coverage = min(1.0, math.fsum(weight for weight, _ in held) / total)
+    return coverage, math.log1p(bm25 / math.log(2 + 2 * chunks))
 
 
-def uncalibrated(evidence: Evidence) -> float:
-    """Return the cosine similarity within 0 to 1; without one, the share of the query's weight that is covered."""
-    known = evidence.cosine if evidence.cosine is not None else evidence.coverage
-    return min(1.0, max(0.0, known or 0.0))
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Logistic curve over signals."""
+
+    intercept: float
+    weights: Mapping[str, float]
+    """none negative: more evidence never lowers the relevance"""
+
+    def relevance(self, signals: Mapping[str, float]) -> float:
+        """Return the relevance, 0 to 1."""
+        logit = self.intercept + math.fsum(weight * signals[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-min(40.0, max(-40.0, logit))))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Curves of one embedder."""
+
+    embedder: str
+    """its id"""
+    curves: Mapping[str, Curve]
+    """by key of `KINDS`"""
+
+
+def relevance(evidence: Evidence, calibration: Calibration | None, words: Curve) -> float:
+    """Return the relevance that the evidence speaks for.
+
+    Args:
+        evidence: of one chunk; without any, its relevance is 0.
+        calibration: of the embedder that the cosine is of; None if none is known: the cosine counts as it is.
+        words: curve over words alone, which are the same with every embedder.
+    """
+    signals = evidence.signals()
+    if not signals:
+        return 0.0
+    if "cosine" not in signals:
+        return words.relevance(signals)
+    if calibration is None:
+        return min(1.0, max(0.0, signals["cosine"]))
+    return calibration.curves["hybrid" if "coverage" in signals else "vector"].relevance(signals)

@@ -28,7 +28,11 @@ def anchored(settings: Settings, folder: Path) -> Settings:
     prompts = {
         name: anchor(place) for name in ("distill_prompt", "compare_prompt") if (place := getattr(sessions, name))
     }
-    places = {name: anchor(place) for name in ("index_folder", "log") if (place := getattr(search, name)) is not None}
+    places = {
+        name: anchor(place)
+        for name in ("index_folder", "log", "calibration")
+        if (place := getattr(search, name)) is not None
+    }
     if search.rerank:
         places["rerank"] = anchor_model(search.rerank)
     state, uploads = settings.serve.state, settings.uploads.uri

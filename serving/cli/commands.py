@@ -34,6 +34,7 @@ GROUPS = {
         "sql": "read_commands.sql",
         "export": "export_command.export",
         "eval": "eval_command.evaluate",
+        "calibrate": "calibrate_command.calibrate",
     },
     "Look": {
         "status": "status_command.status",

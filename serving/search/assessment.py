@@ -6,25 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from parquetry.embed.base import Vectors
-from parquetry.ranking.relevance import Evidence, uncalibrated, worded
+from parquetry.ranking.relevance import Evidence, relevance, words_evidence
+from parquetry.ranking.relevance_files import bundled_words, calibrations_of
 from parquetry.ranking.relevance_words import occurrences
 from parquetry.storage.search.searcher import Hit, Searcher
 
 
-def assessed(hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors]) -> list[Hit]:
+def assessed(
+    hits: Sequence[Hit], searcher: Searcher, vectors: Mapping[str, Vectors], calibration: str | None = None
+) -> list[Hit]:
     """Return hits with their relevance, in the same order.
 
     Args:
-        hits: hits of the searcher's last search; those that a reranker scored take its score.
+        hits: hits of the searcher's last search; if a reranker scored them, its scores are their relevance.
         searcher: the searcher.
         vectors: embedder id -> float32[dimension] of the query, as in that search; empty if it compared none.
+        calibration: file of calibrations besides those of the package; None if there is none.
+
+    Raises:
+        SettingsError: the file cannot be read, or is not one.
     """
     if all("rerank" in hit.scores for hit in hits):
         return [replace(hit, relevance=min(1.0, max(0.0, hit.scores["rerank"]))) for hit in hits]
-    return [
-        replace(hit, relevance=uncalibrated(evidence))
-        for hit, (_, evidence) in zip(hits, evidence_of(hits, searcher, vectors), strict=True)
-    ]
+    known, words = calibrations_of(calibration), bundled_words()
+    found = []
+    for hit, (embedder, evidence) in zip(hits, evidence_of(hits, searcher, vectors), strict=True):
+        told = relevance(evidence, known.get(embedder) if embedder else None, words)
+        found.append(replace(hit, relevance=told, evidence=evidence.signals()))
+    return found
 
 
 def evidence_of(
@@ -32,14 +41,12 @@ def evidence_of(
 ) -> list[tuple[str | None, Evidence]]:
     """Return the embedder and the evidence of each hit, as for `assessed`."""
     cosines = _cosines(hits, searcher, vectors)
-    words: Sequence[tuple[float, float] | tuple[None, None]] = [(None, None)] * len(hits)
+    words: Sequence[tuple[float, ...]] = [()] * len(hits)
     if searcher.weights:
         found = occurrences([_content(hit) for hit in hits], searcher.weights.keys(), searcher.language)
-        words = [worded(searcher.weights, each, searcher.mean_length) for each in found]
-    return [
-        (embedder, Evidence(cosine, strength, coverage))
-        for (embedder, cosine), (strength, coverage) in zip(cosines, words, strict=True)
-    ]
+        chunks, length = searcher.explanation.chunks, searcher.mean_length
+        words = [words_evidence(searcher.weights, each, chunks, length) for each in found]
+    return [(embedder, Evidence(cosine, *each)) for (embedder, cosine), each in zip(cosines, words, strict=True)]
 
 
 def _cosines(

@@ -351,7 +351,7 @@ class Reader:
             if looked.judged is not None:
                 explanation["rerank"] = looked.judged.as_json()
             watch.stage("second look")
-        hits = assessed(hits, searcher, vectors)
+        hits = assessed(hits, searcher, vectors, self._settings.search.calibration)
         watch.stage("relevance")
         if request.min_relevance is not None:
             hits = [hit for hit in hits if (hit.relevance or 0.0) >= request.min_relevance]

@@ -54,6 +54,8 @@ class Hit:
     """columns of other chunks with the same text, best first; empty unless equal texts are one hit"""
     relevance: float | None = None
     """0 to 1, comparable across searches; None until it is assessed"""
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    """what the relevance was computed from, by signal"""
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:

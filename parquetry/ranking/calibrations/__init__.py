@@ -1,0 +1,1 @@
+"""Calibrations that come with the package, one file per embedder, with the data they were measured on."""
