@@ -22,6 +22,7 @@ from parquetry.serving.corpus_results import (
     SearchOptions,
     SearchResult,
 )
+from parquetry.serving.remote_filters import filters_as_json
 from parquetry.serving.search.explanations import Absence, Candidates
 from parquetry.serving.service_client import ServiceClient, document_error, run_error
 
@@ -111,7 +112,9 @@ class RemoteCorpus:
         return Absence.from_json(answer["explanation"])
 
     def _retrieve(self, asked: Mapping[str, Any], options: SearchOptions) -> Any:
-        filters, what = ({}, "documents") if options.filters is None else _filters(options.filters, self._namespace)
+        filters, what = (
+            ({}, "documents") if options.filters is None else filters_as_json(options.filters, self._namespace)
+        )
         body = {
             **asked,
             "top_k": options.k,
@@ -188,7 +191,7 @@ class RemoteCorpus:
 
     def entries(self, filters: Filters | None) -> list[dict[str, Any]]:
         if filters is not None:
-            _filters(filters, self._namespace)
+            filters_as_json(filters, self._namespace)
         entries: list[dict[str, Any]] = []
         while True:
             params = {"namespace": self._namespace, "limit": _PAGE, "offset": len(entries)}
@@ -339,38 +342,3 @@ def _result(chunk: Mapping[str, Any], text: LazyText) -> SearchResult:
 def _with_span(row: Mapping[str, Any]) -> dict[str, Any]:
     start, end = row.get("span") or (None, None)
     return {**row, "start": start, "end": end}
-
-
-def _filters(filters: Filters, namespace: str) -> tuple[dict[str, Any], str]:
-    """Return filters as a service takes them, and what is searched.
-
-    Raises:
-        SettingsError: a service has no such filter.
-    """
-    refused = {
-        "caller": "the token names the caller",
-        "any_tags": "use tags, or one search for each tag",
-        "where": "use the other filters",
-    }
-    for name, advice in refused.items():
-        if getattr(filters, name):
-            raise SettingsError(f"a service has no filter {name!r}; {advice}")
-    if filters.namespaces not in ((), (namespace,)):
-        raise SettingsError(f"this object is for namespace {namespace!r}; open another one for another namespace")
-    metadata: dict[str, Any] = dict(filters.metadata)
-    for each in filters.comparisons:
-        bounds = metadata.setdefault(each.path, {})
-        bounds[each.operator if each.operator != "eq" else "in"] = (
-            list(each.values) if each.operator in ("in", "eq") else each.values[0]
-        )
-    found = {
-        "filename": filters.filename,
-        "tags": list(filters.tags) or None,
-        "user_id": filters.user_id,
-        "source": filters.source or filters.origin,
-        "media_type": filters.media_type,
-        "metadata": metadata or None,
-        "since": None if filters.since is None else filters.since.isoformat(),
-        "until": None if filters.until is None else filters.until.isoformat(),
-    }
-    return {name: value for name, value in found.items() if value is not None}, filters.what

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException as BaseHTTPException
 from parquetry.errors import (
     DocumentError,
     OutageError,
+    PagesGone,
     ParquetryError,
     PublishConflict,
     RefusedError,
@@ -90,6 +91,7 @@ _STATUSES: tuple[tuple[tuple[type[ParquetryError], ...], int, str], ...] = (
     ((NotReady,), 503, "not-ready"),
     ((ServiceRefused, OutageError), 502, "service-failed"),
     ((RefusedError,), 409, "refused"),
+    ((PagesGone,), 410, "pages-gone"),
     ((SettingsError,), 422, "invalid-request"),
     ((DocumentError,), 422, "unreadable"),
     ((TransientError,), 503, "unavailable"),

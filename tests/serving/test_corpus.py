@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from types import SimpleNamespace
 
@@ -362,6 +364,29 @@ def test_new_corpus_is_made_on_request(tmp_path):
     with Corpus(tmp_path / "new", create=True) as corpus:
         added = corpus.add("The lift is inspected in May.")
         assert [each.document_id for each in corpus.search("lift")] == [added.document_id]
+
+
+def test_searches_go_on_while_the_corpus_changes(tmp_path):
+    """Readers are replaced under searches in other threads, and closed when the last of these is done."""
+    with Corpus(tmp_path / "new", create=True) as corpus:
+        corpus.add("The oak is green.", name="oak.md")
+        done = threading.Event()
+        found = []
+
+        def search():
+            while not done.is_set():
+                found.append(texts(corpus.search("oak", mode="text")))
+
+        with ThreadPoolExecutor(3) as threads:
+            running = [threads.submit(search) for _ in range(3)]
+            for number in range(3):
+                corpus.add(f"The oak is {number}.", name="oak.md")
+            done.set()
+            for each in running:
+                each.result()
+        assert all(len(each) == 1 for each in found)
+        assert {each[0] for each in found} <= {"The oak is green.", *(f"The oak is {number}." for number in range(3))}
+        assert texts(corpus.search("oak")) == ["The oak is 2."]
 
 
 def test_records_have_the_same_fields_on_both_sides(both):
