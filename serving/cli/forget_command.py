@@ -30,7 +30,7 @@ def forget(
 
     Data that only this user may see is erased from all files, including earlier versions. This cannot be undone.
     """
-    from parquetry.serving.access.forgetting import forget_access
+    from parquetry.serving.service.forgetting import forget_in_state
     from parquetry.serving.service.state import state_place
     from parquetry.sources.uploads.store import UploadStore
     from parquetry.storage.maintenance.erasure import forget_user
@@ -43,7 +43,7 @@ def forget(
     if not yes:
         _ask(user, root)
     lake = Lake(root, create=True, single_writer=settings.corpus.single_writer)
-    access = forget_access(state_place(settings), user)
+    state = forget_in_state(state_place(settings), user)
     # Before the corpus, which would take them in again.
     uploads = UploadStore(settings).forget(user)
     done = forget_user(lake, user, new_stamp(), settings.search)
@@ -62,14 +62,13 @@ def forget(
                 "masked": done.masked,
                 "index_error": done.index_error,
                 "uploads": uploads,
-                "tokens": access.tokens,
-                "audit_events": access.events,
+                **state.parts,
             }
         )
     else:
-        if access.tokens or access.events:
-            deleted = f"{counted(access.tokens, 'token')} and {counted(access.events, 'audit event')}"
-            tell(f"Deleted from the service: {deleted}.")
+        deleted = [counted(count, name) for name, count in state.named.items() if count]
+        if deleted:
+            tell(f"Deleted from the service: {', '.join(deleted)}.")
         if uploads:
             tell(f"Deleted {counted(uploads, 'upload')} with {'its' if uploads == 1 else 'their'} bytes.")
         _print(done, root)

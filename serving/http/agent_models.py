@@ -23,6 +23,11 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def examples(*each: dict[str, Any]) -> ConfigDict:
+    """Return the model settings with whole requests as examples."""
+    return ConfigDict(json_schema_extra={"examples": list(each)})
+
+
 class CamelRequest(Request):
     """Base of requests whose fields are written `likeThis`, except those that all dialects share."""
 
@@ -74,6 +79,8 @@ class DocumentDetail(DocumentSummary):
 
 class NewDocument(CamelRequest):
     """A document to add."""
+
+    model_config = examples({"content": "Everybody has thirty days of holiday.", "filename": "leave.md"})
 
     content: str = Field(
         description="Text as it is; the bytes of other types in base64.", examples=["Everybody has thirty days."]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from parquetry.serving.http.agent_models import Request
+from parquetry.serving.http.agent_models import Request, examples
 
 MOST_DOCUMENTS = 1000
 MOST_QUERIES = 100
@@ -59,6 +59,14 @@ class NewText(Request):
 
 class NewTexts(Request):
     """Documents to add together."""
+
+    model_config = examples(
+        {
+            "documents": [
+                {"text": "Everybody has thirty days of holiday.", "source": "leave.md", "metadata": {"year": 2031}}
+            ]
+        }
+    )
 
     documents: list[NewText] = Field(min_length=1, max_length=MOST_DOCUMENTS)
 
@@ -151,6 +159,13 @@ class Turn(Request):
 
 class Retrieve(Request):
     """A question to the corpus."""
+
+    model_config = examples(
+        {"query": "How many days of holiday?"},
+        {"query": "How many days of holiday?", "top_k": 3, "include_citations": True, "min_score": 0.3},
+        {"queries": ["holiday", "moving house"], "level": "document", "fields": "all"},
+        {"query": "holiday", "filters": {"filename": "*.md", "metadata": {"year": {"gte": 2030}}}, "load": "summary"},
+    )
 
     query: str | None = Field(None, min_length=1, max_length=LONGEST_QUERY, examples=["How many days off do I have?"])
     queries: list[str] | None = Field(None, min_length=1, max_length=MOST_QUERIES)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parquetry.serving.http.agent_models import Request
+from parquetry.serving.http.agent_models import Request, examples
 from parquetry.serving.jobs.model import Kind, State
 
 
@@ -35,6 +35,8 @@ class JobList(BaseModel):
 
 class NewJob(Request):
     """A run to start."""
+
+    model_config = examples({"kind": "reindex", "all": True})
 
     kind: Literal["refresh", "reindex", "restore", "clear"]
     namespace: str | None = Field(None, max_length=255)
@@ -119,6 +121,8 @@ class NewSession(Request):
 
 class NewFeedback(Request):
     """A judgement on an answer."""
+
+    model_config = examples({"query": "holiday", "document_id": "{document_id}", "relevant": True})
 
     query: str = Field(min_length=1, max_length=32_768)
     document_id: str = Field(min_length=1, max_length=255)

@@ -241,6 +241,16 @@ class JobStore:
                 tuple(ids),
             )
 
+    def forget(self, user_id: str) -> int:
+        """Delete the jobs of a user, also those that wait; return their number."""
+        with self._lock:
+            self._connection.execute("PRAGMA secure_delete = ON")
+            with self._transaction(durable=True) as connection:
+                deleted = connection.execute("DELETE FROM jobs WHERE user_id = ?", (user_id,)).rowcount
+            # What was deleted stands in the log of changes, too.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return deleted
+
     def recover(self) -> int:
         """Queue the running jobs of processes that died again; return their number.
 

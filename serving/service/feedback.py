@@ -121,6 +121,15 @@ class FeedbackStore:
             ).fetchall()
         return [_feedback(row) for row in rows]
 
+    def forget(self, user_id: str) -> int:
+        """Delete the judgements of a user; return their number."""
+        with self._lock:
+            self._connection.execute("PRAGMA secure_delete = ON")
+            deleted = self._connection.execute("DELETE FROM feedback WHERE user_id = ?", (user_id,)).rowcount
+            # What was deleted stands in the log of changes, too.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return deleted
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:

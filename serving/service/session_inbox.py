@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from typing import Any
 from parquetry import ids
 from parquetry.errors import StorageError
 from parquetry.serving.service.state import PRIVATE_FILE
-from parquetry.storage.files.durable import PRIVATE, make_folder, replace
+from parquetry.storage.files.durable import PRIVATE, make_folder, replace, sync
 
 FOLDER = "sessions"
+Owner = tuple[str | None, str | None]
+"""user and organization"""
 
 
 def keep_session(
     state: Path,
     namespace: str,
-    owner: Sequence[str | None],
+    owner: Owner,
     session_id: str,
     messages: Sequence[Mapping[str, Any]],
     metadata: Mapping[str, Any],
@@ -40,7 +43,7 @@ def keep_session(
     Raises:
         StorageError: the file cannot be written.
     """
-    folder = state / FOLDER / namespace / ids.settings_hash({"owner": list(owner)})
+    folder = state / FOLDER / namespace / _mark(owner[0]) / _mark(owner[1])
     file = folder / f"{ids.content_hash(session_id.encode())[:32]}.json"
     content = json.dumps({"id": session_id, "messages": list(messages), "metadata": dict(metadata)}, ensure_ascii=False)
     try:
@@ -52,3 +55,25 @@ def keep_session(
     except OSError as error:
         raise StorageError(f"the session cannot be kept in {folder}: {error.strerror}") from error
     return folder
+
+
+def forget_sessions(state: Path, user_id: str) -> int:
+    """Delete the chats of a user; return their number.
+
+    Raises:
+        StorageError: a file cannot be deleted.
+    """
+    deleted = 0
+    try:
+        for folder in (state / FOLDER).glob(f"*/{_mark(user_id)}"):
+            deleted += sum(1 for _ in folder.glob("*/*.json"))
+            shutil.rmtree(folder)
+            sync(folder.parent)
+    except OSError as error:
+        raise StorageError(f"{error.filename or state}: {error.strerror or error}; run this again") from error
+    return deleted
+
+
+def _mark(name: str | None) -> str:
+    """Return a name for a folder, for any name of a user or organization."""
+    return "none" if name is None else ids.content_hash(name.encode("utf-8", "surrogatepass"))[:32]

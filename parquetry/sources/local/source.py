@@ -29,6 +29,8 @@ from parquetry.sources.selection import Selection
 _READS = 3
 _TELLS_CHANGES = os.name == "posix"
 _NO_TIME = datetime.fromtimestamp(0, UTC)
+INBOX = ("service", "sessions")
+"""folder in a corpus that holds chats; all else in a corpus is no source"""
 
 
 class LocalOptions(Section):
@@ -116,8 +118,12 @@ class LocalSource:
             raise SettingsError(f"source folder {shown} cannot be opened: {error.strerror}") from error
         if not folder:
             raise SettingsError(f"source folder {shown} is not a folder; correct its uri")
-        if self._skip is not None and self._root.is_relative_to(self._skip):
+        if self._skip is not None and self._root.is_relative_to(self._skip) and not self._is_inbox(self._skip):
             raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
+
+    def _is_inbox(self, corpus: Path) -> bool:
+        """True for a folder of chats that were handed in to the service of a corpus, which keeps them there."""
+        return self._root.is_relative_to(corpus.joinpath(*INBOX))
 
     def _walk(self, relative: str, folder: str, access: FolderAccess) -> Iterator[Item | Unlisted]:
         pending = [(relative, folder)]

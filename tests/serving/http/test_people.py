@@ -5,8 +5,8 @@ import pytest
 from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.service.state import state_folder
 from parquetry.settings.sections import load_settings
-from tests.serving.http.checks import ok, problem
 from tests.servers.knowledge_service import KnowledgeService
+from tests.serving.http.checks import ok, problem
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("service-people")]
 RIGHTS = ["search", "read", "write"]

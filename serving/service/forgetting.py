@@ -1,0 +1,58 @@
+"""Erasure of a user from the state of a service: tokens, audit events, jobs, feedback and chats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from parquetry.serving.access.forgetting import forget_access
+from parquetry.serving.jobs.store import FILE as JOBS
+from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.service.feedback import FILE as FEEDBACK
+from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.session_inbox import forget_sessions
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenState:
+    """Numbers of what was deleted."""
+
+    tokens: int
+    audit_events: int
+    jobs: int
+    feedback: int
+    sessions: int
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Numbers by what they count."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def named(self) -> dict[str, int]:
+        """Numbers by what people call it, in the singular."""
+        names = ("token", "audit event", "job", "judgement", "chat")
+        return dict(zip(names, self.parts.values(), strict=True))
+
+
+def forget_in_state(state: Path, user_id: str) -> ForgottenState:
+    """Delete what a service keeps of a user, while it goes on.
+
+    Args:
+        state: state folder of a service; nothing happens if there is none.
+        user_id: the user.
+
+    Raises:
+        StorageError: a file cannot be written.
+    """
+    access = forget_access(state, user_id)
+    jobs = feedback = 0
+    if (state / JOBS).exists():
+        store = JobStore(state)
+        jobs = store.forget(user_id)
+        store.close()
+    if (state / FEEDBACK).exists():
+        judgements = FeedbackStore(state)
+        feedback = judgements.forget(user_id)
+        judgements.close()
+    return ForgottenState(access.tokens, access.events, jobs, feedback, forget_sessions(state, user_id))

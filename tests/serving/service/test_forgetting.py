@@ -1,0 +1,48 @@
+"""What a service keeps of a user is erased from its state, and nothing of others."""
+
+from parquetry.serving.access.tokens import TokenStore
+from parquetry.serving.jobs.store import JobStore
+from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.forgetting import forget_in_state
+from parquetry.serving.service.session_inbox import keep_session
+
+ADA = {"user_id": "ada", "org_id": "acme", "token_id": None}
+BOB = {**ADA, "user_id": "bob"}
+
+
+def filled(state):
+    """Keep one thing of each kind for each of two users."""
+    jobs, feedback = JobStore(state), FeedbackStore(state)
+    with TokenStore(state) as tokens:
+        for owner in (ADA, BOB):
+            name = owner["user_id"]
+            tokens.create(f"token of {name}", user_id=name)
+            jobs.submit("ingest", "default", {"uploads": [f"planted-{name}"]}, owner)
+            feedback.add("default", f"planted-{name}", "d1", relevant=True, user_id=name)
+            keep_session(state, "default", (name, "acme"), "s1", [{"role": "user", "content": f"planted-{name}"}], {})
+    jobs.close()
+    feedback.close()
+
+
+def bytes_of(state):
+    return b"".join(file.read_bytes() for file in state.rglob("*") if file.is_file())
+
+
+def test_user_is_erased_and_others_stay(tmp_path):
+    filled(tmp_path)
+    # A service goes on, with the files open.
+    others = JobStore(tmp_path), FeedbackStore(tmp_path)
+    assert b"planted-ada" in bytes_of(tmp_path)
+    done = forget_in_state(tmp_path, "ada")
+    assert done.parts == {"tokens": 1, "audit_events": 0, "jobs": 1, "feedback": 1, "sessions": 1}
+    left = bytes_of(tmp_path)
+    assert b"planted-ada" not in left
+    assert left.count(b"planted-bob") >= 3
+    for each in others:
+        each.close()
+    assert forget_in_state(tmp_path, "ada").parts == dict.fromkeys(done.parts, 0)
+
+
+def test_nothing_happens_where_no_service_ever_was(tmp_path):
+    assert not any(forget_in_state(tmp_path / "service", "ada").parts.values())
+    assert not (tmp_path / "service").exists()
