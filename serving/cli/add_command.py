@@ -153,7 +153,7 @@ def add(
             new.append(make())
         except (DocumentError, TransientError) as error:
             failures += 1
-            tell(f"failed {target}: {error}", err=True)
+            tell(f"parquetry: {target} is not added: {error}", err=True)
     scopes.extend(_kept_before(settings, space, new) if not options.given else ())
     scopes.extend(_handed_in(settings, space, new, access, metadata))
     if scopes:

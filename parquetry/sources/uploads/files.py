@@ -61,8 +61,12 @@ class Files(Protocol):
         """Read several small files; those that do not exist any more are left out."""
         ...
 
-    def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None if it does not exist."""
+    def exists(self, name: str) -> bool:
+        """Return True if there is a file of this name."""
+        ...
+
+    def hash(self, name: str) -> str | None:
+        """Return the content hash of a file, computed in bounded memory; None if it does not exist."""
         ...
 
     def delete(self, name: str) -> None:
@@ -143,9 +147,13 @@ class LocalFiles:
             with suppress(FileNotFoundError):
                 yield name, self.read(name)
 
-    def size(self, name: str) -> int | None:
+    def exists(self, name: str) -> bool:
+        return (self._root / name).is_file()
+
+    def hash(self, name: str) -> str | None:
         try:
-            return (self._root / name).stat().st_size
+            with (self._root / name).open("rb") as stream:
+                return ids.stream_hash(stream)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -228,10 +236,17 @@ class RemoteFiles:
                 if not isinstance(content, Exception):
                     yield self._relative(path), bytes(content)
 
-    def size(self, name: str) -> int | None:
+    def exists(self, name: str) -> bool:
+        with self._reached(f"{self.uri}/{name} cannot be read"):
+            return bool(self._filesystem.exists(self._base + name))
+
+    def hash(self, name: str) -> str | None:
         try:
-            with self._reached(f"{self.uri}/{name} cannot be read"):
-                return int(self._filesystem.info(self._base + name)["size"])
+            with (
+                self._reached(f"{self.uri}/{name} cannot be read"),
+                self._filesystem.open(self._base + name, "rb") as stream,
+            ):
+                return ids.stream_hash(stream)
         except FileNotFoundError:
             return None
 

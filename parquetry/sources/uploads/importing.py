@@ -71,12 +71,16 @@ def _page(url: httpx.URL, settings: Settings) -> Imported:
     except SettingsError as error:
         raise SettingsError(f"[uploads] allow: {error}") from error
     client = GuardedClient(allowed, user_agent=user_agent(None), max_bytes=most, seconds=_SECONDS)
-    client.check(url)
     filename = path_of(url).rpartition("/")[2]
     try:
+        client.check(url)
         with PageFetcher(client, _INTERVAL).visit(str(url)) as answer:
             declared = answer.headers.get("content-type")
             content = as_declared(answer.read(), declared, filename)
+    except BrokenDocument as error:
+        # The client speaks of the option of a source.
+        detail = error.detail.replace("allow in [source.options]", "allow in [uploads]")
+        raise BrokenDocument(error.reason, detail) from error
     except FileNotFoundError as error:
         raise BrokenDocument("not-found", f"{url} is not there; correct the address") from error
     if not content:

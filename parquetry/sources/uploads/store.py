@@ -168,7 +168,7 @@ class UploadStore:
         encode(upload)
         known = self._known(namespace, path)
         if known is not None:
-            if known.says_the_same_as(upload) and self._files.size(self._place(known)) == known.size:
+            if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == content_hash:
                 return known, False
             upload = replace(upload, created_at=known.created_at)
         return self._write(upload, content, known), True
@@ -179,7 +179,7 @@ class UploadStore:
         place = self._place(upload)
         try:
             # An erasure that ran in between may have taken the bytes for those of an earlier attempt.
-            while self._files.size(place) is None:
+            while not self._files.exists(place):
                 self._write_bytes(upload, content)
                 self._files.write(f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}", encode(upload))
         except Exception:
@@ -237,7 +237,7 @@ class UploadStore:
         """
         known = self._known(namespace, path)
         folder = _folder(namespace, path)
-        existed = self._files.size(f"{folder}/{_MANIFEST}") is not None
+        existed = self._files.exists(f"{folder}/{_MANIFEST}")
         self._files.delete(f"{folder}/{_MANIFEST}")
         if known is not None:
             self._files.delete(self._place(known))
