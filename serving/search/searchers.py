@@ -12,8 +12,10 @@ from parquetry.storage.index.vector_memory import VectorMemories
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Searcher
 
-KEPT = 8
-"""maximum number of idle searchers; each holds two numbers per document visible to its caller"""
+KEPT = 64
+"""maximum number of idle searchers"""
+KEPT_BYTES = 256 << 20
+"""bytes that idle searchers hold together, at most, unless the last one takes more by itself"""
 
 
 class Searchers:
@@ -59,10 +61,19 @@ class Searchers:
     def _put(self, index: OpenIndex, filters: Filters, searcher: Searcher) -> None:
         with self._lock:
             self._idle.append((index, filters, searcher))
-            surplus = self._idle[:-KEPT]
-            del self._idle[:-KEPT]
-        for *_, each in surplus:
+            surplus = self._surplus()
+            closed, self._idle = self._idle[:surplus], self._idle[surplus:]
+        for *_, each in closed:
             each.connection.close()
+
+    def _surplus(self) -> int:
+        """Return the number of idle searchers to close, of those that were not used the longest."""
+        held = 0
+        for kept, (*_, searcher) in enumerate(reversed(self._idle)):
+            held += searcher.bytes
+            if kept == KEPT or (kept and held > KEPT_BYTES):
+                return len(self._idle) - kept
+        return 0
 
     def close(self) -> None:
         """Close the idle searchers."""

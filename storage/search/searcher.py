@@ -35,6 +35,8 @@ CONTEXT_SHARE = 0.3
 LOOKAHEAD = 10
 """chunks read beyond the requested number where equal texts are one result: a copy with another title or heading
 ranks just below its text"""
+_BYTES_PER_DOCUMENT = 16
+"""bytes of a visible document in the temporary tables of a searcher"""
 DEEPER = 4
 """factor by which the depth grows when the chunks found have too few different texts"""
 
@@ -137,6 +139,11 @@ class Searcher:
         side did not rank"""
         # Numbers depend on the rest of the corpus, so hits do not carry them.
         self._numbers: dict[tuple[int, int], int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held for this caller alone, roughly."""
+        return int(_BYTES_PER_DOCUMENT * self._visible.documents) + self._index.bytes
 
     @property
     def mean_length(self) -> float:

@@ -45,6 +45,10 @@ NOTHING = Scored(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.fl
 class VisibleIndex(Protocol):
     """An index as one caller sees it. A space or term that the caller sees nothing of has no chunks."""
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held for this caller alone, outside of temporary tables."""
+
     def nearest(self, vector: Vector, embedder: str, depth: int) -> Scored:
         """Return the chunks nearest to a query's vector by cosine similarity, at least `depth` if so many are visible.
 
@@ -99,6 +103,7 @@ class IndexInFile:
     def __init__(self, connection: Connection, visible: Visible) -> None:
         self._connection = connection
         self._visible = visible
+        self.bytes = 0
         self.documents_of = visible.documents_of
         self.first_documents = visible.first_documents
 

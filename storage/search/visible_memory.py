@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +49,12 @@ class _Seen:
     vectors: Vectors | None
     """float32[n, dimension]: of the visible slots, if every one of them is compared"""
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held for this caller alone."""
+        copied = () if self.slots is None else (self.slots, self.codes, self.vectors)
+        return sum(array.nbytes for array in (*copied, self.visible) if array is not None)
+
     def candidates(self, vector: Vector, keep: int) -> _Slots:
         """Return the visible slots with the nearest codes.
 
@@ -71,6 +76,16 @@ class _Seen:
             asked = min(total, 2 * asked)
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The visible documents of each revision."""
+
+    docs: npt.NDArray[Any]
+    """[documents]: number of the revision, ascending"""
+    rowids: npt.NDArray[Any]
+    """[documents]: rowid of the document"""
+
+
 class IndexInMemory:
     """An index in memory. What is not held there is read by SQL.
 
@@ -86,23 +101,24 @@ class IndexInMemory:
         self._visible = visible
         self._file = IndexInFile(connection, visible)
         self._seen: dict[str, _Seen] = {}
-
-    @cached_property
-    def _copies(self) -> npt.NDArray[np.int32]:
-        """int32[revisions + 1]: number of visible documents of each revision; the last, of NONE, is 0."""
         with reading():
-            found = self._connection.execute(f"SELECT doc, copies FROM {RELATION}").fetchnumpy()
+            self._copies = self._read_copies()
+            """int32[revisions + 1]: number of visible documents of each revision; the last, of NONE, is 0"""
+            found = connection.execute("SELECT doc, place FROM visible_documents ORDER BY ALL").fetchnumpy()
+        self._places = _Places(np.asarray(found["doc"]), np.asarray(found["place"]))
+
+    def _read_copies(self) -> npt.NDArray[np.int32]:
+        found = self._connection.execute(f"SELECT doc, copies FROM {RELATION}").fetchnumpy()
         docs = np.asarray(found["doc"])
         copies = np.zeros(max(int(docs.max(initial=NONE)), int(self._memory.docs.max(initial=NONE))) + 2, np.int32)
         copies[docs] = np.asarray(found["copies"])
         return copies
 
-    @cached_property
-    def _places(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Revisions of the visible documents, ascending, and the documents' rowids."""
-        with reading():
-            found = self._connection.execute("SELECT doc, place FROM visible_documents ORDER BY ALL").fetchnumpy()
-        return np.asarray(found["doc"]), np.asarray(found["place"])
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held for this caller alone."""
+        arrays = (self._copies, self._places.docs, self._places.rowids)
+        return sum(array.nbytes for array in arrays) + sum(seen.bytes for seen in self._seen.values())
 
     # --- vectors
 
@@ -194,10 +210,9 @@ class IndexInMemory:
 
     def _places_of(self, docs: Collection[int]) -> npt.NDArray[Any]:
         """Return the rowids of the visible documents that have one of some revisions."""
-        held, places = self._places
-        wanted = np.array(sorted(docs), np.int64)
-        starts, ends = np.searchsorted(held, wanted), np.searchsorted(held, wanted, side="right")
-        return np.concatenate([places[:0], *(places[a:b] for a, b in zip(starts, ends, strict=True))])
+        held, wanted = self._places, np.array(sorted(docs), np.int64)
+        starts, ends = np.searchsorted(held.docs, wanted), np.searchsorted(held.docs, wanted, side="right")
+        return np.concatenate([held.rowids[:0], *(held.rowids[a:b] for a, b in zip(starts, ends, strict=True))])
 
 
 def _inverse_norms(seen: _Seen) -> npt.NDArray[np.float64]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from parquetry.serving.search.searchers import KEPT, Searchers
+from parquetry.serving.search import searchers as searchers_module
+from parquetry.serving.search.searchers import Searchers
 from parquetry.settings.sections import SearchSettings
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.search.filters import Caller, Filters
@@ -62,12 +63,16 @@ def test_searcher_is_thrown_away_after_an_error(searchers, opened):
         assert next_one is not broken
 
 
-def test_those_that_were_not_used_the_longest_are_closed(searchers, opened):
+@pytest.mark.parametrize(
+    ("name", "limit"), [pytest.param("KEPT", 4, id="number"), pytest.param("KEPT_BYTES", 4 * 16, id="bytes")]
+)
+def test_those_that_were_not_used_the_longest_are_closed(searchers, opened, monkeypatch, name, limit):
+    monkeypatch.setattr(searchers_module, name, limit)
     lent = []
-    for number in range(KEPT + 2):
-        with searchers.acquire(opened, Filters(filename=f"{number}*")) as searcher:
+    for number in range(6):
+        with searchers.acquire(opened, Filters(filename=f"{'ab'[number % 2]}{'*' * (number + 1)}")) as searcher:
             lent.append(searcher)
-    assert [is_closed(each) for each in lent] == [True, True, *[False] * KEPT]
+    assert [is_closed(each) for each in lent] == [True, True, *[False] * 4]
     searchers.close()
     assert all(map(is_closed, lent))
 
