@@ -1,9 +1,10 @@
 """Calibration of relevance on test collections, and its error on collections that it was not fitted to.
 
     python -m benchmarks.relevance CRANFIELD VASWANI TAU2_BANKING
-    python -m benchmarks.relevance --bundled CRANFIELD VASWANI TAU2_BANKING
+    python -m benchmarks.relevance --bundled --apart FINANCEBENCH CRANFIELD VASWANI TAU2_BANKING
 
-Each collection is a folder in BEIR format. `--bundled` also writes the calibration that comes with the package.
+Each collection is a folder in BEIR format. `--bundled` also writes the calibration that comes with the package;
+`--apart` names a collection that is measured, but too small to be fitted to.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.ranking.evaluation import read_dataset
 from parquetry.ranking.relevance import Calibration
 from parquetry.ranking.relevance_files import with_calibration
-from parquetry.ranking.relevance_report import PRIOR, SHOWN, curves_of, held_out
+from parquetry.ranking.relevance_report import PRIOR, SHOWN, curves_of, fitted, held_out
 from parquetry.serving.cli.calibrate_command import measured, pairs_of, print_reports
 from parquetry.settings.sections import Settings, override
 
@@ -34,6 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     pairs = pairs_of(collections, settings, Observer())
     curves = curves_of(pairs)
     print_reports(held_out(pairs))
+    apart = {}
+    for folder in options.apart:
+        collection = read_dataset(folder)
+        reports = fitted(pairs_of([collection], settings, Observer()), curves)
+        print(collection.name)
+        print_reports(reports)
+        apart[collection.name] = {mode: report.as_json() for mode, report in reports.items()}
     embedder = open_embedder(settings.corpus.embedder, settings.embedding).id
     told = measured(collections, pairs, curves)
     result = {
@@ -45,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             kind: {"intercept": curve.intercept, "weights": dict(curve.weights)} for kind, curve in curves.items()
         },
         "measured": told,
+        "apart": apart,
     }
     if options.bundled:
         text = with_calibration(None, Calibration(embedder, curves), told, BUNDLED.name)
@@ -56,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.relevance")
     parser.add_argument("datasets", type=Path, nargs="+", help="folders in the form of BEIR")
+    parser.add_argument("--apart", type=Path, action="append", default=[], help="collection that is measured only")
     parser.add_argument("--embedder", default="wordllama", help="as in corpus.embedder")
     parser.add_argument("--bundled", action="store_true", help="write the calibration of the package, too")
     parser.add_argument("--name", default="relevance", help="of the file of results")

@@ -102,7 +102,8 @@ def _print_also_in(hit: Hit, width: int) -> None:
 def _heading(hit: Hit) -> str:
     title = hit.row["title"]
     shown = f"{title} ({place(hit.row)})" if title else place(hit.row)
-    return f"{shown}  {hit.score:.3f}"
+    relevance = "" if hit.relevance is None else f" (relevance {hit.relevance:.2f})"
+    return f"{shown}  {hit.score:.3f}{relevance}"
 
 
 def _print_lines(lines: Iterable[str]) -> None:
@@ -153,6 +154,9 @@ def _print_explanation(answer: Answer, width: int) -> None:
         )
     if "rerank" in how:
         lines.append(_reranked(how["rerank"], cached=how["cached"]))
+    if how["uncalibrated"] and "rerank" not in how:
+        models = ", ".join(how["uncalibrated"])
+        lines.append(f"Relevance: cosine similarities of {models} as they are; `parquetry calibrate` measures them.")
     if "half_life_days" in how:
         lines.append(f"Recency: a score counts half after {how['half_life_days']:g} days, a quarter after twice that.")
     seconds = ", ".join(f"{stage} {value:.3f}" for stage, value in how["seconds"].items())

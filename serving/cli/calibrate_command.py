@@ -17,7 +17,7 @@ from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.ranking.evaluation import Dataset, read_dataset
 from parquetry.ranking.relevance import Calibration, Curve
-from parquetry.ranking.relevance_files import general_questions, with_calibration
+from parquetry.ranking.relevance_files import general_questions, parse_calibrations, with_calibration
 from parquetry.ranking.relevance_report import JudgedPair, ModeReport, curves_of, fitted, held_out
 from parquetry.serving.cli.eval_command import index_dataset
 from parquetry.serving.cli.options import ConfigOption, JsonOption, settings_for
@@ -54,12 +54,15 @@ def calibrate(
     collections = [read_dataset(folder) for folder in datasets]
     if len({each.name for each in collections}) < len(collections):
         raise SettingsError("two of the folders have the same name; each collection needs one of its own")
+    known = place.read_text("utf-8") if place.exists() else None
+    if known is not None:
+        parse_calibrations(known, str(place))
     with progress(silent=as_json) as observer:
         pairs = pairs_of(collections, settings, observer)
     embedder = open_embedder(settings.corpus.embedder, settings.embedding).id
     curves = curves_of(pairs)
     told = measured(collections, pairs, curves)
-    _write(place, Calibration(embedder, curves), told)
+    _write(place, with_calibration(known, Calibration(embedder, curves), told, str(place)))
     if as_json:
         print_json({"embedder": embedder, "file": str(place), **told})
     else:
@@ -119,9 +122,7 @@ def measured(
     }
 
 
-def _write(place: Path, calibration: Calibration, told: Mapping[str, Any]) -> None:
-    known = place.read_text("utf-8") if place.exists() else None
-    text = with_calibration(known, calibration, told, str(place))
+def _write(place: Path, text: str) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, "utf-8")

@@ -70,6 +70,7 @@ class Answer:
         if self.shown.explain:
             for result, hit in zip(told["results"], hits, strict=True):
                 result["explanation"] = how_found(hit)
+                result["evidence"] = {name: round(value, 6) for name, value in hit.evidence.items()}
             told["explanation"] = self.explanation
         return told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from parquetry.embed.base import Vectors
@@ -34,6 +34,12 @@ def assessed(
         told = relevance(evidence, known.get(embedder) if embedder else None, words)
         found.append(replace(hit, relevance=told, evidence=evidence.signals()))
     return found
+
+
+def uncalibrated(embedders: Iterable[str], calibration: str | None) -> list[str]:
+    """Return the embedders whose cosine similarity counts as it is, because no calibration of theirs is known."""
+    known = calibrations_of(calibration)
+    return sorted(each for each in embedders if each not in known)
 
 
 def evidence_of(

@@ -54,10 +54,11 @@ def candidates_of(reader: Reader, request: SearchRequest, *, with_vectors: bool 
         SettingsError: as for `Reader.search`.
     """
     with reader.searching(request) as (searcher, vectors, settings):
-        considered = assessed(_considered(searcher, request, vectors, settings.search), searcher, vectors)
+        ranked = _considered(searcher, request, vectors, settings.search)
+        considered = assessed(ranked, searcher, vectors, settings.search.calibration)
         course = _run(considered, request, searcher, settings)
         if any("rerank" in hit.scores for hit in course.hits):
-            course.hits = assessed(course.hits, searcher, vectors)
+            course.hits = assessed(course.hits, searcher, vectors, settings.search.calibration)
         _apply_threshold(course, request)
         search = {name: value for name, value in asdict(searcher.explanation).items() if name != "seconds"}
     if request.mode == "hybrid":

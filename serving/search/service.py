@@ -5,20 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import groupby
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 from parquetry.embed.base import Vectors
 from parquetry.errors import SettingsError
 from parquetry.serving.search.answer_cache import AnswerCache
-from parquetry.serving.search.assessment import assessed
+from parquetry.serving.search.assessment import assessed, uncalibrated
 from parquetry.serving.search.best_documents import best_of_documents
 from parquetry.serving.search.document_names import listed, the_one
 from parquetry.serving.search.query_vectors import Asked, vectors_of
+from parquetry.serving.search.requests import Level, Ranking, SearchRequest, SearchResponse
 from parquetry.serving.search.reranking import Reranking
-from parquetry.serving.search.results import result_json
 from parquetry.serving.search.search_events import SearchEvent, SearchLog, SearchRecord, mean, now
 from parquetry.serving.search.searchers import Searchers
 from parquetry.serving.search.stopwatch import Stopwatch
@@ -32,71 +32,11 @@ from parquetry.storage.lake.history import Publish
 from parquetry.storage.lake.lake import SEARCHED, Lake, Snapshot
 from parquetry.storage.lake.snapshot_views import connect_readable
 from parquetry.storage.search.filters import Filters
-from parquetry.storage.search.searcher import Hit, Mode, Searcher
+from parquetry.storage.search.searcher import Searcher
 
-Level = Literal["chunk", "document"]
+__all__ = ["Level", "Ranking", "Reader", "SearchRequest", "SearchResponse"]
 INDEXES = 3
 """maximum number of indexes tried per search: the current one, one updated from its predecessor, a full rebuild"""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """One search request: everything that determines the results."""
-
-    query: str = ""
-    """query as typed; may be empty if a vector is given"""
-    mode: Mode = "hybrid"
-    k: int = 5
-    min_relevance: float | None = None
-    """relevance below which hits are left out, 0 to 1"""
-    filters: Filters = field(default_factory=Filters)
-    level: Level = "chunk"
-    """`chunk` to rank all chunks, `document` to rank documents by their best chunk"""
-    look: Reranking = field(default_factory=Reranking)
-    """steps applied to the candidates before the best are taken"""
-    duplicates: bool = False
-    """True to return equal texts as separate results instead of one that names the other places"""
-    vector: tuple[float, ...] | None = None
-    """vector to search by instead of the query's; chunks of embedders with another dimension are not ranked by it"""
-    context: str | None = None
-    """text that weighs in, less than the query: earlier turns of a conversation, for example"""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Outcome of ranking."""
-
-    hits: tuple[Hit, ...]
-    """best first"""
-    explanation: Mapping[str, Any]
-    """counts over what the caller may see, and seconds by stage"""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResponse:
-    """Ranked chunks, and the version of the corpus they come from."""
-
-    request: SearchRequest
-    version: int
-    seconds: float
-    """duration of this search; costs shared by a batch are split evenly"""
-    cached: bool
-    ranking: Ranking
-
-    @property
-    def hits(self) -> tuple[Hit, ...]:
-        """The results, best first."""
-        return self.ranking.hits
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object that `parquetry search --json` prints."""
-        return {
-            "query": self.request.query,
-            "mode": self.request.mode,
-            "version": self.version,
-            "seconds": round(self.seconds, 4),
-            "results": [result_json(hit) for hit in self.hits],
-        }
 
 
 class Reader:
@@ -352,6 +292,7 @@ class Reader:
                 explanation["rerank"] = looked.judged.as_json()
             watch.stage("second look")
         hits = assessed(hits, searcher, vectors, self._settings.search.calibration)
+        explanation["uncalibrated"] = uncalibrated(vectors, self._settings.search.calibration)
         watch.stage("relevance")
         if request.min_relevance is not None:
             hits = [hit for hit in hits if (hit.relevance or 0.0) >= request.min_relevance]
