@@ -6,11 +6,10 @@ Imports Prefect, which takes seconds: only when a Prefect API is configured.
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from httpx import HTTPError
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelling
 
@@ -48,8 +47,7 @@ def hand_over(context: JobContext, job: Job) -> Outcome:
         Cancelled: the job or the flow run was cancelled, or this process is stopping.
     """
     with get_client(sync_client=True) as client:
-        run = _started(client, context, job)
-        state = _followed(client, context, job, run)
+        run, state = _followed(client, context, job, _started(client, context, job))
     name = state.name or state.type.value
     if state.is_cancelled():
         raise Cancelled(f"the flow run {run.name} was cancelled; nothing was published")
@@ -96,14 +94,13 @@ def _parameters(context: JobContext, job: Job) -> dict[str, Any]:
     return {"parameters": asked, "corpus": layout_of(context.settings.corpus.root).root}
 
 
-def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: FlowRun) -> State[Any]:
-    """Wait for the end of a flow run; return its final state."""
+def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: FlowRun) -> tuple[FlowRun, State[Any]]:
+    """Wait for the end of a flow run; return it as it is then, and its final state."""
     failed = 0.0
     cancelled = False
     while True:
-        state = None
         try:
-            state = _state(client, run.id)
+            run = client.read_flow_run(run.id)
             failed = 0.0
             if context.store.cancel_is_asked(job.id) and not cancelled:
                 client.set_flow_run_state(run.id, Cancelling())
@@ -115,15 +112,10 @@ def _followed(client: SyncPrefectClient, context: JobContext, job: Job, run: Flo
                     f"the Prefect API {client.api_url} cannot be reached, so the end of flow run {run.name} is not "
                     f"known: {error}"
                 ) from error
-        if state is not None:
-            if state.is_final():
-                return state
-            name = state.name or state.type.value
-            context.store.progress(job.id, {"flow_run": run.name, "flow_run_id": str(run.id), "state": name})
+        state = run.state
+        if state is not None and state.is_final():
+            return run, state
+        told = "Pending" if state is None else state.name or state.type.value
+        context.store.progress(job.id, {"flow_run": run.name, "flow_run_id": str(run.id), "state": told})
         if context.runs.stopping.wait(LOOK_SECONDS):
             raise Cancelled(f"the service stops; flow run {run.name} goes on")
-
-
-def _state(client: SyncPrefectClient, run_id: UUID) -> State[Any]:
-    run = client.read_flow_run(run_id)
-    return run.state if run.state is not None else State(type=StateType.PENDING)

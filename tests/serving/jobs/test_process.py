@@ -24,7 +24,7 @@ PATIENCE = 240
 class Process:
     """A running process, and the lines that it prints."""
 
-    def __init__(self, desk, **given):
+    def __init__(self, desk, given=(), **more):
         config = desk.docs.parent / "parquetry.toml"
         if not config.exists():
             config.write_text(
@@ -33,7 +33,7 @@ class Process:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "parquetry.serving.jobs.process"],
-            env={**environment, "HOME": str(desk.docs.parent), VARIABLE: exported(config, {})},
+            env={**environment, "HOME": str(desk.docs.parent), VARIABLE: exported(config, {}), **more},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -42,7 +42,7 @@ class Process:
         self.lines = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.tell(json.dumps(given))
+        self.tell(json.dumps(dict(given)))
 
     def _read(self):
         for line in self.process.stdout:
@@ -81,7 +81,7 @@ def start(jobs):
     running = []
 
     def started(**given):
-        running.append(Process(jobs, **given))
+        running.append(Process(jobs, given))
         return running[-1]
 
     yield started
