@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,24 +13,19 @@ from typing import Any, Literal
 import numpy as np
 
 from parquetry.ids import chunk_id
-from parquetry.language.stems import stop_words
 from parquetry.model import ENTRY_TYPE
 from parquetry.ranking.fusion import by_rank, convex, reciprocal_rank
 from parquetry.settings.sections import SearchSettings
-from parquetry.storage.database import Connection, tuples
+from parquetry.storage.database import Connection
 from parquetry.storage.index.build import read_state
-from parquetry.storage.index.ranking import K3
-from parquetry.storage.index.tokens import query_tokens
 from parquetry.storage.index.vector_memory import IndexMemory
-from parquetry.storage.index.words import stems_of
 from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.query_words import words_of
 from parquetry.storage.search.visible import Visible
 from parquetry.storage.search.visible_index import NOTHING, IndexInFile, Scored, Vector, VisibleIndex
 from parquetry.storage.search.visible_memory import IndexInMemory
 
 Mode = Literal["hybrid", "vector", "text"]
-CONTEXT_SHARE = 0.3
-"""share of a query's context, such as earlier turns, in the query's vector, and in its keywords at most"""
 LOOKAHEAD = 10
 """chunks read beyond the requested number where equal texts are one result: a copy with another title or heading
 ranks just below its text"""
@@ -297,7 +291,8 @@ class Searcher:
 
     def _scored_text(self, query: str, context: str | None) -> Scored:
         """Return all visible chunks that hold a word of a query, with BM25."""
-        own, earlier = self._asked(query, context)
+        asked = words_of(self.connection, self.language, query, context)
+        own, earlier, self.explanation.ignored = asked.own, asked.earlier, asked.ignored
         terms = self._index.terms_of(own.keys() | earlier.keys())
         chunks = self._visible.chunks
         holding = self._index.holding(terms) if chunks else {}
@@ -316,29 +311,6 @@ class Searcher:
             for term in sorted(holding)
         }
         return self._index.text_scores(weights, self.mean_length)
-
-    def _asked(self, query: str, context: str | None) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the stems of a query and those of its context, with their weights."""
-        own, self.explanation.ignored, has_subject = self._stems(query)
-        if not context:
-            return own, {}
-        earlier, _, context_has_subject = self._stems(context)
-        if not has_subject and context_has_subject:
-            # `And what about that?` asks about what was said before.
-            return earlier, {}
-        share = CONTEXT_SHARE / (1 - CONTEXT_SHARE) * min(1.0, len(own) / max(1, len(earlier)))
-        return own, {stem: share * weight for stem, weight in earlier.items()}
-
-    def _stems(self, text: str) -> tuple[dict[str, float], tuple[str, ...], bool]:
-        """Return the stems of a text with their weights, the words ignored, and True if it has any but stop words."""
-        words = Counter(word for (word,) in tuples(self.connection, f"SELECT unnest({query_tokens(text)})", [text]))
-        telling = set(words) - stop_words(self.language)
-        asked = sorted(telling) or sorted(words)
-        times: Counter[str] = Counter()
-        for word, stem in zip(asked, stems_of(asked, self.language), strict=True):
-            times[stem] += words[word]
-        weights = {stem: count * (K3 + 1) / (count + K3) for stem, count in times.items()}
-        return weights, tuple(sorted(set(words).difference(asked))), bool(telling)
 
     def _best(self, found: Scored, depth: int) -> list[_Ranked]:
         """Return the list of a side, best first: the best `depth` chunks of a query, and all that tie with the last.

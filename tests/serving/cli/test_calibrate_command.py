@@ -36,7 +36,7 @@ def dataset(tmp_path):
 def test_calibration_is_written_where_the_settings_find_it_and_read_by_searches(desk, dataset, tmp_path):
     place = tmp_path / "calibration.json"
     done = desk("calibrate", dataset, "--output", place, "--json")
-    assert done.code == 0, done.err
+    assert done.code == 0, done.stderr
     told = done.json
     assert told["file"] == str(place)
     assert told["collections"] == [
@@ -68,16 +68,16 @@ def test_tables_say_what_each_threshold_does(desk, dataset, tmp_path):
     done = desk("calibrate", dataset, "--output", tmp_path / "c.json")
     assert done.code == 0
     for shown in ("hybrid: 8 answered questions", "threshold", "kept", "precision", "predicted", "observed"):
-        assert shown in done.out
+        assert shown in done.stdout
 
 
 def test_no_place_to_write_and_a_file_of_something_else_are_refused(desk, dataset, tmp_path):
     done = desk("calibrate", dataset)
     assert done.code == 2
-    assert "--output FILE" in done.err
+    assert "--output FILE" in done.stderr
     place = tmp_path / "notes.json"
     place.write_text("{}")
     done = desk("calibrate", dataset, "--output", place)
     assert done.code == 2
-    assert "holds no calibrations" in done.err
+    assert "holds no calibrations" in done.stderr
     assert place.read_text() == "{}"
