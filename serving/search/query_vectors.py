@@ -11,7 +11,8 @@ from parquetry.embed.base import Embedder, Vectors
 from parquetry.embed.registry import embedder_behind, id_of
 from parquetry.errors import SettingsError
 from parquetry.settings.sections import Settings
-from parquetry.storage.search.searcher import CONTEXT_SHARE, Searcher
+from parquetry.storage.search.query_words import CONTEXT_SHARE
+from parquetry.storage.search.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
