@@ -45,7 +45,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What came with a document that was handed in, besides its bytes."""
+    """Particulars of a document that was handed in, besides its bytes."""
 
     filename: str
     """name that people see and that the type is detected by"""

@@ -22,7 +22,7 @@ SATURATION, LENGTH_SHARE = 1.5, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for a chunk."""
+    """Signals that speak for a chunk."""
 
     cosine: float | None = None
     """cosine similarity to the query; None if it was not compared"""

@@ -1,4 +1,4 @@
-"""Who makes a request, and the namespace that it is about."""
+"""The caller of a request, and the namespace that it is about."""
 
 from __future__ import annotations
 

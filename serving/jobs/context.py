@@ -1,4 +1,4 @@
-"""What everything that carries out jobs shares, and the failures of jobs."""
+"""The context that everything that carries out jobs shares, and the failures of jobs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Stoppable:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What everything that carries out jobs shares."""
+    """The context that everything that carries out jobs shares."""
 
     settings: Settings
     state: Path

@@ -146,7 +146,7 @@ def _sessions(
 
 
 def lines_of(report: RunReport) -> list[Line]:
-    """Return what is told of a refresh: nothing if nothing changed."""
+    """Return the line about a refresh: none if nothing changed."""
     counts = report.documents.as_dict()
     news = [f"{counts[name]} {name}" for name in _NEWS if counts[name]]
     bad = [failure for failure in report.failures if not failure.known]
@@ -163,7 +163,7 @@ def lines_of(report: RunReport) -> list[Line]:
 
 
 def lines_of_sessions(report: SessionsReport) -> list[Line]:
-    """Return what is told of a run over sessions: nothing if nothing was read."""
+    """Return the line about a run over sessions: none if nothing was read."""
     counts, entries = report.sessions, report.entries
     read = counts["new"] + counts["grown"] + counts["retried"]
     lines = []

@@ -30,11 +30,11 @@ class Job:
     """namespace of the corpus; None for all"""
     state: State
     payload: Mapping[str, Any]
-    """what is to be done; the form depends on the kind"""
+    """the work to be done; the form depends on the kind"""
     owner: Mapping[str, str | None]
-    """who asked: `user_id`, `org_id` and `token_id`"""
+    """the caller: `user_id`, `org_id` and `token_id`"""
     result: Mapping[str, Any] | None
-    """what was done; None before the end, and for a job that failed before anything was published"""
+    """the outcome; None before the end, and for a job that failed before anything was published"""
     reason: str | None
     """code of the failure; None for other states"""
     detail: str | None

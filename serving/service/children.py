@@ -26,7 +26,7 @@ class Child:
     """A process, and what it takes to start it."""
 
     name: str
-    """what it does, for lines: `the process that ...`"""
+    """its task, for lines: `the process that ...`"""
     module: str
     environment: Mapping[str, str]
     first_line: Callable[[int], Mapping[str, Any]]

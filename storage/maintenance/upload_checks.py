@@ -24,7 +24,7 @@ class Step:
     what: str
     do: Callable[[], object]
     lost: str = ""
-    """what only the people who handed it in can give back"""
+    """bytes that only the people who handed them in can give back"""
 
 
 def upload_findings(store: UploadStore, connection: Connection, *, quick: bool) -> Iterator[Finding]:

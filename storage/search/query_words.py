@@ -18,7 +18,7 @@ CONTEXT_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class QueryWords:
-    """What a query asks for."""
+    """Words that a query asks for."""
 
     own: Mapping[str, float]
     """stems of the query with their weights"""

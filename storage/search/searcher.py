@@ -51,7 +51,7 @@ class Hit:
     relevance: float | None = None
     """0 to 1, comparable across searches; None until it is assessed"""
     evidence: Mapping[str, float] = field(default_factory=dict)
-    """what the relevance was computed from, by signal"""
+    """values that the relevance was computed from, by signal"""
 
 
 def fold(hits: Sequence[Hit]) -> list[Hit]:

@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def _name(requirement):
-    return re.split(r"[\[<>=!; ]", requirement)[0].lower().replace("_", "-")
+    return canonicalize_name(re.split(r"[\[<>=!; ]", requirement)[0])
 
 
 def _imported(room):
@@ -155,7 +155,8 @@ def test_wheel_and_sdist_hold_parquetry_and_nothing_else(tmp_path):
         f"{name.replace('.', '/')}{'/__init__' * (file.stem == '__init__')}.py" for name, file in product_modules()
     }
     prompts = {f"parquetry/sessions/{name}_prompt.md" for name in ("compare", "distill")}
-    assert installed == {*modules, *prompts, "parquetry/py.typed"}
+    calibrations = {f"parquetry/ranking/calibrations/{name}" for name in ("questions.txt", "wordllama.json")}
+    assert installed == {*modules, *prompts, *calibrations, "parquetry/py.typed"}
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2].partition("/")[0] for name in archive.getnames()}
     assert held <= {

@@ -1,4 +1,4 @@
-"""What a service keeps of a user is erased from its state, and nothing of others."""
+"""Everything that a service keeps of a user is erased from its state, and nothing of others."""
 
 from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.jobs.store import JobStore
