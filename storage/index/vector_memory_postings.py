@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,10 +99,19 @@ def read_postings(connection: Connection, docs: npt.NDArray[np.int32]) -> Postin
     found = connection.execute("SELECT term, chunk, tf, length FROM parts.postings").fetchnumpy()
     term, chunk, frequency, length = (np.asarray(found[name]) for name in ("term", "chunk", "tf", "length"))
     terms = dict(tuples(connection, "SELECT stem, term FROM parts.terms"))
-    # Postings of later publishes come after the sorted ones.
-    order = np.argsort(term, kind="stable")
+    order = _by_term(term)
     lengths = np.zeros(len(docs), np.int32)
     lengths[chunk] = length
     starts = np.searchsorted(term[order], np.arange(len(terms) + 1))
     small = np.min_scalar_type(int(frequency.max(initial=0)))
     return Postings(terms, starts, chunk[order].astype(np.int32), frequency[order].astype(small), lengths, docs)
+
+
+def _by_term(terms: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the order of postings by term. The first ones are sorted; those of later publishes follow."""
+    descents = np.flatnonzero(terms[1:] < terms[:-1])
+    if not len(descents):
+        return np.arange(len(terms))
+    end = int(descents[0]) + 1
+    tail = end + np.argsort(terms[end:], kind="stable")
+    return np.insert(np.arange(end), np.searchsorted(terms[:end], terms[tail], side="right"), tail)

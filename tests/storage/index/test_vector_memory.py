@@ -12,6 +12,7 @@ from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.ranking import frequencies, text_scores
 from parquetry.storage.index.signatures import query_signature, signatures_of
 from parquetry.storage.index.vector_memory import ChunkKeys, VectorMemories, vector_memories
+from parquetry.storage.index.vector_memory_postings import _by_term
 from parquetry.storage.index.vector_memory_scan import nearest_codes
 from parquetry.storage.index.vector_memory_space import NONE
 from parquetry.storage.search.filters import Filters
@@ -176,6 +177,13 @@ def test_the_nearest_codes_are_those_of_the_smallest_hamming_distance(dimension)
         # Of equally distant codes, the first.
         expected = np.lexsort((np.arange(len(apart)), apart))[:keep]
         assert nearest_codes(codes.view(np.uint8), query, keep).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("count", "end"), [(0, 0), (50, 50), (50, 30), (50, 1)])
+def test_postings_of_later_publishes_are_sorted_in(count, end):
+    terms = np.random.default_rng(count + end).integers(0, 9, count)
+    terms[:end].sort()
+    assert _by_term(terms).tolist() == np.argsort(terms, kind="stable").tolist()
 
 
 def test_scores_of_words_are_those_of_sql(shelf):
