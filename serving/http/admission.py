@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from parquetry.errors import ParquetryError
 from parquetry.serving.access.audit import AuditEvent
 from parquetry.serving.access.gate import Arrival
+from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import AccessRefused
 from parquetry.serving.http.problems import Problem, problem_of
 from parquetry.serving.service.resources import Resources
@@ -55,7 +56,13 @@ class Admission:
         await self._app(scope, receive, send)
 
 
-def record_refusal(resources: Resources, address: str | None, refusal: AccessRefused, target: str) -> None:
-    """Record that a request was refused."""
+def record_refusal(
+    resources: Resources,
+    address: str | None,
+    refusal: AccessRefused,
+    target: str,
+    principal: Principal | None = None,
+) -> None:
+    """Record that a request was refused; its maker is known if only a right was missing."""
     event = AuditEvent("access.refused", address=address, status=refusal.status, reason=refusal.reason, target=target)
-    resources.audit.write(event)
+    resources.audit.write(event if principal is None else event.by(principal))

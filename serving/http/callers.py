@@ -57,7 +57,7 @@ class Requires:
         except AccessRefused as refusal:
             route = getattr(request.scope.get("route"), "path", "none")
             address = None if request.client is None else request.client.host
-            record_refusal(resources, address, refusal, f"{request.method} {route}")
+            record_refusal(resources, address, refusal, f"{request.method} {route}", principal)
             raise
         return principal
 
