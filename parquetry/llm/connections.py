@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from parquetry.decompress import inflate
 from parquetry.errors import BrokenDocument, SkippedDocument, TransientError
 from parquetry.net.budget import Budget, BudgetedStream
-from parquetry.net.inflate import inflate
 
 if TYPE_CHECKING:
     import httpx2

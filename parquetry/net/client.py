@@ -19,10 +19,10 @@ from typing import Any, cast
 import httpcore
 import httpx
 
+from parquetry.decompress import inflate
 from parquetry.errors import BrokenDocument, SkippedDocument, TransientError, first_line
 from parquetry.masking import holds_credentials
 from parquetry.net.budget import Budget, BudgetedStream
-from parquetry.net.inflate import inflate
 from parquetry.net.ssrf import Address, Allowed, literal, refusal
 
 Resolve = Callable[[str, int], Sequence[Address]]

@@ -7,9 +7,9 @@ import zlib
 
 import pytest
 
+from parquetry.decompress import inflate
 from parquetry.errors import BrokenDocument, SkippedDocument, TransientError
 from parquetry.net.client import GuardedClient
-from parquetry.net.inflate import inflate
 from parquetry.net.ssrf import parse_allowed
 from tests.servers.web_server import Page, RawServer, WebServer
 

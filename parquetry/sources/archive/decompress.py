@@ -1,4 +1,4 @@
-"""Compressed streams, unpacked piece by piece."""
+"""Compressed tar archives, unpacked piece by piece."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import lzma
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from functools import partial
+from typing import BinaryIO
 
+from parquetry.decompress import Decompressor, Gzip, decompress
 from parquetry.errors import BrokenDocument
 
 if sys.version_info >= (3, 14):
@@ -20,8 +22,6 @@ DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstd.ZstdError)
 """errors raised for damaged streams, besides OSError, ValueError and EOFError"""
 BLOCK = 1 << 18
 """packed bytes read at a time"""
-_PIECE = 1 << 20
-"""unpacked bytes per piece"""
 _LZMA_BYTES = 128 * 1024 * 1024
 """memory of the decompressor in bytes; `xz -9` needs 65 MiB"""
 _ZSTD_WINDOW = 27
@@ -29,7 +29,7 @@ _ZSTD_WINDOW = 27
 
 
 def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield the unpacked content of a compressed stream, at most one piece at a time, whatever its compression ratio.
+    """Yield the unpacked content of a compressed tar archive.
 
     Args:
         stream: positioned at its beginning.
@@ -38,45 +38,17 @@ def pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
     Raises:
         BrokenDocument: `damaged`: the stream ends too early; or one of `DECOMPRESSION_ERRORS`.
     """
-    decompressor: Any = None
-    while block := stream.read(BLOCK):
-        while block or not (decompressor is None or decompressor.needs_input):
-            decompressor = decompressor or _decompressor(name)
-            yield decompressor.decompress(block, _PIECE)
-            block = b""
-            if decompressor.eof:
-                # Another stream may follow the first, and a tape may be padded with nulls.
-                block, decompressor = decompressor.unused_data.lstrip(b"\0"), None
-    if decompressor is not None:
-        raise BrokenDocument("damaged", "the compressed tar archive ends too early")
+    try:
+        yield from decompress(iter(partial(stream.read, BLOCK), b""), partial(_decompressor, name))
+    except EOFError as error:
+        raise BrokenDocument("damaged", "the compressed tar archive ends too early") from error
 
 
-def _decompressor(name: str) -> Any:
+def _decompressor(name: str) -> Decompressor:
     if name.endswith(("gz", "tgz")):
-        return _Gzip()
+        return Gzip()
     if name.endswith(("bz2", "tbz2")):
         return bz2.BZ2Decompressor()
     if name.endswith("zst"):
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW})
     return lzma.LZMADecompressor(memlimit=_LZMA_BYTES)
-
-
-class _Gzip:
-    """gzip decompressor with the attributes of the other decompressors."""
-
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(wbits=31)
-        self.needs_input = True
-
-    def decompress(self, packed: bytes, most: int) -> bytes:
-        unpacked = self._stream.decompress(self._stream.unconsumed_tail + packed, most)
-        self.needs_input = len(unpacked) < most
-        return unpacked
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from parquetry.net.inflate import GZIP_MAGIC, inflate
+from parquetry.decompress import GZIP_MAGIC, inflate
 from parquetry.sources.web.xml_records import Record, records, root_of
 
 Kind = Literal["page", "sitemap", "feed", "list"]
