@@ -11,15 +11,16 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, reading, tuples
-from parquetry.storage.index.open_index import OpenIndex
+from parquetry.storage.index.open_index import OpenIndex, attached
 from parquetry.storage.index.vector_memory_postings import Postings, read_postings
 from parquetry.storage.index.vector_memory_rows import MOST_CHUNKS, MOST_DOCUMENTS, Rows, read_rows
 from parquetry.storage.index.vector_memory_scan import EXTRA, is_available
@@ -32,6 +33,8 @@ DOCUMENT_COLUMNS = (
 """columns of a document that a hit shows"""
 CHUNK_COLUMNS = 'rowid AS chunk, doc, kind, page, headings, start, "end", text, chunk_index, tokens, revision'
 """columns of a chunk that a hit shows"""
+READING_MEMORY = "512MB"
+"""memory that DuckDB uses to read an index"""
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 """odd number near 2^64 divided by the golden ratio: spreads small numbers over all bits (Knuth, TAOCP 3, 6.4)"""
 
@@ -155,8 +158,8 @@ class VectorMemories:
         with self._reading:
             held = self._held.get(id(index))
             if held is None:
-                with closing(index.session()) as session:
-                    held = read_memory(session, self._newest)
+                with _connection(index) as connection:
+                    held = read_memory(connection, self._newest)
                 self._held[id(index)] = self._newest = held
                 weakref.finalize(index, self._held.pop, id(index), None).atexit = False
             return held
@@ -165,6 +168,25 @@ class VectorMemories:
     def bytes(self) -> int:
         """Bytes in use for the newest index that was read."""
         return self._newest.bytes if self._newest else 0
+
+
+@contextmanager
+def _connection(index: OpenIndex) -> Iterator[Connection]:
+    """Yield a connection that reads an index once.
+
+    One of its own, because DuckDB keeps what it has read for as long as it is open, within most of the memory.
+    """
+    with closing(index.session()) as session:
+        ((file,),) = tuples(session, "SELECT path FROM duckdb_databases() WHERE database_name = 'ix'")
+        if not index.is_file:
+            yield session
+            return
+        with attached(Path(file), read_only=True) as connection:
+            # Under the same name there may be another file by now, if this one was found to be damaged.
+            same = index.is_of(Path(file).with_suffix(".lease"))
+            if same:
+                connection.execute(f"SET memory_limit = '{READING_MEMORY}'")
+            yield connection if same else session
 
 
 def vector_memories() -> VectorMemories | None:
