@@ -67,7 +67,7 @@ def calibrate(
         print_json({"embedder": embedder, "file": str(place), **told})
     else:
         print_reports(held_out(pairs))
-        tell(f"Calibration of {embedder} written to {place}.", err=True)
+        tell(f"Calibration of {embedder} written to {place}.")
 
 
 def pairs_of(collections: Sequence[Dataset], settings: Settings, observer: Observer) -> list[JudgedPair]:
