@@ -42,7 +42,9 @@ class ServeSettings(Section):
     )
     audit_text: bool = Field(False, description="Keep the text of questions in audit events, see docs/tokens.md.")
     vectors_in_memory: bool = Field(
-        True, description="Keep a compact copy of all vectors in the memory of each worker, with the `serve` extra."
+        True,
+        description="Keep the vectors in the memory of each worker, with the `serve` extra: 1.1 GB for a million chunks of "
+        "256 dimensions.",
     )
 
 
