@@ -263,6 +263,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
         held = sum(report.held for report in work.reports)
         out_of_budget = (held_back(held, run.ledger),) if held else ()
         lost = {key: each for report in work.reports for key, each in report.lost.items()}
+        listed = ((run.scopes[source.namespace, source.source], source) for source in plan.sources)
         for report in work.reports:
             stages.update(report.seconds)
         return RunReport(
@@ -272,7 +273,7 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             seconds=seconds,
             documents=count_documents(plan.sources, published),
             work=with_all_paid(sum((report.work for report in work.reports), Work()), run.ledger),
-            failures=(*_unlisted(run, plan), *_failures(plan, published)),
+            failures=(*listing_failures(listed, run.stamp.run_id), *_failures(plan, published)),
             warnings=(
                 *plan.warnings,
                 *run.retries.notes,
@@ -298,17 +299,6 @@ class _Refresh(Pipeline[DocumentRun, RefreshPlan, _Collected, tuple[int, tuple[D
             "tokens": work.tokens,
             "cost_usd": work.cost_usd,
         }
-
-
-def _unlisted(run: DocumentRun, plan: RefreshPlan) -> tuple[Failure, ...]:
-    """Return failures for sources with an incomplete listing, and for places of others that could not be listed."""
-    return tuple(
-        failure
-        for source in plan.sources
-        for failure in listing_failures(
-            run.scopes[source.namespace, source.source], source.unlisted, source.broken, run.stamp.run_id
-        )
-    )
 
 
 def _failures(plan: RefreshPlan, published: Sequence[DocumentRow]) -> tuple[Failure, ...]:

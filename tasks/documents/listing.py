@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 
 from parquetry.errors import classify
 from parquetry.masking import masked
 from parquetry.model import BrokenOff, Failure, Item, Listing, Unlisted
+from parquetry.planning.diff import SourcePlan
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
 from parquetry.sources.base import Pointed, Source
 from parquetry.sources.nesting import Inner, Owners, left_out, place_in
@@ -127,13 +128,12 @@ def _found(scope: Scope, source: Source) -> Iterator[Item | Unlisted]:
         yield from (found for found in source.scan("") if not isinstance(found, Item) or found.path in scope.paths)
 
 
-def listing_failures(
-    scope: Scope, unlisted: Sequence[Unlisted], broken: BrokenOff | None, run_id: str
-) -> Iterator[Failure]:
-    """Yield failures for a listing that broke off, and for places that could not be listed."""
-    uri = scope.settings.uri
-    unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in unlisted]
-    if broken is not None:
-        unseen.append((uri, broken.reason, broken.detail))
-    for place, reason, detail in unseen:
-        yield Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)
+def listing_failures(listings: Iterable[tuple[Scope, Listing | SourcePlan]], run_id: str) -> Iterator[Failure]:
+    """Yield failures for listings that broke off, and for places that could not be listed."""
+    for scope, listing in listings:
+        uri = scope.settings.uri
+        unseen = [(place_in(uri, place.path), "unlisted", place.detail) for place in listing.unlisted]
+        if listing.broken is not None:
+            unseen.append((uri, listing.broken.reason, listing.broken.detail))
+        for place, reason, detail in unseen:
+            yield Failure("", scope.namespace, scope.name, place, "failed", "scan", reason, detail, 1, run_id)

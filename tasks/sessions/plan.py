@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -225,6 +225,7 @@ def plan_sessions(
         )
         read = sorted(reader.read(to_read), key=lambda each: each.file.key)
     sessions, copies = _apart((found for each in read for found in each.found), reader)
+    listed = zip((scope for scope, _ in scopes), listings, strict=True)
     unread_rows = _rows_of_unread(files, to_read, known)
     before = [*(row for row in unread_rows if row.status == "failed"), *(row for each in read for row in each.failed)]
     return SessionPlan(
@@ -232,7 +233,7 @@ def plan_sessions(
         tuple(sessions),
         tuple(copies),
         _counts(read, sessions, copies, unread_rows),
-        (*_unlisted(scopes, listings, run_id), *(failure_of(row, known=True) for row in before)),
+        (*listing_failures(listed, run_id), *(failure_of(row, known=True) for row in before)),
         _warnings(scopes, listings, read),
         estimator.estimate if estimator else SessionEstimate(),
     )
@@ -240,11 +241,6 @@ def plan_sessions(
 
 def _fingerprint(settings: Settings, prompt: Prompt, file: SessionFile) -> str:
     return session_fingerprint(settings, prompt, file.owner)
-
-
-def _unlisted(scopes: Sequence[tuple[Scope, Source]], listings: Sequence[Listing], run_id: str) -> Iterator[Failure]:
-    for (scope, _), listing in zip(scopes, listings, strict=True):
-        yield from listing_failures(scope, listing.unlisted, listing.broken, run_id)
 
 
 def check_session_budget(plan: SessionPlan, budget_usd: float | None) -> None:
