@@ -17,10 +17,10 @@ from parquetry.known_secrets import announce
 from parquetry.llm.connections import connections
 from parquetry.masking import excerpt
 from parquetry.net.response_headers import retry_after
+from parquetry.retrying import Backoff, retried
 
 if TYPE_CHECKING:
     import openai
-    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -31,12 +31,9 @@ BAD_REPLY = "bad-reply"
 REPLY_CUT = "reply-cut"
 """reason of an error about a reply that was truncated at its token limit"""
 
-FIRST_WAIT = 0.5
-"""seconds before the second try; doubled with each further try"""
 LONGEST_WAIT = 60.0
 """upper bound of the seconds between two tries, whatever the service asks for"""
-_JITTER = 0.25
-"""share of a wait added at random (jitter), so that many callers do not retry at once"""
+_BACKOFF = Backoff(first=0.5, longest=LONGEST_WAIT, longest_asked=LONGEST_WAIT, jitter=0.25)
 
 _OFFICIAL_URL = "https://api.openai.com/v1"
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -121,7 +118,6 @@ def with_retry(call: Callable[[], T], where: Endpoint, retry_policy: RetryPolicy
     """
     import httpx2
     import openai
-    import tenacity
 
     def one_try() -> T:
         try:
@@ -136,20 +132,14 @@ def with_retry(call: Callable[[], T], where: Endpoint, retry_policy: RetryPolicy
         except httpx2.HTTPError as error:
             raise TransientError("unreachable", f"{where.url} broke off its reply: {error}") from error
 
-    def wait(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after if isinstance(error, TransientError) else None
-        seconds = FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked is None else asked
-        return min(seconds, LONGEST_WAIT) * (1 + _JITTER * retry_policy.spread())
-
-    retrying = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(retry_policy.attempts),
-        wait=wait,
-        retry=tenacity.retry_if_exception_type(TransientError),
+    return retried(
+        one_try,
+        _BACKOFF,
+        worth=lambda error: isinstance(error, TransientError),
+        is_last=lambda tries, _: tries >= retry_policy.attempts,
         sleep=retry_policy.sleep,
-        reraise=True,
+        spread=retry_policy.spread,
     )
-    return retrying(one_try)
 
 
 def translate_error(error: openai.APIError, where: Endpoint, now: float) -> ParquetryError:

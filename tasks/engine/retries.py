@@ -1,16 +1,14 @@
-"""The only retry mechanism for temporary failures: conditions, waits, number of attempts and counts."""
+"""Retries of the calls of a run: conditions, number of attempts, and counts by place."""
 
 from __future__ import annotations
 
-import random
 import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying
-
-from parquetry.errors import TransientError, classify
+from parquetry.errors import classify
+from parquetry.retrying import Backoff, asked_wait, retried
 
 Result = TypeVar("Result")
 
@@ -72,26 +70,19 @@ class Retries:
             worth: returns True for errors worth a retry.
         """
 
-        def stop(state: RetryCallState) -> bool:
+        def is_last(tries: int, error: BaseException) -> bool:
             patient = self._lost[place] < BREAKER_THRESHOLD
-            asked = _asked(state)
-            too_long = asked is not None and asked > LONGEST_ASKED
-            return not patient or too_long or state.attempt_number >= (attempts or self._attempts)
+            return not patient or (asked_wait(error) or 0) > LONGEST_ASKED or tries >= (attempts or self._attempts)
 
-        def count(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome else None
-            self.count(place, classify(error).reason if error else "")
-
-        retrying = Retrying(
-            retry=lambda state: state.outcome is not None and worth(state.outcome.exception() or StopIteration()),
-            stop=stop,
-            wait=_wait,
-            before_sleep=count,
-            sleep=self._pause,
-            reraise=True,
-        )
         try:
-            result = retrying(function)
+            result = retried(
+                function,
+                Backoff(FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED, _JITTER),
+                worth=worth,
+                is_last=is_last,
+                sleep=self._pause,
+                before_wait=lambda error: self.count(place, classify(error).reason),
+            )
         except Exception as error:
             if worth(error):
                 with self._lock:
@@ -122,15 +113,3 @@ class Retries:
             f"{place}: {count} {'tries were' if count > 1 else 'try was'} repeated ({reason})"
             for (place, reason), count in repeated
         )
-
-
-def _asked(state: RetryCallState) -> float | None:
-    """Return the seconds that the other side asked to wait."""
-    error = state.outcome.exception() if state.outcome else None
-    return error.retry_after if isinstance(error, TransientError) else None
-
-
-def _wait(state: RetryCallState) -> float:
-    asked = _asked(state)
-    seconds = min(FIRST_WAIT * 2 ** (state.attempt_number - 1), LONGEST_WAIT) if asked is None else asked
-    return seconds * (1 + _JITTER * random.random())  # noqa: S311 - no secret
