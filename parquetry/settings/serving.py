@@ -43,8 +43,8 @@ class ServeSettings(Section):
     audit_text: bool = Field(False, description="Keep the text of questions in audit events, see docs/tokens.md.")
     vectors_in_memory: bool = Field(
         True,
-        description="Keep the vectors in the memory of each worker, with the `serve` extra: 1.1 GB for a million chunks of "
-        "256 dimensions.",
+        description="Keep the vectors in the memory of each worker, with the `serve` extra: 1.1 GB for a million "
+        "chunks of 256 dimensions.",
     )
 
 
