@@ -310,7 +310,7 @@ class Corpus:
             user_id: owner of an individual document; by default the token's user.
             org_id: organization that may see it; by default the token's.
             wait: False to return once it is kept. A service then indexes it by itself, a corpus on disk with the next
-                change.
+                `add` or `refresh` of this object.
 
         Raises:
             DocumentError: the document could not be read, with a reason; nothing is added.

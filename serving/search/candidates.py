@@ -77,7 +77,8 @@ def _considered(
     beyond = 0 if by_document or request.duplicates else LOOKAHEAD
     depth = max(looked, settings.depth) if request.mode == "hybrid" else looked + beyond
     while True:
-        hits = searcher.candidates(request.query, vectors, request.mode, depth, context=request.context)
+        best = looked + LOOKAHEAD
+        hits = searcher.candidates(request.query, vectors, request.mode, depth, best=best, context=request.context)
         if by_document:
             if len(_different(hits[:looked], request)) >= wanted or len(hits) < looked:
                 return hits

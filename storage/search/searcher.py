@@ -205,21 +205,33 @@ class Searcher:
             depth = DEEPER * longest
 
     def candidates(
-        self, query: str, vectors: Mapping[str, Vector], mode: Mode, depth: int, *, context: str | None = None
+        self,
+        query: str,
+        vectors: Mapping[str, Vector],
+        mode: Mode,
+        depth: int,
+        *,
+        best: int,
+        context: str | None = None,
     ) -> list[Hit]:
-        """Return all chunks on the lists of the sides, best first; equal texts stay apart.
+        """Return the chunks on the lists of the sides, best first; equal texts stay apart.
 
         Args:
             query: as in `search`, like the remaining arguments.
             vectors: see `search`.
             mode: see `search`.
-            depth: length of each list.
+            depth: length of each list. A list is longer where many chunks tie with its last; no more than twice this
+                number is returned.
+            best: number of chunks that are returned in any case, with all that tie with the last of them.
             context: see `search`.
         """
         self.explanation = Explanation(self._visible.documents, self._visible.chunks)
         self.weights = {}
         sides = self._sides(query, vectors, mode, depth, context)
         ranked = self._fused(sides) if mode == "hybrid" else [(each.chunk, each.score) for each in sides[mode]]
+        if ranked:
+            last = ranked[min(best, len(ranked)) - 1][1]
+            ranked = ranked[: max(2 * depth, sum(score >= last for _, score in ranked))]
         return self._hits(ranked, sides, len(ranked))
 
     def scored(
