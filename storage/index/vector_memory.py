@@ -23,7 +23,7 @@ from parquetry.storage.database import Connection, reading, tuples
 from parquetry.storage.index.open_index import OpenIndex, attached
 from parquetry.storage.index.vector_memory_postings import Postings, read_postings
 from parquetry.storage.index.vector_memory_rows import MOST_CHUNKS, MOST_DOCUMENTS, Rows, read_rows
-from parquetry.storage.index.vector_memory_scan import EXTRA, is_available
+from parquetry.storage.index.vector_memory_scan import EXTRA, is_available, load
 from parquetry.storage.index.vector_memory_space import NONE, Numbers, SpaceMemory, read_space
 
 log = logging.getLogger("parquetry")
@@ -158,6 +158,7 @@ class VectorMemories:
         with self._reading:
             held = self._held.get(id(index))
             if held is None:
+                load()
                 with _connection(index) as connection:
                     held = read_memory(connection, self._newest)
                 self._held[id(index)] = self._newest = held

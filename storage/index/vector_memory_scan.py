@@ -22,6 +22,11 @@ def is_available() -> bool:
     return find_spec("faiss") is not None
 
 
+def load() -> None:
+    """Import the package that scans, which takes longer than a search."""
+    import faiss  # noqa: F401
+
+
 def nearest_codes(codes: Codes, vector: npt.NDArray[np.float32], keep: int) -> npt.NDArray[np.int64]:
     """Return the places of the codes with the smallest Hamming distance to a query's.
 
