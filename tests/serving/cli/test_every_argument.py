@@ -244,7 +244,7 @@ LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 <
         pytest.param(("eval", "/dev/zero"), "is not a folder", id="device-as-collection"),
         pytest.param(("refresh", "--direct", "/dev/zero"), "is not a folder", id="device-as-target"),
         pytest.param(("refresh", "--direct", "pipe"), "is not a folder", id="pipe-as-target"),
-        pytest.param(("add", "pipe"), "is not a folder", id="pipe-to-add"),
+        pytest.param(("add", "pipe"), "is not a file", id="pipe-to-add"),
         pytest.param(("search", "oak", "--context", "10000000"), "less than or equal to 1000", id="context"),
         pytest.param(("search", "oak", "-k", "10000000000"), "less than or equal to 10000", id="results"),
     ],
