@@ -51,6 +51,7 @@ RESULT = {
     "span",
     "text",
     "score",
+    "relevance",
     "scores",
     "tags",
     "metadata",

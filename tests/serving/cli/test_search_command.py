@@ -15,7 +15,7 @@ LONG = "\n\n".join(
 )
 KEYS = [
     "chunk_id", "document_id", "uri", "path", "filename", "title", "namespace", "source", "modified_at", "page",
-    "headings", "span", "text", "score", "scores", "tags", "metadata", "what", "also_in", "also_in_count",
+    "headings", "span", "text", "score", "relevance", "scores", "tags", "metadata", "what", "also_in", "also_in_count",
 ]  # fmt: skip
 
 
