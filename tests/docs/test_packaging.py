@@ -43,11 +43,7 @@ def test_every_import_is_declared(room):
     # From 3.14 on; before that its backport is declared.
     library = {*sys.stdlib_module_names, "compression"}
     outside = set(_imported(room)) - library - {"parquetry"}
-    unknown = {
-        module
-        for module in outside
-        if not declared & {owner.lower().replace("_", "-") for owner in owners.get(module, [])}
-    }
+    unknown = {module for module in outside if not declared & set(map(canonicalize_name, owners.get(module, [])))}
     assert unknown == set()
 
 
