@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from parquetry.serving.http.agent_models import Request, examples
+from parquetry.serving.http.agent_models import RequestModel, examples
 
 MOST_DOCUMENTS = 1000
 MOST_QUERIES = 100
@@ -19,7 +19,7 @@ LONGEST_CONTEXT = 32_768
 Scalar = str | int | float | bool
 
 
-class Range(Request):
+class Range(RequestModel):
     """Bounds on a value of the metadata."""
 
     gt: float | str | None = None
@@ -29,7 +29,7 @@ class Range(Request):
     in_: list[Scalar] | None = Field(None, alias="in", max_length=1000)
 
 
-class RequestFilters(Request):
+class RequestFilters(RequestModel):
     """Conditions on documents; all of them must hold, before anything is ranked."""
 
     filename: str | None = Field(None, min_length=1, max_length=1024, description="Glob.", examples=["*.md"])
@@ -42,7 +42,7 @@ class RequestFilters(Request):
     until: datetime | None = None
 
 
-class NewText(Request):
+class NewText(RequestModel):
     """A document to add."""
 
     text: str = Field(examples=["Everybody has thirty days of holiday."])
@@ -57,7 +57,7 @@ class NewText(Request):
     shared: bool | None = None
 
 
-class NewTexts(Request):
+class NewTexts(RequestModel):
     """Documents to add together."""
 
     model_config = examples(
@@ -150,14 +150,14 @@ class RemovedDocument(BaseModel):
     deleted_chunks: int
 
 
-class Turn(Request):
+class ChatTurn(RequestModel):
     """An earlier turn of a conversation."""
 
     role: str = Field(max_length=64)
     content: str = Field(max_length=LONGEST_CONTEXT)
 
 
-class Retrieve(Request):
+class Retrieve(RequestModel):
     """A question to the corpus."""
 
     model_config = examples(
@@ -176,7 +176,7 @@ class Retrieve(Request):
     mode: Literal["hybrid", "vector", "text"] = "hybrid"
     rerank: bool = False
     min_score: float | None = Field(None, ge=0, le=1)
-    context: str | list[Turn] | None = Field(None, description="Earlier turns, or a text, that weigh in.")
+    context: str | list[ChatTurn] | None = Field(None, description="Earlier turns, or a text, that weigh in.")
     level: Literal["chunk", "document"] = "chunk"
     type: Literal["documents", "entries", "both"] = "documents"
     explain: bool | ExplainDocument = False
@@ -192,12 +192,14 @@ class Retrieve(Request):
             raise ValueError("give query or queries, not both")
         if self.vector is not None and self.queries is not None:
             raise ValueError("a vector goes with one query, not with queries")
+        if self.explain and self.queries is not None:
+            raise ValueError("explain goes with one query")
         if isinstance(self.context, str) and len(self.context) > LONGEST_CONTEXT:
             raise ValueError(f"context is longer than {LONGEST_CONTEXT} characters")
         return self
 
 
-class ExplainDocument(Request):
+class ExplainDocument(RequestModel):
     """The document whose absence is to be explained; without one, all candidates are."""
 
     document_id: str | None = Field(None, min_length=1, max_length=255)
@@ -243,7 +245,7 @@ class Retrieved(BaseModel):
     explanation: Any = None
 
 
-class Ask(Request):
+class Ask(RequestModel):
     """A question to be answered in words."""
 
     question: str = Field(min_length=1, max_length=LONGEST_QUERY)

@@ -15,7 +15,7 @@ from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.store import MOST_QUEUED
-from parquetry.serving.jobs.write_outcomes import Key, Outcome, Place, Written, key_of
+from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
 from parquetry.sources.registry import Scope
 from parquetry.sources.uploads.store import SOURCE, Damaged, Upload, scope_of_uploads
 from parquetry.storage.index.space import bring_index
@@ -23,6 +23,9 @@ from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.rewrite import remove_documents
 from parquetry.storage.replaced_files import reread
+
+RUNS_AGAIN = 3
+"""runs after the first, if others publish the same documents at the same time"""
 
 
 @dataclass
@@ -42,7 +45,7 @@ class _Batch:
     """documents to remove that other sources hold"""
 
 
-def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> dict[str, Outcome]:
+def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEngine) -> dict[str, JobOutcome]:
     """Carry out jobs that hand in, remove or clear, in one run.
 
     A job that was begun before and not finished is done again; what it did already, it finds done.
@@ -67,6 +70,10 @@ def publish_writes(context: JobContext, jobs: Sequence[Job], engine: StoppableEn
         _remove_bytes(context, job, batch, known)
     version = _remove_elsewhere(context, batch)
     report = _refresh(context, batch, engine)
+    for _ in range(RUNS_AGAIN):
+        if report is None or not _is_outdated(context, batch, report):
+            break
+        report = _refresh(context, batch, engine)
     if report is not None:
         version = report.version
     elif batch.elsewhere:
@@ -191,6 +198,19 @@ def _refresh(context: JobContext, batch: _Batch, engine: StoppableEngine) -> Run
     return run_refresh(request, engine, Observer())
 
 
+def _is_outdated(context: JobContext, batch: _Batch, report: RunReport) -> bool:
+    """Return True if another run published an upload as it was before: of two runs over one document, one gives way."""
+    if report.error is not None:
+        return False
+    places = {place for places in batch.handed_in.values() for place in places}
+    rows = _rows(context, map(key_of, places))
+    for place in places:
+        row, upload = rows.get(key_of(place)), _upload(context, place)
+        if row is not None and upload is not None and row.status == "indexed" and row.etag != upload.etag:
+            return True
+    return False
+
+
 def _scopes(context: JobContext, places: Collection[Place]) -> Iterator[Scope]:
     """Yield a scope of each namespace, with its uploads."""
     for namespace in sorted({namespace for namespace, _ in places}):
@@ -208,7 +228,7 @@ def _rows(context: JobContext, keys: Iterable[Key]) -> dict[Key, DocumentRow]:
     return {key: row for row in found if (key := (row.namespace, row.document_id)) in wanted}
 
 
-def _written(context: JobContext, batch: _Batch, report: RunReport | None, version: int) -> Written:
+def _written(context: JobContext, batch: _Batch, report: RunReport | None, version: int) -> PublishedWrites:
     """Look at what is published now."""
     places = {place for places in batch.handed_in.values() for place in places}
     removed = {key for keys in batch.removed.values() for key in keys}
@@ -220,10 +240,10 @@ def _written(context: JobContext, batch: _Batch, report: RunReport | None, versi
             held.add(place)
     # A document that was handed in again is not one that was not removed.
     again = {key_of(place) for place in batch.places if removed and _upload(context, place) is not None}
-    return Written(version, report, rows, removed, (removed & rows.keys()) - again, held)
+    return PublishedWrites(version, report, rows, removed, (removed & rows.keys()) - again, held)
 
 
-def _outcome(job: Job, batch: _Batch, written: Written) -> Outcome:
+def _outcome(job: Job, batch: _Batch, written: PublishedWrites) -> JobOutcome:
     if job.kind == "ingest":
         return written.handed_in(batch.handed_in[job.id])
     keys = batch.removed[job.id]

@@ -126,6 +126,7 @@ def test_all_fields_and_texts_come_on_demand(client, added):
     [
         {},
         {"query": "x", "queries": ["y"]},
+        {"queries": ["x", "y"], "explain": True},
         {"query": "x", "top_k": 201},
         {"query": "x", "colour": "red"},
         {"query": "x", "filters": {"colour": "red"}},

@@ -7,7 +7,10 @@ import pytest
 
 from parquetry.model import Access
 from parquetry.serving.jobs.execute import carry_out
+from parquetry.serving.jobs.writes import publish_writes
 from parquetry.settings.sections import override
+from parquetry.storage.lake.current import current_rows
+from parquetry.storage.lake.lake import Lake
 from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
 from tests.serving.jobs.desk import Desk
 
@@ -254,3 +257,41 @@ def test_budget_that_is_reached_fails_the_jobs_with_its_name(served):
     jobs.work()
     assert (jobs.done(job).state, jobs.done(job).reason) in [("failed", "refused"), ("failed", "budget")]
     assert "budget" in jobs.done(job).detail
+
+
+class Overtaken:
+    """An engine before whose first publish another run publishes the same documents.
+
+    Args:
+        engine: carries out the steps.
+        other: publishes as the other run does.
+    """
+
+    def __init__(self, engine, other):
+        self._engine, self._other = engine, [other]
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def step(self, name, work):
+        if name == "publish" and self._other:
+            self._other.pop()()
+        return self._engine.step(name, work)
+
+
+def test_document_that_another_run_publishes_at_the_same_time_is_the_one_handed_in(jobs):
+    jobs.put("oak.md", "Oak is hard.", metadata={"floor": 1})
+    jobs.work()
+    job = jobs.put("oak.md", "Oak is hard.", metadata={"floor": 2})
+
+    def other():
+        lake = Lake(jobs.settings.corpus.root, create=True)
+        (row,) = current_rows(lake.snapshot())
+        lake.publish(lake.snapshot(), [replace(row, etag="other", metadata={"floor": 9})], "run-other")
+
+    (claimed,) = jobs.store.claim()
+    with jobs.context.writes.engine() as engine:
+        outcomes = publish_writes(jobs.context, [claimed], Overtaken(engine, other))
+    assert outcomes[job.id].failure is None
+    (row,) = current_rows(Lake(jobs.settings.corpus.root).snapshot())
+    assert row.metadata["floor"] == 2
