@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from parquetry.serving.corpus import Corpus
     from parquetry.serving.corpus_results import (
         Added,
-        Change,
+        CorpusChange,
         Document,
         DocumentChunk,
         SearchedEvent,
@@ -51,8 +51,8 @@ __all__ = [
     "AnswerCache",
     "Caller",
     "Candidates",
-    "Change",
     "Corpus",
+    "CorpusChange",
     "Document",
     "DocumentChunk",
     "DocumentError",
@@ -91,7 +91,7 @@ _MODULES = {
     **dict.fromkeys(("ServiceRefused", "SettingsError", "StorageError", "TransientError"), "errors"),
     **dict.fromkeys(("plan", "refresh"), "flows.in_process"),
     "Corpus": "serving.corpus",
-    **dict.fromkeys(("Added", "Change", "Document", "DocumentChunk"), "serving.corpus_results"),
+    **dict.fromkeys(("Added", "CorpusChange", "Document", "DocumentChunk"), "serving.corpus_results"),
     **dict.fromkeys(("SearchResult", "SearchedEvent"), "serving.corpus_results"),
     **dict.fromkeys(("Item", "Unlisted"), "model"),
     "Place": "sources.base",

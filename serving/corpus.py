@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
 from parquetry.errors import SettingsError
-from parquetry.serving.corpus_backend import CorpusBackend, NewDocument, kind_of
+from parquetry.serving.corpus_backend import CorpusBackend, DocumentToAdd, kind_of
 from parquetry.serving.corpus_results import (
     Added,
-    Change,
+    CorpusChange,
     Document,
     DocumentChunk,
     Level,
@@ -319,13 +319,13 @@ class Corpus:
         if isinstance(tags, str):
             raise SettingsError(f"tags is a list of texts, not the text {tags!r}")
         kind = kind_of(content)
-        document = NewDocument(
+        document = DocumentToAdd(
             *(kind, os.fspath(content), name, dict(metadata or {}), tuple(tags)),
             *(visibility, shared, user_id, org_id),
         )
         return self._backend.add(document, wait=wait)
 
-    def remove(self, document: str, *, wait: bool = True) -> Change:
+    def remove(self, document: str, *, wait: bool = True) -> CorpusChange:
         """Remove a document, found as in `document`; if it was added, its bytes as well.
 
         A document of a configured source returns with the next refresh, unless it is gone there, too.
@@ -339,7 +339,7 @@ class Corpus:
         user_id: str | None = None,
         org_id: str | None = None,
         wait: bool = True,
-    ) -> Change:
+    ) -> CorpusChange:
         """Remove what was added to the namespace, and its bytes; documents of sources stay.
 
         Args:
@@ -350,7 +350,7 @@ class Corpus:
         """
         return self._backend.clear(shared, user_id, org_id, wait=wait)
 
-    def rebuild(self, *documents: str, embeddings_only: bool = False, wait: bool = True) -> Change:
+    def rebuild(self, *documents: str, embeddings_only: bool = False, wait: bool = True) -> CorpusChange:
         """Extract and index documents again, whatever their hashes say.
 
         Args:
@@ -360,7 +360,7 @@ class Corpus:
         """
         return self._backend.rebuild(documents, embeddings_only=embeddings_only, wait=wait)
 
-    def refresh(self, *targets: str, allow_removals: bool = False, wait: bool = True) -> Change:
+    def refresh(self, *targets: str, allow_removals: bool = False, wait: bool = True) -> CorpusChange:
         """Bring the corpus up to date with its sources.
 
         Args:

@@ -153,7 +153,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CorpusChange:
     """Outcome of a change to a corpus."""
 
     version: int | None

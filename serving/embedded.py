@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import SettingsError
 from parquetry.model import ENTRY_TYPE
-from parquetry.serving.corpus_backend import NewDocument
+from parquetry.serving.corpus_backend import DocumentToAdd
 from parquetry.serving.corpus_results import (
     Added,
-    Change,
+    CorpusChange,
     Document,
     DocumentChunk,
     LazyText,
@@ -194,25 +194,25 @@ class EmbeddedCorpus:
 
     # --- changes
 
-    def add(self, document: NewDocument, *, wait: bool) -> Added:
+    def add(self, document: DocumentToAdd, *, wait: bool) -> Added:
         with self._writing() as writes:
             return writes.add(document, wait=wait)
 
-    def remove(self, document: str, *, wait: bool) -> Change:  # noqa: ARG002 (done on return)
+    def remove(self, document: str, *, wait: bool) -> CorpusChange:  # noqa: ARG002 (done on return)
         with self._writing() as writes:
             with self._reading() as reader:
                 row = reader.document(document)
             return writes.remove(row)
 
-    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None, *, wait: bool) -> Change:  # noqa: ARG002 (done on return)
+    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None, *, wait: bool) -> CorpusChange:  # noqa: ARG002 (done on return)
         with self._writing() as writes:
             return writes.clear(shared, user_id, org_id)
 
-    def rebuild(self, documents: Sequence[str], *, embeddings_only: bool, wait: bool) -> Change:  # noqa: ARG002 (done on return)
+    def rebuild(self, documents: Sequence[str], *, embeddings_only: bool, wait: bool) -> CorpusChange:  # noqa: ARG002 (done on return)
         with self._writing() as writes:
             return writes.rebuild(documents, self._namespace, embeddings_only=embeddings_only)
 
-    def refresh(self, targets: Sequence[str], *, allow_removals: bool, wait: bool) -> Change:  # noqa: ARG002 (done on return)
+    def refresh(self, targets: Sequence[str], *, allow_removals: bool, wait: bool) -> CorpusChange:  # noqa: ARG002 (done on return)
         with self._writing() as writes:
             return writes.refresh(targets, self._namespace, allow_removals=allow_removals)
 

@@ -16,8 +16,8 @@ from parquetry.model import Access
 from parquetry.serving.access.principals import OPERATOR
 from parquetry.serving.access.refusals import AccessRefused
 from parquetry.serving.access.visibility import access_for
-from parquetry.serving.corpus_backend import TEXT_TYPE, NewDocument
-from parquetry.serving.corpus_results import Added, Change
+from parquetry.serving.corpus_backend import TEXT_TYPE, DocumentToAdd
+from parquetry.serving.corpus_results import Added, CorpusChange
 from parquetry.serving.jobs.context import Failed, JobContext
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Kind
@@ -47,7 +47,7 @@ class EmbeddedWrites:
         self._pending: list[Upload] = []
         """kept, and not yet published"""
 
-    def add(self, document: NewDocument, *, wait: bool) -> Added:
+    def add(self, document: DocumentToAdd, *, wait: bool) -> Added:
         """Keep a document, and publish it with all that wait."""
         upload = self._keep(document)
         if not wait:
@@ -60,7 +60,7 @@ class EmbeddedWrites:
             raise document_error(added["error"]["reason"], added["error"]["detail"])
         return Added(added["document_id"], added["filename"], added["chunks"], tuple(added["warnings"]))
 
-    def _keep(self, document: NewDocument) -> Upload:
+    def _keep(self, document: DocumentToAdd) -> Upload:
         metadata: Mapping[str, Any] = document.metadata
         access = self._access(document)
         match document.kind:
@@ -92,7 +92,7 @@ class EmbeddedWrites:
                 found = self._fetch(document, metadata, access)
         return found
 
-    def _fetch(self, document: NewDocument, metadata: Mapping[str, Any], access: Access) -> Upload:
+    def _fetch(self, document: DocumentToAdd, metadata: Mapping[str, Any], access: Access) -> Upload:
         from parquetry.sources.uploads.importing import fetch_url
 
         if document.name is not None:
@@ -113,7 +113,7 @@ class EmbeddedWrites:
         )
         return found
 
-    def _access(self, document: NewDocument) -> Access:
+    def _access(self, document: DocumentToAdd) -> Access:
         try:
             return access_for(
                 OPERATOR, document.visibility, document.user_id, document.org_id, document.shared, document.tags
@@ -123,7 +123,7 @@ class EmbeddedWrites:
             error.reason = refused.reason
             raise error from refused
 
-    def remove(self, row: Mapping[str, Any]) -> Change:
+    def remove(self, row: Mapping[str, Any]) -> CorpusChange:
         """Remove a document, and its bytes if it was added.
 
         Args:
@@ -132,17 +132,17 @@ class EmbeddedWrites:
         which = {"namespace": row["namespace"], "document_id": row["document_id"]}
         return self._removed("remove", {"documents": [which]})
 
-    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None) -> Change:
+    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None) -> CorpusChange:
         """Remove what was added to the namespace, by audience and owner."""
         payload = {"namespace": self._namespace, "shared": shared, "user_id": user_id, "org_id": org_id}
         return self._removed("clear", payload)
 
-    def _removed(self, kind: Kind, payload: Mapping[str, Any]) -> Change:
+    def _removed(self, kind: Kind, payload: Mapping[str, Any]) -> CorpusChange:
         result, failure = self._carry_out(kind, payload)
         if failure is not None:
             raise run_error(failure.reason, failure.detail)
         removed = result["removed"]
-        return Change(result["version"], removed if isinstance(removed, int) else len(removed), result)
+        return CorpusChange(result["version"], removed if isinstance(removed, int) else len(removed), result)
 
     def _carry_out(self, kind: Kind, payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Failed | None]:
         """Carry out a job of a service in this process, with a queue of its own."""
@@ -162,19 +162,19 @@ class EmbeddedWrites:
             uploads, self._pending = self._pending, []
             self._carry_out("ingest", {"uploads": [_place(each) for each in uploads]})
 
-    def rebuild(self, documents: Sequence[str], namespace: str | None, *, embeddings_only: bool) -> Change:
+    def rebuild(self, documents: Sequence[str], namespace: str | None, *, embeddings_only: bool) -> CorpusChange:
         """Index documents again, whatever their hashes say."""
         request = reindex_request(self._settings, tuple(documents), namespace, embeddings_only=embeddings_only)
         report = run_refresh(request, DirectEngine(), Observer())
         if report.error is not None:
             raise report.error
-        return Change(report.version, report.documents.removed, report.as_json())
+        return CorpusChange(report.version, report.documents.removed, report.as_json())
 
-    def refresh(self, targets: Sequence[str], namespace: str | None, *, allow_removals: bool) -> Change:
+    def refresh(self, targets: Sequence[str], namespace: str | None, *, allow_removals: bool) -> CorpusChange:
         """Bring the corpus up to date with its sources."""
         self.publish_pending()
         report = refresh(self._settings, *targets, namespace=namespace, allow_removals=allow_removals)
-        return Change(report.version, report.documents.removed, report.as_json())
+        return CorpusChange(report.version, report.documents.removed, report.as_json())
 
 
 def _place(upload: Upload) -> dict[str, str]:

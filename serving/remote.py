@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 from parquetry.errors import ParquetryError, SettingsError
-from parquetry.serving.corpus_backend import TEXT_TYPE, NewDocument
+from parquetry.serving.corpus_backend import TEXT_TYPE, DocumentToAdd
 from parquetry.serving.corpus_results import (
     Added,
-    Change,
+    CorpusChange,
     Document,
     DocumentChunk,
     LazyText,
@@ -202,7 +202,7 @@ class RemoteCorpus:
 
     # --- changes
 
-    def add(self, document: NewDocument, *, wait: bool) -> Added:
+    def add(self, document: DocumentToAdd, *, wait: bool) -> Added:
         access = {
             "visibility": document.visibility,
             "shared": document.shared,
@@ -230,7 +230,7 @@ class RemoteCorpus:
                 answer = self._send_file(document, given, params)
         return self._added(document, answer, wait=wait)
 
-    def _send_file(self, document: NewDocument, given: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
+    def _send_file(self, document: DocumentToAdd, given: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
         path = Path(document.value)
         fields = {"filename": document.name or path.name, **given, "metadata": json.dumps(given["metadata"])}
         try:
@@ -240,7 +240,7 @@ class RemoteCorpus:
         except OSError as error:
             raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
 
-    def _added(self, document: NewDocument, answer: Mapping[str, Any], *, wait: bool) -> Added:
+    def _added(self, document: DocumentToAdd, answer: Mapping[str, Any], *, wait: bool) -> Added:
         self._version = None
         name = document.name or (Path(document.value).name if document.kind == "file" else document.value[:80])
         warnings = tuple(answer.get("warnings") or ())
@@ -256,41 +256,41 @@ class RemoteCorpus:
         found = self._read_document(document_id)
         return Added(document_id, found["filename"], found["chunks"], warnings)
 
-    def remove(self, document: str, *, wait: bool) -> Change:
+    def remove(self, document: str, *, wait: bool) -> CorpusChange:
         path = f"{self._path()}/documents/{quote(document, safe='')}"
         answer = self._client.write("DELETE", path, params=_waiting(wait))
         if "job_id" in answer:
             return self._changed(answer, wait=wait)
-        return Change(self._newest(), 1, {})
+        return CorpusChange(self._newest(), 1, {})
 
-    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None, *, wait: bool) -> Change:
+    def clear(self, shared: bool | None, user_id: str | None, org_id: str | None, *, wait: bool) -> CorpusChange:
         if user_id is not None or org_id is not None:
             raise SettingsError("the token says whose documents are cleared; leave user_id and org_id out")
         return self._job({"kind": "clear", "shared": shared}, wait=wait)
 
-    def rebuild(self, documents: Sequence[str], *, embeddings_only: bool, wait: bool) -> Change:
+    def rebuild(self, documents: Sequence[str], *, embeddings_only: bool, wait: bool) -> CorpusChange:
         which = {"documents": list(documents)} if documents else {"all": True}
         return self._job({"kind": "reindex", "embeddings_only": embeddings_only, **which}, wait=wait)
 
-    def refresh(self, targets: Sequence[str], *, allow_removals: bool, wait: bool) -> Change:
+    def refresh(self, targets: Sequence[str], *, allow_removals: bool, wait: bool) -> CorpusChange:
         job = {"kind": "refresh", "targets": list(targets), "allow_removals": allow_removals}
         return self._job(job, wait=wait)
 
-    def _job(self, job: Mapping[str, Any], *, wait: bool) -> Change:
+    def _job(self, job: Mapping[str, Any], *, wait: bool) -> CorpusChange:
         body = {**job, "namespace": self._namespace}
         return self._changed(self._client.write("POST", "/api/v1/jobs", params=_waiting(wait), json=body), wait=wait)
 
-    def _changed(self, answer: Mapping[str, Any], *, wait: bool) -> Change:
+    def _changed(self, answer: Mapping[str, Any], *, wait: bool) -> CorpusChange:
         job: Mapping[str, Any] = answer
         if "job_id" in answer:
             if not wait:
-                return Change(None, 0, {}, answer["job_id"])
+                return CorpusChange(None, 0, {}, answer["job_id"])
             job = self._finished(answer["job_id"])
         result: Mapping[str, Any] = job["result"] or {}
         self._version = None
         # A run counts documents; a removal lists them, and a clearing counts them.
         removed = result["removed"] if "removed" in result else result["documents"]["removed"]
-        return Change(result["version"], len(removed) if isinstance(removed, list) else removed, result)
+        return CorpusChange(result["version"], len(removed) if isinstance(removed, list) else removed, result)
 
     def _finished(self, job_id: str) -> Mapping[str, Any]:
         """Return a job when it is done.

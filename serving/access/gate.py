@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parquetry.serving.access.origin import host_allowed, is_foreign, is_loopback, write_allowed
 from parquetry.serving.access.principals import ANONYMOUS, OPERATOR, Principal
-from parquetry.serving.access.rate_limit import RateLimiter
+from parquetry.serving.access.rate_limit import RequestLimiter
 from parquetry.serving.access.refusals import Forbidden, NotAuthenticated
 from parquetry.serving.access.token_text import TOKEN_PREFIX
 from parquetry.serving.access.tokens import Invalid, TokenStore
@@ -90,7 +90,7 @@ class Gate:
     def __init__(self, settings: ServeSettings, tokens: TokenStore) -> None:
         self._settings = settings
         self._tokens = tokens
-        self._limiter = RateLimiter(settings.requests_per_minute)
+        self._limiter = RequestLimiter(settings.requests_per_minute)
         self.tokens_always = settings.token_required or not is_loopback(settings.host)
         """True if no request is served without a token"""
 

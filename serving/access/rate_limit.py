@@ -16,7 +16,7 @@ MOST_KEYS = 10_000
 """maximum number of buckets; the least recently used one is dropped, and begins full again"""
 
 
-class RateLimiter:
+class RequestLimiter:
     """Token buckets that hold the requests of one minute each. Thread-safe.
 
     Args:

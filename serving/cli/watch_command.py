@@ -18,7 +18,7 @@ from parquetry.sources.local.source import is_local
 from parquetry.sources.registry import Scope
 
 if TYPE_CHECKING:
-    from parquetry.serving.jobs.keeping_fresh import Line
+    from parquetry.serving.jobs.keeping_fresh import ProgressLine
 
 
 def watch(
@@ -73,7 +73,7 @@ def _keep_fresh(settings: Settings, watched: Sequence[Watched]) -> None:
     Freshness(settings, watched, (), refresh, tell_line).keep()
 
 
-def tell_line(line: Line) -> None:
+def tell_line(line: ProgressLine) -> None:
     """Print a line about a refresh, with the time."""
     text = line.text if line.is_detail else f"{datetime.now().astimezone():%H:%M:%S} {line.text}"
     tell(text, err=line.is_problem)

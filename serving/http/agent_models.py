@@ -17,7 +17,7 @@ def _camel(name: str) -> str:
     return name if name in _SHARED else to_camel(name)
 
 
-class Request(BaseModel):
+class RequestModel(BaseModel):
     """Base of requests: an unknown field is an error that names it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -28,19 +28,19 @@ def examples(*each: dict[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": list(each)})
 
 
-class CamelRequest(Request):
+class CamelRequest(RequestModel):
     """Base of requests whose fields are written `likeThis`, except those that all dialects share."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=_camel, validate_by_name=True)
 
 
-class Answer(BaseModel):
+class AnswerModel(BaseModel):
     """Base of answers whose fields are written `likeThis`."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
 
 
-class Stats(Answer):
+class Stats(AnswerModel):
     """Size of a namespace."""
 
     document_count: int = Field(examples=[43])
@@ -48,7 +48,7 @@ class Stats(Answer):
     agent_id: str = Field(description="The namespace.", examples=["default"])
 
 
-class DocumentSummary(Answer):
+class DocumentSummary(AnswerModel):
     """A document in a list."""
 
     id: str = Field(examples=["0b0c2a2e-6f8f-5d0e-9c6e-0a4b7a3f9d11"])
@@ -61,7 +61,7 @@ class DocumentSummary(Answer):
     url: str | None = Field(None, examples=[None])
 
 
-class DocumentPage(Answer):
+class DocumentListing(AnswerModel):
     """A page of documents."""
 
     documents: list[DocumentSummary]
@@ -108,7 +108,7 @@ class NewUrl(CamelRequest):
     shared: bool | None = None
 
 
-class Added(Answer):
+class AddedDocument(AnswerModel):
     """A document that was added and can be searched."""
 
     ok: bool = True
@@ -119,13 +119,13 @@ class Added(Answer):
     warnings: list[str] = Field(default_factory=list)
 
 
-class AddedUrl(Added):
+class AddedUrl(AddedDocument):
     """A page or video that was added."""
 
     is_you_tube_transcript: bool = False
 
 
-class Fragment(Answer):
+class Fragment(AnswerModel):
     """A chunk of a document."""
 
     id: str
@@ -134,7 +134,7 @@ class Fragment(Answer):
     created_at: int = Field(description="Milliseconds since 1970, UTC.")
 
 
-class Fragments(Answer):
+class Fragments(AnswerModel):
     """The chunks of a document, by position."""
 
     document_id: str
@@ -142,7 +142,7 @@ class Fragments(Answer):
     count: int
 
 
-class Found(Answer):
+class Found(AnswerModel):
     """A chunk that answers a question."""
 
     id: str
@@ -153,7 +153,7 @@ class Found(Answer):
     position: int = Field(description="0-based.", examples=[0])
 
 
-class SearchAnswer(Answer):
+class SearchAnswer(AnswerModel):
     """Chunks that answer a question, best first."""
 
     query: str = Field(examples=["holiday"])
@@ -162,7 +162,7 @@ class SearchAnswer(Answer):
     count: int
 
 
-class Deleted(Answer):
+class Deleted(AnswerModel):
     """A document that was deleted."""
 
     ok: bool = True

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import agent_models as forms
 from parquetry.serving.http.answers import Recorded, milliseconds
-from parquetry.serving.http.callers import NamespaceName, Parts, Reader, Searcher, Writer, namespace_of
+from parquetry.serving.http.callers import NamespaceName, Parts, ReadCaller, SearchCaller, WriteCaller, namespace_of
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import UploadForm, imported, new_contents
 from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
@@ -27,7 +27,7 @@ Namespace = Annotated[str | None, Query(max_length=255, description="Namespace; 
 
 
 @router.get("/stats")
-def stats(caller: Reader, parts: Parts, namespace: Namespace = None, header: NamespaceName = None) -> forms.Stats:
+def stats(caller: ReadCaller, parts: Parts, namespace: Namespace = None, header: NamespaceName = None) -> forms.Stats:
     """Count documents and fragments of a namespace."""
     name = namespace_of(parts, caller, namespace, header)
     with parts.follower.reader() as reader:
@@ -37,20 +37,20 @@ def stats(caller: Reader, parts: Parts, namespace: Namespace = None, header: Nam
 
 @router.get("/documents")
 def list_documents(
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     namespace: Namespace = None,
     header: NamespaceName = None,
-) -> forms.DocumentPage:
+) -> forms.DocumentListing:
     """List documents, oldest first."""
     name = namespace_of(parts, caller, namespace, header)
     filters = filters_for(caller, name, Filters())
     with parts.follower.reader() as reader:
         page = read_page(parts.settings, reader, filters, limit=limit, offset=offset)
     documents = [forms.DocumentSummary(**summary(row)) for row in page.documents]
-    return forms.DocumentPage(documents=documents, total=page.total, limit=limit, offset=offset)
+    return forms.DocumentListing(documents=documents, total=page.total, limit=limit, offset=offset)
 
 
 def summary(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def summary(row: Mapping[str, Any]) -> dict[str, Any]:
 @router.get("/documents/{document_id}")
 def get_document(
     document_id: DocumentId,
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -84,11 +84,14 @@ def get_document(
 
 
 @router.post(
-    "/documents", response_model=forms.Added, openapi_extra=UploadForm.openapi(forms.NewDocument), responses=ACCEPTED
+    "/documents",
+    response_model=forms.AddedDocument,
+    openapi_extra=UploadForm.openapi(forms.NewDocument),
+    responses=ACCEPTED,
 )
 async def add_document(
     request: Request,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -106,7 +109,7 @@ async def add_document(
 async def add_url(
     request: Request,
     given: forms.NewUrl,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -124,7 +127,7 @@ async def add_url(
 
 
 async def _added(
-    request: Request, caller: Writer, parts: Parts, namespace: str, content: NewContent, at_once: bool
+    request: Request, caller: WriteCaller, parts: Parts, namespace: str, content: NewContent, at_once: bool
 ) -> dict[str, Any] | JSONResponse:
     record = Recorded(request, caller, "knowledge.ingest", namespace)
     job = await in_thread(ingest, parts, caller, namespace, [content])
@@ -146,7 +149,7 @@ async def _added(
 @router.get("/fragments/{document_id}")
 def get_fragments(
     document_id: DocumentId,
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -167,7 +170,7 @@ def get_fragments(
 @router.get("/search")
 def search(
     request: Request,
-    caller: Searcher,
+    caller: SearchCaller,
     parts: Parts,
     q: Annotated[str, Query(min_length=1, max_length=8192)],
     threshold: Annotated[float, Query(ge=0, le=1)] = 0.3,
@@ -200,7 +203,7 @@ def search(
 async def delete_document(
     request: Request,
     document_id: DocumentId,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,

@@ -67,10 +67,10 @@ def requires(right: Right) -> Any:
     return Depends(Requires(right))
 
 
-Searcher = Annotated[Principal, requires("search")]
-Reader = Annotated[Principal, requires("read")]
-Writer = Annotated[Principal, requires("write")]
-Admin = Annotated[Principal, requires("admin")]
+SearchCaller = Annotated[Principal, requires("search")]
+ReadCaller = Annotated[Principal, requires("read")]
+WriteCaller = Annotated[Principal, requires("write")]
+AdminCaller = Annotated[Principal, requires("admin")]
 Parts = Annotated[Resources, Depends(_resources)]
 NamespaceName = Annotated[
     str | None,

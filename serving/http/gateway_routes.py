@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import gateway_models as forms
 from parquetry.serving.http.answers import Recorded
-from parquetry.serving.http.callers import Parts, Reader, Searcher, Writer, namespace_of
+from parquetry.serving.http.callers import Parts, ReadCaller, SearchCaller, WriteCaller, namespace_of
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
@@ -30,7 +30,7 @@ DocumentId = Annotated[str, Path(max_length=255)]
 
 
 @router.get("/namespaces")
-def list_namespaces(caller: Searcher, parts: Parts) -> forms.Namespaces:
+def list_namespaces(caller: SearchCaller, parts: Parts) -> forms.Namespaces:
     """List the namespaces that the caller may see."""
     with parts.follower.reader() as reader:
         return forms.Namespaces(namespaces=shown.namespaces(reader, caller))
@@ -41,7 +41,7 @@ async def add_documents(
     request: Request,
     namespace: Namespace,
     given: forms.NewTexts,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     prefer: Prefer = None,
     wait: Wait = True,
@@ -65,7 +65,7 @@ async def add_documents(
     }
 
 
-def _content(caller: Writer, given: forms.NewText, most: int) -> NewContent:
+def _content(caller: WriteCaller, given: forms.NewText, most: int) -> NewContent:
     access = access_for(caller, given.visibility, given.user_id, given.org_id, given.shared, given.tags)
     content = given.text.encode("utf-8", "surrogatepass")
     metadata = given.metadata if given.source is None else {**given.metadata, "source": given.source}
@@ -79,7 +79,7 @@ def _content(caller: Writer, given: forms.NewText, most: int) -> NewContent:
 @router.get("/{namespace}/documents")
 def list_documents(
     namespace: Namespace,
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -122,7 +122,7 @@ def _item(parts: Parts, row: Mapping[str, Any]) -> forms.DocumentItem:
 
 
 @router.get("/{namespace}/documents/{document_id}")
-def get_document(namespace: Namespace, document_id: DocumentId, caller: Reader, parts: Parts) -> forms.DocumentText:
+def get_document(namespace: Namespace, document_id: DocumentId, caller: ReadCaller, parts: Parts) -> forms.DocumentText:
     """Return a document with its text."""
     name = namespace_of(parts, caller, namespace)
     with parts.follower.reader() as reader:
@@ -132,7 +132,7 @@ def get_document(namespace: Namespace, document_id: DocumentId, caller: Reader, 
 
 
 @router.get("/{namespace}/documents/{document_id}/chunks")
-def get_chunks(namespace: Namespace, document_id: DocumentId, caller: Reader, parts: Parts) -> forms.ChunkList:
+def get_chunks(namespace: Namespace, document_id: DocumentId, caller: ReadCaller, parts: Parts) -> forms.ChunkList:
     """Return the chunks of a document, in order."""
     name = namespace_of(parts, caller, namespace)
     with parts.follower.reader() as reader:
@@ -158,7 +158,7 @@ async def delete_document(
     request: Request,
     namespace: Namespace,
     document_id: DocumentId,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     prefer: Prefer = None,
     wait: Wait = True,
@@ -172,7 +172,7 @@ async def delete_document(
 
 
 @router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
-def retrieve(request: Request, namespace: Namespace, asked: forms.Retrieve, caller: Searcher, parts: Parts) -> Any:
+def retrieve(request: Request, namespace: Namespace, asked: forms.Retrieve, caller: SearchCaller, parts: Parts) -> Any:
     """Return the chunks that answer a question, best first."""
     name = namespace_of(parts, caller, namespace)
     record = Recorded(request, caller, "knowledge.retrieve", name)
@@ -183,7 +183,7 @@ def retrieve(request: Request, namespace: Namespace, asked: forms.Retrieve, call
 
 @router.post("/{namespace}/query")
 def query(
-    request: Request, namespace: Namespace, asked: forms.Ask, caller: Searcher, parts: Parts
+    request: Request, namespace: Namespace, asked: forms.Ask, caller: SearchCaller, parts: Parts
 ) -> forms.WordsAnswer:
     """Have the language model answer a question from what is found."""
     name = namespace_of(parts, caller, namespace)

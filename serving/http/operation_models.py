@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parquetry.serving.http.agent_models import Request, examples
+from parquetry.serving.http.agent_models import RequestModel, examples
 from parquetry.serving.jobs.model import Kind, State
 
 
@@ -33,7 +33,7 @@ class JobList(BaseModel):
     jobs: list[JobItem]
 
 
-class NewJob(Request):
+class NewJob(RequestModel):
     """A run to start."""
 
     model_config = examples({"kind": "reindex", "all": True})
@@ -109,7 +109,7 @@ class ChatMessage(BaseModel):
     content: Any
 
 
-class NewSession(Request):
+class NewSession(RequestModel):
     """A finished chat to learn from."""
 
     session_id: str = Field(min_length=1, max_length=512, examples=["chat-17"])
@@ -119,7 +119,7 @@ class NewSession(Request):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class NewFeedback(Request):
+class NewFeedback(RequestModel):
     """A judgement on an answer."""
 
     model_config = examples({"query": "holiday", "document_id": "{document_id}", "relevant": True})

@@ -12,7 +12,15 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import operation_models as forms
-from parquetry.serving.http.callers import Admin, NamespaceName, Parts, Reader, Writer, namespace_of, requires
+from parquetry.serving.http.callers import (
+    AdminCaller,
+    NamespaceName,
+    Parts,
+    ReadCaller,
+    WriteCaller,
+    namespace_of,
+    requires,
+)
 from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
@@ -70,7 +78,7 @@ def _names(caller: Principal, job: Job) -> tuple[str, ...]:
 
 @router.get("/jobs")
 def list_jobs(
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     state: State | None = None,
     kind: Kind | None = None,
@@ -89,13 +97,15 @@ def _chosen(caller: Principal) -> dict[str, Any]:
 
 
 @router.get("/jobs/{job_id}")
-def get_job(job_id: JobId, caller: Reader, parts: Parts) -> forms.JobItem:
+def get_job(job_id: JobId, caller: ReadCaller, parts: Parts) -> forms.JobItem:
     """Return a job."""
     return job_item(_job(parts, caller, job_id))
 
 
 @router.post("/jobs", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
-async def start_job(asked: forms.NewJob, caller: Admin, parts: Parts, prefer: Prefer = None, wait: Wait = True) -> Any:
+async def start_job(
+    asked: forms.NewJob, caller: AdminCaller, parts: Parts, prefer: Prefer = None, wait: Wait = True
+) -> Any:
     """Start a refresh, a reindex, a restore, or the removal of uploads."""
     if asked.namespace is not None or caller.namespaces is not None:
         namespace = namespace_of(parts, caller, asked.namespace)
@@ -124,7 +134,7 @@ def _payload(asked: forms.NewJob, caller: Principal, namespace: str | None) -> d
 
 
 @router.delete("/jobs/{job_id}")
-def cancel_job(job_id: JobId, caller: Writer, parts: Parts) -> forms.JobItem:
+def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobItem:
     """Cancel a job: at once if it waits, at the next safe point if it runs."""
     return job_item(parts.jobs.cancel(_job(parts, caller, job_id).id))
 
@@ -164,7 +174,7 @@ def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
 
 @router.get("/entries")
 def list_entries(
-    caller: Reader,
+    caller: ReadCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -188,7 +198,7 @@ def list_entries(
 @router.post("/sessions", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
 async def add_session(
     given: forms.NewSession,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -210,7 +220,7 @@ async def add_session(
 @router.post("/feedback", status_code=201)
 def add_feedback(
     given: forms.NewFeedback,
-    caller: Writer,
+    caller: WriteCaller,
     parts: Parts,
     namespace: Namespace = None,
     header: NamespaceName = None,
@@ -235,7 +245,7 @@ def add_feedback(
 
 
 @router.get("/feedback")
-def list_feedback(caller: Admin, parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.FeedbackList:
+def list_feedback(caller: AdminCaller, parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.FeedbackList:
     """List judgements, the newest first."""
     found = parts.feedback.list(caller.namespaces, limit, offset)
     return forms.FeedbackList(

@@ -20,7 +20,7 @@ from parquetry.serving.service import documents as shown
 from parquetry.serving.service.resources import Resources
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import rows
-from parquetry.storage.search.filters import Comparison, Filters
+from parquetry.storage.search.filters import Filters, MetadataComparison
 from parquetry.storage.search.searcher import Hit
 
 
@@ -106,7 +106,7 @@ def filters_of(asked: forms.RequestFilters, what: What = "documents") -> Filters
         elif isinstance(value, str):
             pairs.append((path, value))
         else:
-            comparisons.append(Comparison(path, "eq", (value,)))
+            comparisons.append(MetadataComparison(path, "eq", (value,)))
     return Filters(
         filename=asked.filename,
         tags=tuple(asked.tags),
@@ -121,15 +121,15 @@ def filters_of(asked: forms.RequestFilters, what: What = "documents") -> Filters
     )
 
 
-def _comparisons(path: str, bounds: forms.Range) -> list[Comparison]:
+def _comparisons(path: str, bounds: forms.Range) -> list[MetadataComparison]:
     found = []
     for operator in ("gt", "gte", "lt", "lte"):
         value = getattr(bounds, operator)
         if value is not None:
-            found.append(Comparison(path, operator, (value,)))
+            found.append(MetadataComparison(path, operator, (value,)))
     if bounds.in_ is not None:
         values = tuple(("true" if each else "false") if isinstance(each, bool) else each for each in bounds.in_)
-        found.append(Comparison(path, "in", values))
+        found.append(MetadataComparison(path, "in", values))
     return found
 
 

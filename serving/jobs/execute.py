@@ -15,7 +15,7 @@ from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import Progress, StoppableEngine
 from parquetry.serving.jobs.model import RUNS, WRITES, Job, Kind
 from parquetry.serving.jobs.runs import carry_out_run
-from parquetry.serving.jobs.write_outcomes import Outcome
+from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.tasks.engine.base import Cancelled
 
@@ -92,7 +92,7 @@ def carry_out(context: JobContext, jobs: Sequence[Job], *, by_prefect: bool = Fa
         _fail(context, jobs, error)
 
 
-def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, Outcome]:
+def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, JobOutcome]:
     """Carry out small writes; one that is refused does not stop the others."""
     try:
         with context.writes.engine() as engine:
@@ -100,17 +100,17 @@ def _written(context: JobContext, jobs: Sequence[Job]) -> Mapping[str, Outcome]:
     except (SettingsError, RefusedError):
         if len(jobs) == 1:
             raise
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, JobOutcome] = {}
     for job in jobs:
         try:
             with context.writes.engine() as engine:
                 outcomes |= publish_writes(context, [job], engine)
         except (SettingsError, RefusedError) as error:
-            outcomes[job.id] = Outcome({}, failure_of(error))
+            outcomes[job.id] = JobOutcome({}, failure_of(error))
     return outcomes
 
 
-def _run(context: JobContext, job: Job) -> Outcome:
+def _run(context: JobContext, job: Job) -> JobOutcome:
     with context.one_run, context.runs.engine() as engine, context.observer() as shown:
 
         def keep(progress: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _watch(context: JobContext, job: Job, engine: StoppableEngine) -> None:
             return
 
 
-def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, Outcome]) -> None:
+def _record(context: JobContext, jobs: Sequence[Job], outcomes: Mapping[str, JobOutcome]) -> None:
     failed = 0
     for job in jobs:
         outcome = outcomes[job.id]

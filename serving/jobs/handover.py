@@ -19,7 +19,7 @@ from parquetry.masking import masked
 from parquetry.serving.jobs.context import Failed, JobContext
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.runs import refresh_request
-from parquetry.serving.jobs.write_outcomes import Outcome
+from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.storage.files.layout import layout_of
 from parquetry.storage.lake.lake import Lake
 from parquetry.tasks.engine.base import Cancelled
@@ -32,7 +32,7 @@ _NAMED = {"Refused": "refused", "Unindexed": "index-not-written"}
 """name of a final state -> reason of the job"""
 
 
-def hand_over(context: JobContext, job: Job) -> Outcome:
+def hand_over(context: JobContext, job: Job) -> JobOutcome:
     """Run a job's deployment, and wait for the end of the flow run.
 
     The same job is handed over once: a process that takes it up again follows the same flow run.
@@ -57,9 +57,9 @@ def hand_over(context: JobContext, job: Job) -> Outcome:
         done["version"] = Lake(root).snapshot().version
         context.follow(done["version"])
     if state.is_completed() or name == "Unindexed":
-        return Outcome(done)
+        return JobOutcome(done)
     told = masked(state.message or "it gave no reason").removeprefix("Flow run encountered an exception: ")
-    return Outcome(done, Failed(_NAMED.get(name, f"flow-run-{name.lower()}"), f"flow run {run.name}: {told}"))
+    return JobOutcome(done, Failed(_NAMED.get(name, f"flow-run-{name.lower()}"), f"flow run {run.name}: {told}"))
 
 
 def _started(client: SyncPrefectClient, context: JobContext, job: Job) -> FlowRun:

@@ -27,7 +27,7 @@ _NEWS = ("added", "changed", "moved", "permissions", "removed")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProgressLine:
     """A line about a refresh."""
 
     text: str
@@ -36,7 +36,7 @@ class Line:
     """True if it belongs to the line before"""
 
 
-Tell = Callable[[Line], None]
+Tell = Callable[[ProgressLine], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Freshness:
                 continue
             problem = self.refresh(due)
             if problem and problem != told:
-                self.tell(Line(f"failed, and is tried again from time to time: {problem}", is_problem=True))
+                self.tell(ProgressLine(f"failed, and is tried again from time to time: {problem}", is_problem=True))
             due, again_at, told = due if problem else [], time.monotonic() + AGAIN_SECONDS, problem
 
 
@@ -145,7 +145,7 @@ def _sessions(
     return [*report.outages, *_unindexed(report)]
 
 
-def lines_of(report: RunReport) -> list[Line]:
+def lines_of(report: RunReport) -> list[ProgressLine]:
     """Return the line about a refresh: none if nothing changed."""
     counts = report.documents.as_dict()
     news = [f"{counts[name]} {name}" for name in _NEWS if counts[name]]
@@ -153,16 +153,16 @@ def lines_of(report: RunReport) -> list[Line]:
     lines = []
     if news or bad:
         told = ", ".join([*news, *([f"{len(bad)} not indexed"] if bad else [])])
-        lines.append(Line(f"{told} in {report.seconds:.1f} s, version {report.version}"))
+        lines.append(ProgressLine(f"{told} in {report.seconds:.1f} s, version {report.version}"))
     for failure in bad:
         told = f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}"
-        lines.append(Line(told, is_problem=True, is_detail=True))
-    lines += [Line(f"kept: {kept}", is_problem=True) for kept in report.kept]
-    lines += [Line(f"refused: {refusal}", is_problem=True) for refusal in report.refused]
+        lines.append(ProgressLine(told, is_problem=True, is_detail=True))
+    lines += [ProgressLine(f"kept: {kept}", is_problem=True) for kept in report.kept]
+    lines += [ProgressLine(f"refused: {refusal}", is_problem=True) for refusal in report.refused]
     return lines
 
 
-def lines_of_sessions(report: SessionsReport) -> list[Line]:
+def lines_of_sessions(report: SessionsReport) -> list[ProgressLine]:
     """Return the line about a run over sessions: none if nothing was read."""
     counts, entries = report.sessions, report.entries
     read = counts["new"] + counts["grown"] + counts["retried"]
@@ -170,11 +170,11 @@ def lines_of_sessions(report: SessionsReport) -> list[Line]:
     if read:
         learned = ", ".join(f"{number} {kind}" for kind, number in entries.items() if number) or "nothing learned"
         told = f"{counted(read, 'session')} read, {learned} in {report.seconds:.1f} s, version {report.version}"
-        lines.append(Line(told))
+        lines.append(ProgressLine(told))
     for failure in report.failures:
         if not failure.known:
             told = f"  {failure.status} {failure.uri}: {failure.reason}: {failure.detail}"
-            lines.append(Line(told, is_problem=True, is_detail=True))
+            lines.append(ProgressLine(told, is_problem=True, is_detail=True))
     return lines
 
 

@@ -13,7 +13,7 @@ from parquetry.flows.pipelines.observer import Observer
 from parquetry.plural import counted
 from parquetry.printing import tell
 from parquetry.serving.cli.progress import LINE_SECONDS, Lines, ProgressBar
-from parquetry.serving.jobs.keeping_fresh import Line
+from parquetry.serving.jobs.keeping_fresh import ProgressLine
 
 if TYPE_CHECKING:
     from parquetry.planning.batches import Batch
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquetry.tasks.sessions.plan import SessionPlan
 
 
-def tell_line(line: Line) -> None:
+def tell_line(line: ProgressLine) -> None:
     """Print a line, with the time."""
     text = line.text if line.is_detail else f"{datetime.now().astimezone():%H:%M:%S} {line.text}"
     tell(text, err=line.is_problem)
@@ -53,7 +53,7 @@ class RunLines(Observer):
     def planned(self, plan: RefreshPlan, batches: Sequence[Batch]) -> None:  # noqa: ARG002 - the base's
         self._total = sum(change.effort != "nothing" for change in plan.changes)
         if self._total:
-            tell_line(Line(f"{counted(self._total, 'document')} to index"))
+            tell_line(ProgressLine(f"{counted(self._total, 'document')} to index"))
 
     def document_read(self) -> None:
         with self._lock:
@@ -62,14 +62,14 @@ class RunLines(Observer):
                 return
             self._told = time.monotonic()
             read = self._read
-        tell_line(Line(f"{read} of {counted(self._total, 'document')} read"))
+        tell_line(ProgressLine(f"{read} of {counted(self._total, 'document')} read"))
 
     def document_slow(self, slow: SlowDocument) -> None:
         self._slow.document_slow(slow)
 
     def sessions_planned(self, plan: SessionPlan, batches: Sequence[SessionBatch]) -> None:  # noqa: ARG002
         if plan.sessions:
-            tell_line(Line(f"{counted(len(plan.sessions), 'session')} to learn from"))
+            tell_line(ProgressLine(f"{counted(len(plan.sessions), 'session')} to learn from"))
 
     def sessions_asked(self, asking: Asking) -> None:
         self._slow.sessions_asked(asking)

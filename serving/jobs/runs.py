@@ -14,7 +14,7 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
-from parquetry.serving.jobs.write_outcomes import Outcome
+from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sessions.report import SessionsReport
 from parquetry.sources.registry import scopes_of
 from parquetry.storage.index.space import bring_index
@@ -26,7 +26,7 @@ MOST_LISTED = 1_000
 """failures, warnings and removed documents that a result names"""
 
 
-def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observer: Observer) -> Outcome:
+def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observer: Observer) -> JobOutcome:
     """Carry out a run.
 
     Args:
@@ -54,7 +54,7 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
     # A search builds an index that the run could not write.
     error = report.error
     failed = error is not None and not isinstance(error, IndexNotWritten)
-    return Outcome(bounded(report.as_json()), failure_of(error) if error is not None and failed else None)
+    return JobOutcome(bounded(report.as_json()), failure_of(error) if error is not None and failed else None)
 
 
 def refresh_request(context: JobContext, job: Job) -> Request:
@@ -103,7 +103,7 @@ def _sessions(context: JobContext, job: Job) -> SessionsRequest:
     )
 
 
-def _restore(context: JobContext, job: Job) -> Outcome:
+def _restore(context: JobContext, job: Job) -> JobOutcome:
     settings, version = context.settings, int(job.payload["version"])
     Lake(settings.corpus.root)
     lake = Lake(settings.corpus.root, create=True, single_writer=settings.corpus.single_writer)
@@ -114,4 +114,4 @@ def _restore(context: JobContext, job: Job) -> Outcome:
     for name, rows in (("documents", done.documents), ("entries", done.entries)):
         removed = sum(row.removed for row in rows)
         result[name] = {"restored": len(rows) - removed, "removed": removed}
-    return Outcome(result)
+    return JobOutcome(result)

@@ -24,7 +24,7 @@ from parquetry.model import RawDocument
 from parquetry.printing import tell
 from parquetry.serving.jobs.context import JobContext
 from parquetry.serving.jobs.execute import lanes_of, stop_all
-from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, Line, refresh_scopes
+from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, ProgressLine, refresh_scopes
 from parquetry.serving.jobs.lines import shown, tell_line
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.watching import scopes_to_watch, watched_of
@@ -80,11 +80,17 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
     targets = tuple(given.get("targets") or ())
     scopes = scopes_to_watch(settings, targets, given.get("namespace")) if targets else ()
     context = JobContext(
-        settings, state, JobStore(state), UploadStore(settings), scopes, lambda text: tell_line(Line(text)), shown
+        settings,
+        state,
+        JobStore(state),
+        UploadStore(settings),
+        scopes,
+        lambda text: tell_line(ProgressLine(text)),
+        shown,
     )
     drain.append(context.runs.stop)
     if number := context.store.recover():
-        tell_line(Line(f"{number} jobs of a process that ended are carried out again"))
+        tell_line(ProgressLine(f"{number} jobs of a process that ended are carried out again"))
     lanes = lanes_of(context, by_prefect=api_is_configured())
     for lane in lanes:
         lane.start()
@@ -94,7 +100,9 @@ def _carry_out(settings: Settings, given: dict[str, Any], stopping: threading.Ev
         threading.Thread(target=_warm, args=(settings,), name="warm", daemon=True).start()
     stopping.wait()
     if not stop_all(context, lanes, STOP_SECONDS):
-        tell_line(Line("a run did not stop in time and was ended; nothing of it is published, and it is done again"))
+        tell_line(
+            ProgressLine("a run did not stop in time and was ended; nothing of it is published, and it is done again")
+        )
     context.store.close()
     lock.release()
     return 0
@@ -117,7 +125,7 @@ def _hold(lock: FileLock, stopping: threading.Event) -> bool:
             lock.acquire(timeout=0)
         except Timeout:
             if not told:
-                tell_line(Line("another service here carries out the jobs; this one does as soon as that ends"))
+                tell_line(ProgressLine("another service here carries out the jobs; this one does as soon as that ends"))
                 told = True
             stopping.wait(_LOOK_SECONDS)
             continue
@@ -166,5 +174,5 @@ def _keep_fresh(context: JobContext, scopes: Sequence[Scope]) -> None:
         except Cancelled:
             return
         except ParquetryError as error:
-            tell_line(Line(f"folders are not watched: {error}", is_problem=True))
+            tell_line(ProgressLine(f"folders are not watched: {error}", is_problem=True))
             context.runs.stopping.wait(30)

@@ -27,7 +27,7 @@ def key_of(place: Place) -> Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """The end of a job."""
 
     result: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PublishedWrites:
     """The state of the corpus after the run."""
 
     version: int
@@ -50,13 +50,13 @@ class Written:
     held: Set[Place]
     """uploads that are not published because of the budget"""
 
-    def handed_in(self, places: Sequence[Place]) -> Outcome:
+    def handed_in(self, places: Sequence[Place]) -> JobOutcome:
         """Return the outcome of a job that handed in uploads."""
         failures = [self._failure(place) for place in places]
         documents = [self._document(place, failed) for place, failed in zip(places, failures, strict=True)]
-        return Outcome({"version": self.version, "documents": documents}, next(filter(None, failures), None))
+        return JobOutcome({"version": self.version, "documents": documents}, next(filter(None, failures), None))
 
-    def taken_out(self, keys: Sequence[Key], chunks: Mapping[Key, int]) -> Outcome:
+    def taken_out(self, keys: Sequence[Key], chunks: Mapping[Key, int]) -> JobOutcome:
         """Return the outcome of a job that removed documents.
 
         Args:
@@ -64,11 +64,11 @@ class Written:
             chunks: their numbers of chunks before.
         """
         removed = [{"document_id": key[1], "chunks": chunks.get(key, 0)} for key in keys]
-        return Outcome({"version": self.version, "removed": removed}, self._not_removed(keys))
+        return JobOutcome({"version": self.version, "removed": removed}, self._not_removed(keys))
 
-    def cleared(self, keys: Sequence[Key]) -> Outcome:
+    def cleared(self, keys: Sequence[Key]) -> JobOutcome:
         """Return the outcome of a job that removed all uploads of an owner."""
-        return Outcome({"version": self.version, "removed": len(keys)}, self._not_removed(keys))
+        return JobOutcome({"version": self.version, "removed": len(keys)}, self._not_removed(keys))
 
     def _not_removed(self, keys: Sequence[Key]) -> Failed | None:
         kept = [key for key in keys if key in self.kept]

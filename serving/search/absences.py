@@ -9,7 +9,7 @@ from typing import Any
 
 from parquetry.serving.search.candidates import candidates_of
 from parquetry.serving.search.document_names import named, the_one
-from parquetry.serving.search.explanations import Absence, Candidate, Candidates, Standing, Verdict
+from parquetry.serving.search.explanations import Absence, Candidates, SearchCandidate, Standing, Verdict
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.storage.database import Connection, sql_string, tuples
 from parquetry.storage.lake.snapshot_views import connect_readable
@@ -146,7 +146,7 @@ def _unranked(request: SearchRequest, places: dict[str, Standing]) -> str:
     return f"no part of it is among the best of any side: it ranks {' and '.join(told)}; ask with words of the document"
 
 
-def _detail(best: Candidate, found: Candidates, request: SearchRequest) -> str:
+def _detail(best: SearchCandidate, found: Candidates, request: SearchRequest) -> str:
     match best.dropped:
         case None:
             return f"it is result {best.rank}"
@@ -167,7 +167,7 @@ def _detail(best: Candidate, found: Candidates, request: SearchRequest) -> str:
             return _threshold(best, request)
 
 
-def _place(best: Candidate, found: Candidates) -> int:
+def _place(best: SearchCandidate, found: Candidates) -> int:
     better = [each for each in found.candidates if each.score > best.score and each.dropped not in _GAVE_WAY]
     return len(better) + 1
 
@@ -175,5 +175,5 @@ def _place(best: Candidate, found: Candidates) -> int:
 _GAVE_WAY = ("duplicate", "same-document")
 
 
-def _threshold(best: Candidate, request: SearchRequest) -> str:
+def _threshold(best: SearchCandidate, request: SearchRequest) -> str:
     return f"its relevance {best.relevance or 0.0:.3f} is below the {request.min_relevance or 0.0:g} asked for"

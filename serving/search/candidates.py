@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from parquetry.embed.base import Vectors
 from parquetry.serving.search.assessment import assessed
 from parquetry.serving.search.best_documents import CHUNKS_PER_DOCUMENT
-from parquetry.serving.search.explanations import Candidate, Candidates, Dropped, Standing
+from parquetry.serving.search.explanations import Candidates, Dropped, SearchCandidate, Standing
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import SearchSettings, Settings
@@ -148,7 +148,7 @@ def _apply_threshold(course: _Course, request: SearchRequest) -> None:
         course.hits = [hit for hit in course.hits if (hit.relevance or 0.0) >= request.min_relevance]
 
 
-def _told(considered: Sequence[Hit], course: _Course) -> tuple[Candidate, ...]:
+def _told(considered: Sequence[Hit], course: _Course) -> tuple[SearchCandidate, ...]:
     """Return the candidates, results first."""
     ranks = {hit.row["chunk_id"]: rank for rank, hit in enumerate(course.hits, 1)}
     found = []
@@ -161,7 +161,7 @@ def _told(considered: Sequence[Hit], course: _Course) -> tuple[Candidate, ...]:
             for side in ("vector", "text")
         }
         found.append(
-            Candidate(
+            SearchCandidate(
                 chunk_id=chunk,
                 document_id=hit.row["document_id"],
                 filename=hit.row["filename"],

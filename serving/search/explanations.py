@@ -34,7 +34,7 @@ def _standing(found: Mapping[str, Any] | None) -> Standing | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SearchCandidate:
     """A chunk that was considered."""
 
     chunk_id: str
@@ -69,7 +69,7 @@ class Candidate:
         return told
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Candidate:
+    def from_json(cls, told: Mapping[str, Any]) -> SearchCandidate:
         """Return the candidate that `as_json` was called for."""
         known: dict[str, Any] = {name: told[name] for name in cls.__slots__}
         return cls(**known | {name: _standing(known[name]) for name in ("vector", "text", "fused")})
@@ -82,7 +82,7 @@ class Candidates:
     query: str
     version: int
     """version of the corpus"""
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[SearchCandidate, ...]
     """results first, best first; then those that were dropped, in the order of the fused list"""
     search: Mapping[str, Any]
     """counts over what the caller may see, and how sides were fused, as in `parquetry search --explain --json`"""
@@ -90,7 +90,7 @@ class Candidates:
     """vector of the query by embedder, if asked for"""
 
     @property
-    def results(self) -> tuple[Candidate, ...]:
+    def results(self) -> tuple[SearchCandidate, ...]:
         """The candidates that are results, best first."""
         return tuple(each for each in self.candidates if each.dropped is None)
 
@@ -112,7 +112,7 @@ class Candidates:
         return cls(
             told["query"],
             told["version"],
-            tuple(Candidate.from_json(each) for each in told["candidates"]),
+            tuple(SearchCandidate.from_json(each) for each in told["candidates"]),
             told["search"],
             None if vectors is None else {name: tuple(vector) for name, vector in vectors.items()},
         )
@@ -135,7 +135,7 @@ class Absence:
     """best chunk among all vectors that the caller may see; None without a vector to compare"""
     text: Standing | None = None
     """best chunk among all chunks that have a word of the query; None if it has none"""
-    candidate: Candidate | None = None
+    candidate: SearchCandidate | None = None
     """best chunk of the document among the candidates; None if there is none"""
 
     def as_json(self) -> dict[str, Any]:
@@ -164,5 +164,5 @@ class Absence:
             tuple(told["conditions"]),
             _standing(told["vector"]),
             _standing(told["text"]),
-            None if told["candidate"] is None else Candidate.from_json(told["candidate"]),
+            None if told["candidate"] is None else SearchCandidate.from_json(told["candidate"]),
         )

@@ -16,7 +16,7 @@ from parquetry.settings.sections import Settings
 from parquetry.sources.uploads.store import SOURCE
 from parquetry.storage.database import rows
 from parquetry.storage.search.document_list import (
-    DocumentCounts,
+    DocumentTotals,
     count_documents,
     find_document,
     visible_namespaces,
@@ -26,7 +26,7 @@ from parquetry.storage.search.filters import Filters
 Row = Mapping[str, Any]
 
 
-def counts(reader: Reader, principal: Principal, namespace: str) -> DocumentCounts:
+def counts(reader: Reader, principal: Principal, namespace: str) -> DocumentTotals:
     """Count the documents of a namespace, and their chunks, that a principal sees."""
     with closing(reader.index.session()) as session:
         return count_documents(session, filters_for(principal, namespace, Filters()))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from parquetry.storage.database import Connection, reading, tuples
 from parquetry.storage.index.open_index import OpenIndex, attached
 from parquetry.storage.index.vector_memory_postings import Postings, read_postings
-from parquetry.storage.index.vector_memory_rows import MOST_CHUNKS, MOST_DOCUMENTS, Rows, read_rows
+from parquetry.storage.index.vector_memory_rows import MOST_CHUNKS, MOST_DOCUMENTS, MemoryRows, read_rows
 from parquetry.storage.index.vector_memory_scan import EXTRA, is_available, load
 from parquetry.storage.index.vector_memory_space import NONE, Numbers, SpaceMemory, read_space
 
@@ -91,9 +91,9 @@ class IndexMemory:
     """vectors by embedder"""
     postings: Postings | None
     """None if there are too many"""
-    chunks: Rows | None
+    chunks: MemoryRows | None
     """columns of chunks; None if there are too many"""
-    documents: Rows | None
+    documents: MemoryRows | None
     """columns of documents; None if there are too many"""
 
     @property

@@ -19,7 +19,7 @@ MOST_CHUNKS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MemoryRows:
     """Rows of a table of an index file."""
 
     numbers: npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Rows:
         return rows
 
 
-def read_rows(connection: Connection, table: str, columns: str, most: int) -> Rows | None:
+def read_rows(connection: Connection, table: str, columns: str, most: int) -> MemoryRows | None:
     """Read columns of a table; None if it has too many rows.
 
     Args:
@@ -58,4 +58,4 @@ def read_rows(connection: Connection, table: str, columns: str, most: int) -> Ro
     if count > most:
         return None
     found = connection.sql(f"SELECT rowid AS place_, {columns} FROM {table} ORDER BY place_").to_arrow_table()
-    return Rows(found.column("place_").to_numpy(), found.drop_columns("place_").combine_chunks())
+    return MemoryRows(found.column("place_").to_numpy(), found.drop_columns("place_").combine_chunks())

@@ -18,7 +18,7 @@ SAMPLE_UPLOADS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UploadStep:
     """A step of a repair."""
 
     what: str
@@ -59,16 +59,18 @@ def upload_findings(store: UploadStore, connection: Connection, *, quick: bool) 
         yield finding_of("upload-left", what, [posixpath.basename(name) for name in left], "note")
 
 
-def upload_steps(store: UploadStore) -> Iterator[Step]:
+def upload_steps(store: UploadStore) -> Iterator[UploadStep]:
     """Yield what mends uploads: a manifest gets bytes that are still there, and files of no upload are deleted."""
     for upload in _looked_at(store, quick=False)[1]:
         found = store.other_bytes(upload)
         if found is None:
-            yield Step("", lambda: None, f"the bytes of {upload.path}; hand it in again")
+            yield UploadStep("", lambda: None, f"the bytes of {upload.path}; hand it in again")
         else:
-            yield Step(f"give {upload.path} its bytes back", partial(store.point, upload, found))
+            yield UploadStep(f"give {upload.path} its bytes back", partial(store.point, upload, found))
     for name in list(store.unnamed()):
-        yield Step(f"delete {posixpath.basename(name)}, which belongs to no upload", partial(store.delete_file, name))
+        yield UploadStep(
+            f"delete {posixpath.basename(name)}, which belongs to no upload", partial(store.delete_file, name)
+        )
 
 
 def _looked_at(store: UploadStore, *, quick: bool) -> tuple[list[str], list[Upload], set[tuple[str, str]]]:

@@ -13,14 +13,14 @@ ORDER = "created_at, document_id, namespace"
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCounts:
+class DocumentTotals:
     """Size of what a caller may see."""
 
     documents: int
     chunks: int
 
 
-def count_documents(connection: Connection, filters: Filters) -> DocumentCounts:
+def count_documents(connection: Connection, filters: Filters) -> DocumentTotals:
     """Count the documents that match, failed ones included, and their chunks.
 
     Args:
@@ -33,7 +33,7 @@ def count_documents(connection: Connection, filters: Filters) -> DocumentCounts:
         f"SELECT count(*), coalesce(sum(chunks), 0)::BIGINT FROM published WHERE {condition.sql}",
         list(condition.parameters),
     )
-    return DocumentCounts(documents, chunks)
+    return DocumentTotals(documents, chunks)
 
 
 def page_of_documents(connection: Connection, filters: Filters, limit: int, offset: int) -> list[dict[str, Any]]:

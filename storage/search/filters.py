@@ -33,7 +33,7 @@ _SQL_OPERATORS: Mapping[Operator, str] = {"eq": "=", "gt": ">", "gte": ">=", "lt
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MetadataComparison:
     """Condition on a value of the metadata: numbers compare as numbers, texts by their characters."""
 
     path: str
@@ -70,7 +70,7 @@ class Filters:
     """SQL expression over the columns of the view `documents`"""
     what: What = "documents"
     """content type: documents, entries, or both in one ranking"""
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[MetadataComparison, ...] = ()
     """conditions on values of the metadata; all must hold"""
     user_id: str | None = None
     """documents of this user"""
@@ -289,7 +289,7 @@ def _pointers(path: str) -> list[str]:
     return list(dict.fromkeys((f"/{escaped}", f"/{escaped.replace('.', '/')}")))
 
 
-def _compares(comparison: Comparison, conditions: _Conditions) -> str:
+def _compares(comparison: MetadataComparison, conditions: _Conditions) -> str:
     """Return a condition: a value of the metadata compares as asked; a missing one does not."""
     found = []
     for value in comparison.values:

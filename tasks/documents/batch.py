@@ -28,7 +28,7 @@ from parquetry.storage.lake.shards import (
 )
 from parquetry.tasks.documents.batch_stats import BatchStats
 from parquetry.tasks.documents.models import Model
-from parquetry.tasks.documents.reading import Document, extracted_metadata, read_documents
+from parquetry.tasks.documents.reading import ReadDocument, extracted_metadata, read_documents
 from parquetry.tasks.documents.run import DocumentRun
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
 from parquetry.tasks.engine.workers import Prepared
@@ -131,11 +131,11 @@ def failed_batch(batch: Batch, error: Exception, run: DocumentRun) -> BatchRepor
     if lost is not None:
         verdict = replace(verdict, reason=lost.reason)
     # No single document is known to be at fault.
-    documents = [Document(change, refused=("store", verdict), lost=lost) for change in batch.changes]
+    documents = [ReadDocument(change, refused=("store", verdict), lost=lost) for change in batch.changes]
     return BatchReport(batch.number, tuple(_refused_rows(documents, run)), (), Work(), (), {}, _lost(documents))
 
 
-def _lost(documents: Sequence[Document]) -> dict[Key, Lost]:
+def _lost(documents: Sequence[ReadDocument]) -> dict[Key, Lost]:
     return {
         (document.change.namespace, document.change.document_id): document.lost
         for document in documents
@@ -158,7 +158,7 @@ class _Embedded:
     tokens_paid: int
 
 
-def _revision(document: Document, run: DocumentRun) -> tuple[int, list[str], list[str]]:
+def _revision(document: ReadDocument, run: DocumentRun) -> tuple[int, list[str], list[str]]:
     """Return revision, chunk texts and the texts to embed."""
     prepared = _prepared(document)
     extraction = prepared.extraction
@@ -175,7 +175,7 @@ def _revision(document: Document, run: DocumentRun) -> tuple[int, list[str], lis
 
 
 def _embed(
-    documents: Sequence[Document],
+    documents: Sequence[ReadDocument],
     revisions: Sequence[tuple[int, list[str], list[str]]],
     model: Model,
     run: DocumentRun,
@@ -214,7 +214,7 @@ def _embed(
 
 
 def _store(
-    batch: Batch, documents: Sequence[Document], embedded: _Embedded, model: Model, run: DocumentRun
+    batch: Batch, documents: Sequence[ReadDocument], embedded: _Embedded, model: Model, run: DocumentRun
 ) -> tuple[tuple[Shard, ...], list[DocumentRow]]:
     rows: list[DocumentRow] = []
     if not embedded.vectors.size:
@@ -247,7 +247,7 @@ def _document_vector(vectors: Vectors, tokens: Sequence[int]) -> Vectors:
     return mean / norm if norm > 0 else mean
 
 
-def _processed_row(document: Document, revision: RevisionChunks, model: Model, run: DocumentRun) -> DocumentRow:
+def _processed_row(document: ReadDocument, revision: RevisionChunks, model: Model, run: DocumentRun) -> DocumentRow:
     extraction = _prepared(document).extraction
     return processed_row(
         document.change,
@@ -274,7 +274,7 @@ def _pages(extraction: Extraction) -> int:
     return sum(part.kind != "document" for part in extraction.parts)
 
 
-def _refused_rows(documents: Sequence[Document], run: DocumentRun) -> list[DocumentRow]:
+def _refused_rows(documents: Sequence[ReadDocument], run: DocumentRun) -> list[DocumentRow]:
     rows = []
     for document in documents:
         rows.append(_refused_row(document, run))
@@ -282,7 +282,7 @@ def _refused_rows(documents: Sequence[Document], run: DocumentRun) -> list[Docum
     return rows
 
 
-def _refused_row(document: Document, run: DocumentRun) -> DocumentRow:
+def _refused_row(document: ReadDocument, run: DocumentRun) -> DocumentRow:
     stage, verdict = document.refused or ("extract", Verdict("fail", "unexpected", "nothing came of it"))
     known = extracted_metadata(run, [document.change])
     return refused_row(
@@ -298,7 +298,7 @@ def _refused_row(document: Document, run: DocumentRun) -> DocumentRow:
     )
 
 
-def _prepared(document: Document) -> Prepared:
+def _prepared(document: ReadDocument) -> Prepared:
     if document.prepared is None:
         raise ValueError(f"{document.change.document_id} is not prepared")
     return document.prepared

@@ -33,7 +33,7 @@ _NOTED_AT = "extract"
 
 
 @dataclass
-class Document:
+class ReadDocument:
     """A document on its way through a batch."""
 
     change: Change
@@ -60,7 +60,7 @@ class Document:
         return self.change.item.path if self.change.item else self.change.document_id
 
 
-def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStats) -> list[Document]:
+def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStats) -> list[ReadDocument]:
     """Fetch, extract and chunk documents.
 
     Args:
@@ -74,7 +74,7 @@ def read_documents(changes: Sequence[Change], run: DocumentRun, stats: BatchStat
     Raises:
         ParquetryError: an error that concerns the whole run.
     """
-    documents = [Document(change) for change in changes]
+    documents = [ReadDocument(change) for change in changes]
     with stats.stage("fetch"):
         _start(documents, run)
     stats.bytes_read += sum(document.bytes_read for document in documents)
@@ -95,7 +95,7 @@ def extracted_metadata(run: DocumentRun, changes: Iterable[Change]) -> dict[int,
     }
 
 
-def _start(documents: Sequence[Document], run: DocumentRun) -> None:
+def _start(documents: Sequence[ReadDocument], run: DocumentRun) -> None:
     """Read every document and pass it to the extraction processes as soon as it has arrived."""
     revisions = [
         document.change.base.revision
@@ -133,7 +133,7 @@ def _await(reading: Sequence[Future[None]], run: DocumentRun) -> None:
             run.check_cancelled()
 
 
-def _read(document: Document, run: DocumentRun) -> None:
+def _read(document: ReadDocument, run: DocumentRun) -> None:
     """Fetch a document and pass it to the extraction processes."""
     run.check_cancelled()
     with _contained(document, "fetch", "store"):
@@ -154,7 +154,7 @@ def _read(document: Document, run: DocumentRun) -> None:
         run.reading.read(document.change)
 
 
-def _start_extraction(document: Document, item: Item, run: DocumentRun) -> Future[Prepared]:
+def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> Future[Prepared]:
     change = document.change
     item, content = run.fetching.fetch(change.namespace, change.source, item)
     document.change = replace(change, item=item)
@@ -173,7 +173,7 @@ def _start_extraction(document: Document, item: Item, run: DocumentRun) -> Futur
 
 
 def _start_chunking(
-    document: Document, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: DocumentRun
+    document: ReadDocument, base: DocumentRow, stored: StoredText, noted: tuple[str, ...], run: DocumentRun
 ) -> None:
     document.content_hash, document.media_type = base.content_hash, base.media_type
     extraction = Extraction(
@@ -191,7 +191,7 @@ def _start_chunking(
     run.reading.extracting(document.change, document.future, is_all=True)
 
 
-def _collect(documents: Sequence[Document], run: DocumentRun, stats: BatchStats) -> None:
+def _collect(documents: Sequence[ReadDocument], run: DocumentRun, stats: BatchStats) -> None:
     """Wait for the extraction processes."""
     for document in documents:
         run.check_cancelled()
@@ -214,7 +214,9 @@ def _collect(documents: Sequence[Document], run: DocumentRun, stats: BatchStats)
         run.reading.read(document.change)
 
 
-def _described(document: Document, description: Future[Completion], run: DocumentRun, stats: BatchStats) -> Prepared:
+def _described(
+    document: ReadDocument, description: Future[Completion], run: DocumentRun, stats: BatchStats
+) -> Prepared:
     """Return an image's text with the language model's description before the text recognised in it, if any."""
     prepared: Prepared | None = None
     pool = _pool(document, run)
@@ -242,11 +244,11 @@ def _described(document: Document, description: Future[Completion], run: Documen
     return Prepared(extraction, chunks)
 
 
-def _note(document: Document, text: str, run: DocumentRun) -> Note:
+def _note(document: ReadDocument, text: str, run: DocumentRun) -> Note:
     return Note(new_revision(document.change, run.stamp), document.uri, _NOTED_AT, text)
 
 
-def _pool(document: Document, run: DocumentRun) -> WorkerPool:
+def _pool(document: ReadDocument, run: DocumentRun) -> WorkerPool:
     return run.pool_of(document.change.namespace)
 
 
@@ -258,7 +260,7 @@ def _check_spans(prepared: Prepared) -> None:
 
 
 @contextmanager
-def _contained(document: Document, stage: str, service: Service | None = None) -> Iterator[None]:
+def _contained(document: ReadDocument, stage: str, service: Service | None = None) -> Iterator[None]:
     """Record a failure as the document's or a service's; raise it if it concerns the whole run."""
     try:
         yield

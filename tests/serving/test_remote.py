@@ -7,7 +7,7 @@ import pytest
 from parquetry import Corpus, Filters, SettingsError
 from parquetry.errors import OutageError, RefusedError, SkippedDocument
 from parquetry.serving import remote
-from parquetry.storage.search.filters import Caller, Comparison
+from parquetry.storage.search.filters import Caller, MetadataComparison
 from tests.servers.scripted_service import Scripted, ScriptedService
 
 RETRIEVE = "/api/v1/knowledge/hr/retrieve"
@@ -40,9 +40,9 @@ def test_every_filter_and_option_is_sent():
         until=datetime(2032, 1, 1, tzinfo=UTC),
         metadata=(("author", "Ada"),),
         comparisons=(
-            Comparison("year", "gte", (2020,)),
-            Comparison("year", "lt", (2030,)),
-            Comparison("n", "eq", (1,)),
+            MetadataComparison("year", "gte", (2020,)),
+            MetadataComparison("year", "lt", (2030,)),
+            MetadataComparison("n", "eq", (1,)),
         ),
         user_id="ada",
         what="both",
@@ -84,8 +84,8 @@ def test_every_filter_and_option_is_sent():
         Filters(where="true"),
         Filters(("other",)),
         Filters(metadata=(("author", "Ada"), ("author", "Bob"))),
-        Filters(metadata=(("year", "2020"),), comparisons=(Comparison("year", "lt", (2030,)),)),
-        Filters(comparisons=(Comparison("year", "lt", (2030,)), Comparison("year", "lt", (2020,)))),
+        Filters(metadata=(("year", "2020"),), comparisons=(MetadataComparison("year", "lt", (2030,)),)),
+        Filters(comparisons=(MetadataComparison("year", "lt", (2030,)), MetadataComparison("year", "lt", (2020,)))),
     ],
     ids=repr,
 )

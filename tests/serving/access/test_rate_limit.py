@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from parquetry.serving.access import rate_limit
-from parquetry.serving.access.rate_limit import RateLimiter
+from parquetry.serving.access.rate_limit import RequestLimiter
 from parquetry.serving.access.refusals import RateLimited
 
 
@@ -29,7 +29,7 @@ def admitted(limiter, key, tries):
 
 
 def test_a_minute_of_requests_may_come_at_once_and_no_more():
-    limiter = RateLimiter(60, Clock())
+    limiter = RequestLimiter(60, Clock())
     assert admitted(limiter, "a", 100) == 60
     assert admitted(limiter, "b", 100) == 60, "another token has its own bucket"
 
@@ -37,7 +37,7 @@ def test_a_minute_of_requests_may_come_at_once_and_no_more():
 @pytest.mark.parametrize(("per_minute", "seconds"), [(1, 60), (2, 30), (60, 1), (6000, 1)])
 def test_refusal_names_the_seconds_after_which_a_request_is_admitted(per_minute, seconds):
     clock = Clock()
-    limiter = RateLimiter(per_minute, clock)
+    limiter = RequestLimiter(per_minute, clock)
     assert admitted(limiter, "a", per_minute + 1) == per_minute
     with pytest.raises(RateLimited) as refusal:
         limiter.admit("a")
@@ -48,7 +48,7 @@ def test_refusal_names_the_seconds_after_which_a_request_is_admitted(per_minute,
 
 def test_bucket_refills_steadily_and_not_beyond_its_size():
     clock = Clock()
-    limiter = RateLimiter(60, clock)
+    limiter = RequestLimiter(60, clock)
     assert admitted(limiter, "a", 60) == 60
     clock.seconds += 10
     assert admitted(limiter, "a", 60) == 10
@@ -57,7 +57,7 @@ def test_bucket_refills_steadily_and_not_beyond_its_size():
 
 
 def test_threads_share_a_bucket():
-    limiter, counts = RateLimiter(500, Clock()), []
+    limiter, counts = RequestLimiter(500, Clock()), []
     threads = [threading.Thread(target=lambda: counts.append(admitted(limiter, "a", 200))) for _ in range(5)]
     for thread in threads:
         thread.start()
@@ -68,7 +68,7 @@ def test_threads_share_a_bucket():
 
 def test_number_of_buckets_has_a_bound_and_the_busy_ones_stay(monkeypatch):
     monkeypatch.setattr(rate_limit, "MOST_KEYS", 10)
-    limiter = RateLimiter(5, Clock())
+    limiter = RequestLimiter(5, Clock())
     for number in range(100):
         admitted(limiter, "busy", 1)
         limiter.admit(str(number))

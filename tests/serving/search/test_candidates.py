@@ -14,7 +14,7 @@ from parquetry.serving.search.explanations import Absence, Candidates
 from parquetry.serving.search.reranking import Recency, Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import Settings
-from parquetry.storage.search.filters import Caller, Comparison, Filters
+from parquetry.storage.search.filters import Caller, Filters, MetadataComparison
 from tests.records import row
 from tests.storage.shelf import Shelf
 
@@ -189,7 +189,7 @@ FILTERS = {
     "until: 2000-01-01 00:00:00+00:00": Filters(until=datetime(2000, 1, 1, tzinfo=UTC)),
     "where: size < 0": Filters(where="size < 0"),
     "metadata editor: Ada": Filters(metadata=(("editor", "Ada"),)),
-    "metadata year gt 2020": Filters(comparisons=(Comparison("year", "gt", (2020,)),)),
+    "metadata year gt 2020": Filters(comparisons=(MetadataComparison("year", "gt", (2020,)),)),
     "type: entries": Filters(what="entries"),
 }
 

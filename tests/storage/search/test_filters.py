@@ -6,7 +6,7 @@ import pytest
 
 from parquetry.errors import SettingsError
 from parquetry.model import Access
-from parquetry.storage.search.filters import Caller, Comparison, Filters, select_visible, visible_statements
+from parquetry.storage.search.filters import Caller, Filters, MetadataComparison, select_visible, visible_statements
 from tests.storage.shelf import Shelf
 
 MARCH, APRIL = datetime(2031, 3, 1, tzinfo=UTC), datetime(2031, 4, 1, tzinfo=UTC)
@@ -191,13 +191,13 @@ def test_filter_that_means_nothing_is_refused(filters, problem):
     ],
 )
 def test_values_of_the_metadata_are_compared(library, path, operator, values, found):
-    assert visible(library, Filters(comparisons=(Comparison(path, operator, values),))) == found
+    assert visible(library, Filters(comparisons=(MetadataComparison(path, operator, values),))) == found
 
 
 def test_comparison_is_bound_and_never_sql(library):
     hostile = "' OR true --"
-    assert visible(library, Filters(comparisons=(Comparison("author", "eq", (hostile,)),))) == ""
-    assert visible(library, Filters(comparisons=(Comparison(hostile, "eq", ("Ada",)),))) == ""
+    assert visible(library, Filters(comparisons=(MetadataComparison("author", "eq", (hostile,)),))) == ""
+    assert visible(library, Filters(comparisons=(MetadataComparison(hostile, "eq", ("Ada",)),))) == ""
 
 
 def test_documents_of_a_user_and_of_an_origin(library):
