@@ -82,7 +82,7 @@ def _synthetic(rng: np.random.Generator, chunks: int) -> tuple[Matrix, Matrix]:
 
 def _real(rng: np.random.Generator, options: argparse.Namespace) -> tuple[Matrix, Matrix]:
     from parquetry.embed.wordllama import WordLlamaEmbedder
-    from parquetry.settings.sections import EmbeddingSettings
+    from parquetry.settings.embedding import EmbeddingSettings
 
     embedder = WordLlamaEmbedder(EmbeddingSettings())
     chunks = [chunk for chunk in chunks_of(options.folder, options.chunks) if len(chunk.split()) > 8]

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 def _ours() -> Callable[[list[str]], object]:
     from parquetry.embed.wordllama import WordLlamaEmbedder
-    from parquetry.settings.sections import EmbeddingSettings
+    from parquetry.settings.embedding import EmbeddingSettings
 
     return WordLlamaEmbedder(EmbeddingSettings()).embed
 

@@ -219,7 +219,7 @@ def _alike(embed: Embed, found: Sequence[Pair]) -> dict[str, Any]:
 def _embedder(name: str) -> Embed:
     from parquetry.embed.registry import open_embedder
     from parquetry.sessions.merge.candidates import unit
-    from parquetry.settings.sections import EmbeddingSettings
+    from parquetry.settings.embedding import EmbeddingSettings
 
     embedder = open_embedder(name, EmbeddingSettings())
     return lambda texts: unit(embedder.embed(texts).vectors)

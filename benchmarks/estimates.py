@@ -19,7 +19,8 @@ from parquetry.embed.registry import open_embedder
 from parquetry.flows.pipelines.documents import Request as RefreshRequest
 from parquetry.flows.pipelines.documents import plan_only, run_refresh
 from parquetry.serving.cli.progress import Observer
-from parquetry.settings.sections import EmbeddingSettings, parse_settings
+from parquetry.settings.embedding import EmbeddingSettings
+from parquetry.settings.sections import parse_settings
 from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings
 

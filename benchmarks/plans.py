@@ -27,7 +27,8 @@ from parquetry.model import Access, DocumentRow, Item
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.report import count_documents
 from parquetry.planning.rows import RunStamp, blank_row
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake

@@ -91,7 +91,7 @@ def real(folder: Path, refreshed: Path) -> Material:
         refreshed: folder of the corpus, embedded by the bundled embedder.
     """
     from parquetry.embed.registry import open_embedder
-    from parquetry.settings.sections import EmbeddingSettings
+    from parquetry.settings.embedding import EmbeddingSettings
 
     empty(folder)
     material = Material(folder)

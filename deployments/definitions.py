@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from parquetry.errors import SettingsError
 from parquetry.settings.schedule import next_run
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig

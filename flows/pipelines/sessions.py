@@ -16,7 +16,8 @@ from parquetry.model import Visibility
 from parquetry.planning.outage import outages
 from parquetry.planning.rows import failure_of
 from parquetry.sessions.report import SessionsReport, count_decisions
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope, scopes_of
 from parquetry.storage.lake.answers import Answers
 from parquetry.storage.lake.current import current_rows, published_sources

@@ -17,7 +17,7 @@ from parquetry.model import Chunk, Heading, Part
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from parquetry.settings.sections import ChunkingSettings
+    from parquetry.settings.embedding import ChunkingSettings
 
 VERSION = 1
 """raised whenever the same text and settings may produce different chunks"""

@@ -14,7 +14,7 @@ from parquetry.embed.checks import NO_TOKENS, blank, same_dimension, unit_rows
 from parquetry.embed.onnx_model import by_length, input_types, load_tokenizer, open_session, padded, plain_tokenizer
 from parquetry.embed.recipe import Pooling, Recipe, read_recipe
 from parquetry.errors import SettingsError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

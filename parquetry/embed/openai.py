@@ -20,7 +20,7 @@ from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, Trans
 from parquetry.llm.calls import Endpoint, RetryPolicy, endpoint, open_client, with_retry
 from parquetry.llm.spending import Ledger, Usage
 from parquetry.masking import excerpt
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 if TYPE_CHECKING:
     import openai

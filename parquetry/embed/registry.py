@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from parquetry.embed import onnx, openai, wordllama
 from parquetry.embed.base import Embedder, Worst
 from parquetry.errors import SettingsError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 
 @dataclass(frozen=True, slots=True)

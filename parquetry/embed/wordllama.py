@@ -24,7 +24,7 @@ import numpy.typing as npt
 from parquetry.embed.base import Embedded, Vectors, Worst, model_id
 from parquetry.embed.checks import blank, unit_rows
 from parquetry.errors import SettingsError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

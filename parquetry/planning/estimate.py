@@ -13,7 +13,7 @@ from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_
 from parquetry.extract.registry import extractor_for
 from parquetry.model import DocumentRow
 from parquetry.planning.diff import Change
-from parquetry.settings.sections import ChunkingSettings, EmbeddingSettings
+from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 
 BATCH_API_SHARE = 0.5
 """price of an embedding service's batch API, relative to its regular price"""

@@ -6,29 +6,24 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from parquetry.errors import SettingsError, WrongSettings
-from parquetry.model import Visibility
 from parquetry.settings import bounded_toml
-from parquetry.settings.base import HIGHEST_BUDGET, HIGHEST_PRICE, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.base import HIGHEST_BUDGET, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
-from parquetry.settings.home import readable_url
 from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.places import anchored
-from parquetry.settings.schedule import EXAMPLE, check_cron
 from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsSettings
 from parquetry.settings.small_file import read_small
+from parquetry.settings.source import Place, SourceSettings
 
 DEFAULT_FILE = "parquetry.toml"
 _UPLOADS = "uploads"
 """name of the source of documents that were handed in"""
 _MAX_BYTES = 4 * 1024 * 1024
 """maximum bytes of a settings file"""
-
-
-Place = Annotated[str, AfterValidator(readable_url)]
-"""path or URL"""
 
 
 class CorpusSettings(Section):
@@ -48,91 +43,6 @@ class CorpusSettings(Section):
         "wordllama",
         description="`wordllama` (bundled), `openai:<model>` (any compatible endpoint) or `onnx:<folder>`.",
     )
-
-
-class ChunkingSettings(Section):
-    """Splitting of texts into chunks."""
-
-    preset: Literal["characters-1200", "characters-1000", "tokens-512"] | None = Field(
-        None,
-        examples=["tokens-512"],
-        description="Sets size, overlap and unit: 1,200 characters with 200 overlap, 1,000 characters with 200, "
-        "512 tokens with 20. Explicit keys win over it.",
-    )
-    size: int = Field(1200, ge=16, le=100_000, description="Largest chunk, in units.")
-    overlap: int = Field(
-        200, ge=0, le=99_999, description="Repeated between neighbours of one section, in units; below size."
-    )
-    unit: Literal["characters", "tokens"] = Field(
-        "characters", description="What size and overlap count; tokens are the embedder's."
-    )
-    across_pages: bool = Field(False, description="Let a chunk run over the end of a page.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_preset(cls, values: Any) -> Any:
-        preset = values.get("preset") if isinstance(values, dict) else None
-        if isinstance(preset, str) and preset in CHUNKING_PRESETS:
-            return {**CHUNKING_PRESETS[preset], **values}
-        return values
-
-    @model_validator(mode="after")
-    def _overlap_below_size(self) -> ChunkingSettings:
-        if self.overlap >= self.size:
-            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
-        return self
-
-
-CHUNKING_PRESETS: dict[str, dict[str, Any]] = {
-    "characters-1200": {"size": 1200, "overlap": 200, "unit": "characters"},
-    "characters-1000": {"size": 1000, "overlap": 200, "unit": "characters"},
-    "tokens-512": {"size": 512, "overlap": 20, "unit": "tokens"},
-}
-
-
-class EmbeddingSettings(Section):
-    """Embedded text, and requests to the embedding service."""
-
-    template: str = Field(
-        "{text}",
-        description="What is embedded for a chunk; may use {title}, {headings} and {text}.",
-    )
-    dimension: int | None = Field(
-        None, ge=1, le=65_536, examples=[512], description="Asked of models that can shorten their vectors."
-    )
-    base_url: str | None = Field(
-        None,
-        examples=["http://localhost:11434/v1"],
-        description="OpenAI-compatible endpoint; default `OPENAI_BASE_URL`.",
-    )
-    api_key: SecretStr | None = Field(
-        None, examples=["sk-..."], description="Default `OPENAI_API_KEY`; keep it out of the file."
-    )
-    batch_inputs: int = Field(256, ge=1, le=2048, description="Texts per request.")
-    batch_tokens: int = Field(100_000, ge=1, le=300_000, description="Tokens per request.")
-    max_input_tokens: int = Field(8192, ge=1, le=10_000_000, description="Longest text the model takes, in tokens.")
-    attempts: int = Field(6, ge=1, le=50, description="Tries per request when the service fails or limits the rate.")
-    timeout_seconds: float = Field(60, gt=0, le=LONGEST_WAIT, description="Per request.")
-    price_per_million_tokens: float | None = Field(
-        None,
-        ge=0,
-        le=HIGHEST_PRICE,
-        examples=[0.02],
-        description="US dollars, for estimates and budgets; default: known for OpenAI's own models and those on this "
-        "machine, else unknown. 0 for a service that costs nothing.",
-    )
-    query_prefix: str = Field("", description="Put before queries, for models that want one.")
-    document_prefix: str = Field("", description="Put before documents, for models that want one.")
-
-    @model_validator(mode="after")
-    def _template_is_usable(self) -> EmbeddingSettings:
-        try:
-            rendered = self.template.format(title="\x00t", headings="\x00h", text="\x00x")
-        except (KeyError, IndexError, ValueError) as error:
-            raise ValueError(f"template {self.template!r} may only use {{title}}, {{headings}} and {{text}}") from error
-        if "\x00x" not in rendered:
-            raise ValueError(f"template {self.template!r} must contain {{text}}")
-        return self
 
 
 class ExtractionSettings(Section):
@@ -216,8 +126,8 @@ class SearchSettings(Section):
     calibration: str | None = Field(
         None,
         examples=["./calibration.json"],
-        description="File by `parquetry calibrate` that says what the cosines of an embedder mean; the bundled embedder "
-        "needs none.",
+        description="File by `parquetry calibrate` that says what the cosines of an embedder mean; the bundled "
+        "embedder needs none.",
     )
     log: str | None = Field(
         None, examples=["searches.jsonl"], description="JSON-lines file that gets one event per search."
@@ -237,69 +147,6 @@ class NamespaceSettings(Section):
         examples=["onnx:./models/e5-small"],
         description="As `corpus.embedder`; the keys of `[embedding]` hold for every model.",
     )
-
-
-class SourceSettings(Section):
-    """A place that documents come from."""
-
-    name: str = Field(
-        min_length=1,
-        examples=["documents"],
-        description="Part of every document's identity: keep it when the place moves.",
-    )
-    uri: Place = Field(min_length=1, examples=["./documents"], description="Folder, file or URL.")
-    content: Literal["documents", "sessions"] = Field(
-        "documents",
-        description="What it holds: documents for `refresh`, or finished chat sessions for `sessions refresh`.",
-    )
-    include: tuple[str, ...] = Field(
-        (), examples=[["**/*.md", "**/*.pdf"]], description="Globs (gitignore rules); empty means everything."
-    )
-    exclude: tuple[str, ...] = Field(
-        (),
-        examples=[["drafts/**"]],
-        description="Globs to leave out, besides hidden files, caches, `build` and `dist`.",
-    )
-    namespace: str | None = Field(
-        None, pattern=r"^[\w.-]+$", examples=["hr"], description="Default: the corpus's namespace."
-    )
-    visibility: Visibility = Field("public", description="Who may see the documents.")
-    org_id: str | None = Field(None, examples=["acme"], description="Needed for visibility `organization`.")
-    user_id: str | None = Field(None, examples=["ada"], description="Needed for visibility `individual`.")
-    tags: tuple[str, ...] = Field((), examples=[["policy"]], description="Labels to filter by.")
-    requests_per_second: float | None = Field(
-        None,
-        gt=0,
-        le=1_000_000,
-        examples=[5.0],
-        description="Documents fetched per second at most, over all sources of one host or bucket.",
-    )
-    options: dict[str, Any] = Field(
-        default_factory=dict,
-        examples=[{"profile": "backup"}],
-        description="What only this kind of source knows: see the guide of its kind.",
-    )
-    schedule: str | None = Field(
-        None, examples=["0 * * * *"], description="Cron expression, in UTC, for scheduled runs over this source."
-    )
-
-    @model_validator(mode="after")
-    def _owner_given(self) -> SourceSettings:
-        if self.visibility == "organization" and not self.org_id:
-            raise ValueError('visibility = "organization" needs org_id')
-        if self.visibility == "individual" and not self.user_id:
-            raise ValueError('visibility = "individual" needs user_id')
-        return self
-
-    @model_validator(mode="after")
-    def _schedule_fires(self) -> SourceSettings:
-        if self.schedule is not None:
-            try:
-                check_cron(self.schedule)
-            except ValueError as error:
-                wrong = f"schedule {self.schedule!r} of source {self.name!r} {error}"
-                raise ValueError(f"{wrong}; {EXAMPLE!r} is every night at three (UTC)") from error
-        return self
 
 
 class Settings(Section):

@@ -18,7 +18,7 @@ from parquetry.sources.paths import chain, ways
 from parquetry.sources.selection import Selection
 
 if TYPE_CHECKING:
-    from parquetry.settings.sections import SourceSettings
+    from parquetry.settings.source import SourceSettings
 
 _SAME_KIND: Mapping[str, str] = {"abfss": "abfs", "az": "abfs", "gcs": "gs", "s3a": "s3"}
 _PAGES = frozenset({"http", "https"})

@@ -12,7 +12,8 @@ from parquetry.errors import SettingsError
 from parquetry.model import Access
 from parquetry.nearest import nearest
 from parquetry.settings.home import check_place
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.base import Place, Source
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.names import printable

@@ -27,7 +27,8 @@ from parquetry.serving.cli.options import (
 )
 from parquetry.serving.cli.run_commands import run_request
 from parquetry.settings.home import check_place
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.names import printable
 from parquetry.sources.registry import Scope, scopes_of

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from parquetry.errors import SettingsError
 from parquetry.nearest import hint
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.storage.database import Connection
 from parquetry.storage.search.filters import Caller, Filters
 from parquetry.storage.search.names import Kind, known_names

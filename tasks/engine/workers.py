@@ -26,7 +26,8 @@ from parquetry.model import Chunk, Extraction, Heading, Part, RawDocument
 from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.registry import read_transcripts
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.fork_server import clear_environment, start_fork_server
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 

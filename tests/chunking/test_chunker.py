@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from parquetry.chunking.chunker import Chunker, fingerprint
-from parquetry.chunking.splitter import Ruler, load_tokenizer
+from parquetry.chunking.splitter import Cutter, Ruler, load_tokenizer
 from parquetry.errors import SettingsError
 from parquetry.extract.builder import TextBuilder
 from parquetry.model import Chunk, Extraction, Heading, Part, TextFormat
 from parquetry.planning.estimate import CHUNKS_PER_STEP
-from parquetry.settings.sections import ChunkingSettings
+from parquetry.settings.embedding import ChunkingSettings
+from tests.processor_time import seconds_of
 
 
 def word_tokenizer() -> str:
@@ -366,3 +367,23 @@ def test_the_fingerprint_changes_with_what_shapes_chunks_and_only_with_that() ->
         ChunkingSettings(unit="tokens"),
     ]  # fmt: skip
     assert len({plain, *(fingerprint(one, "t1") for one in others), fingerprint(others[3], "t2")}) == 6
+
+
+@given(
+    cells=st.lists(st.sampled_from(["", "a", "1,234.5", "Valves open.", "日本語の文章。", "x" * 1500]), min_size=1),
+    size=st.sampled_from([300, 1000, 2000]),
+)
+@settings(max_examples=30)
+def test_rows_too_long_for_a_chunk_are_cut_as_any_text(cells: list[str], size: int) -> None:
+    row = "| " + " | ".join(cells * (30_000 // len("".join(cells) + "   " * len(cells)))) + " |"
+    cutter = Cutter(row, Ruler(row, None), size, 0)
+    assert cutter.rows(0, len(row)) == cutter.text(0, len(row), overlap=0)
+
+
+def test_time_to_cut_rows_grows_with_their_length() -> None:
+    def seconds(columns: int, rows: int) -> float:
+        table = "\n".join(["|" + "  |" * columns] * rows)
+        return seconds_of(lambda: Cutter(table, Ruler(table, None), 1000, 0).rows(0, len(table)), 20)
+
+    seconds(400, 1)
+    assert seconds(10_000, 40) < 2.5 * min(seconds(1_000, 400) for _ in range(2))

@@ -7,7 +7,8 @@ from parquetry.chunking.chunker import Chunker
 from parquetry.extract.source_code import SourceCodeExtractor
 from parquetry.language.grammars import MAX_CHARACTERS
 from parquetry.model import Part, RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 
 
 def pieces_of(text: str, language: str, **settings: int) -> list[str]:

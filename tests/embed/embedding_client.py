@@ -6,7 +6,7 @@ import numpy as np
 
 from parquetry.embed.openai import OpenAIEmbedder
 from parquetry.llm.calls import RetryPolicy
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.servers.embedding_server import Answer, EmbeddingServer, Reply, Request, embeddings, refusal, vector_of
 
 NOON = 1_700_000_000.0

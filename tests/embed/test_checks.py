@@ -8,7 +8,7 @@ import pytest
 from parquetry.embed.checks import in_order, same_dimension, unit_rows
 from parquetry.embed.registry import embedder_id, open_embedder
 from parquetry.errors import SettingsError, TransientError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 
 def test_rows_are_scaled_to_length_one_whatever_their_scale() -> None:

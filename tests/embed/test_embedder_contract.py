@@ -11,7 +11,7 @@ import pytest
 
 from parquetry.embed.base import Embedder
 from parquetry.embed.registry import embedder_id, open_embedder
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.embed.tiny_onnx import build_folder
 from tests.servers.embedding_server import EmbeddingServer
 

@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from parquetry.embed.onnx import OnnxEmbedder, embedder_id
 from parquetry.errors import MissingExtra, SettingsError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.embed.tiny_onnx import DIMENSION, SOFT_HYPHEN, build_folder, expected_tokens, unit
 
 TEXTS = ["red cat", "green dog runs", "blue"]

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from parquetry.embed.openai import OpenAIEmbedder, embedder_id
 from parquetry.errors import SettingsError, TransientError, classify
 from parquetry.llm.calls import LONGEST_WAIT, RetryPolicy
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.embed.embedding_client import NOON, expected, open_on, poisoned
 from tests.servers.embedding_server import EmbeddingServer, Reply, Request, embeddings, refusal, scripted
 

@@ -21,7 +21,7 @@ from parquetry.embed import wordllama
 from parquetry.embed.registry import open_embedder
 from parquetry.embed.wordllama import WordLlamaEmbedder, embedder_id
 from parquetry.errors import SettingsError
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 TEXTS = [
     "Parquetry is a floor laid from many small fitted pieces.",

@@ -20,7 +20,8 @@ from parquetry.extract.allowance import (
 from parquetry.extract.builder import FREE_FILLING, MAX_TITLE_CHARACTERS, MOST_NAMES, TextBuilder
 from parquetry.extract.registry import extract
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 
 
 def built(builder: TextBuilder) -> Extraction:

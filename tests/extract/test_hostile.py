@@ -9,7 +9,8 @@ from parquetry.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE
 from parquetry.extract.detect import detect
 from parquetry.extract.registry import extract
 from parquetry.model import RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.workers import WorkerPool
 from tests.extract import hostile_data, hostile_office, hostile_pdf, hostile_sheets
 

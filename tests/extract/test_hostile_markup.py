@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import time
 import tracemalloc
+from types import FrameType
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from parquetry.chunking.chunker import Chunker
@@ -16,7 +19,8 @@ from parquetry.extract.builder import has_many_marks, normalise
 from parquetry.extract.html.depth import MAX_DEPTH, without_depth
 from parquetry.extract.registry import extract
 from parquetry.model import Extraction, RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from tests.extract.hostile_markup import CLASSES
 
 GROWN = (
@@ -183,6 +187,13 @@ def test_spanned_rows_count_for_what_the_content_finder_makes_of_them():
     assert extraction.warnings == ("the page is too large to find the main content: kept the whole page",)
 
 
+@pytest.mark.parametrize("pair", ["<div><p>word</p></div>", "<p>word<br>word</p>", "<ul></ul><p>word</p>"])
+def test_paragraphs_count_with_all_blocks_that_the_content_finder_compares_them_to(pair: str):
+    extraction = read(f"<body>{pair * 40_000}".encode(), "a.html")
+    assert extraction is not None
+    assert extraction.warnings == ("the page is too large to find the main content: kept the whole page",)
+
+
 @pytest.mark.parametrize("piece", ["<link>", "<script></script>", "<span></span>", "<p class=sidebar>y</p>"])
 def test_text_behind_elements_that_the_content_finder_takes_out_counts_for_each_of_them(piece: str):
     extraction = read(f"<body>{(piece + 'word ' * 100) * 6000}".encode(), "a.html")
@@ -217,6 +228,28 @@ def test_definition_of_a_link_ends_after_so_many_lines():
         extraction = read(text.encode(), "a.md")
         assert extraction is not None
         assert [heading.title[:12] for heading in extraction.headings] == titles
+
+
+@pytest.mark.parametrize("keep_layout", [False, True])
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+def test_plain_characters_are_normalised_as_beside_any_other(text: str, keep_layout: bool):
+    beside = normalise(f"\u00e9\n{text}", keep_layout=keep_layout)
+    assert normalise(text, keep_layout=keep_layout) == beside.removeprefix("\u00e9\n")
+
+
+def test_cells_of_plain_characters_are_normalised_in_a_step():
+    found: list[str] = []
+
+    def seen(_frame: FrameType, event: str, called: object) -> None:
+        if event == "c_call":
+            found.append(getattr(called, "__name__", ""))
+
+    sys.setprofile(seen)
+    try:
+        normalise("a cell")
+    finally:
+        sys.setprofile(None)
+    assert "sub" not in found
 
 
 def test_marks_without_end_are_normalised_as_the_standard_says():

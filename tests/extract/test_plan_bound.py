@@ -15,7 +15,8 @@ from parquetry.extract.registry import extract
 from parquetry.model import RawDocument
 from parquetry.planning.diff import Change
 from parquetry.planning.estimate import Ratios, estimate
-from parquetry.settings.sections import ChunkingSettings, EmbeddingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
+from parquetry.settings.sections import ExtractionSettings
 from tests.extract import hostile_data, hostile_office, hostile_pdf
 from tests.records import item
 

@@ -9,7 +9,8 @@ from parquetry.extract.allowance import CHARACTERS_FREE, CHARACTERS_PER_BYTE
 from parquetry.extract.detect import detect
 from parquetry.model import RawDocument
 from parquetry.sessions.transcripts.base import Unread
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.workers import WorkerPool
 from tests.fuzz import seeds
 from tests.fuzz.fuzzing import TIMEOUT, fuzz, keep

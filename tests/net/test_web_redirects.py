@@ -4,7 +4,7 @@ import pytest
 
 from parquetry.embed.openai import OpenAIEmbedder
 from parquetry.errors import BrokenDocument
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.net.test_web_client import read
 from tests.servers.embedding_server import EmbeddingServer, Reply
 from tests.servers.web_server import Page, WebServer

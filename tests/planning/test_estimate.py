@@ -7,7 +7,7 @@ import pytest
 from parquetry.embed.base import Worst
 from parquetry.planning.diff import Change
 from parquetry.planning.estimate import Ratios, estimate
-from parquetry.settings.sections import ChunkingSettings, EmbeddingSettings
+from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from tests.records import item, row, skipped
 
 CHARACTERS = ChunkingSettings(size=1000, overlap=200)

@@ -18,7 +18,7 @@ from parquetry.sessions import cue_words as cues
 from parquetry.sessions.distill.passages import MessageSentence, MessageText, folded, holds, passage
 from parquetry.sessions.facts import Facts, facts
 from parquetry.sessions.quantities import Quantity
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 
 _REPORTING = """
     user users assistant ai bot chatbot speaker person people someone somebody team company customer client developer

@@ -13,7 +13,7 @@ from parquetry.model import SESSION_TYPE, TRANSCRIPTS_TYPE, Access, DocumentRow,
 from parquetry.planning.rows import RunStamp, blank_row
 from parquetry.sessions.model import Owner
 from parquetry.sessions.windows import Mark, Stretch
-from parquetry.settings.sections import SourceSettings
+from parquetry.settings.source import SourceSettings
 
 MEMBER = "!/"
 """separator between the path of a file and the name of a session in it"""

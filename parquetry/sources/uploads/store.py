@@ -20,7 +20,8 @@ from typing import Any
 from parquetry import ids
 from parquetry.errors import BrokenDocument, StorageError
 from parquetry.model import Access
-from parquetry.settings.sections import Settings, SourceSettings
+from parquetry.settings.sections import Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.paths import within
 from parquetry.sources.registry import UPLOADS, Scope

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.estimates import KINDS, service
 from parquetry.embed.base import Worst
 from parquetry.embed.registry import open_embedder, worst_of
-from parquetry.settings.sections import EmbeddingSettings
+from parquetry.settings.embedding import EmbeddingSettings
 from tests.servers.embedding_server import EmbeddingServer
 from tests.workshop import Workshop
 

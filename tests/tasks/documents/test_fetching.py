@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from parquetry.errors import TransientError
-from parquetry.settings.sections import SourceSettings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.tasks.documents import fetching as module
 from parquetry.tasks.documents.fetching import AT_A_TIME, Fetching

@@ -8,7 +8,7 @@ import pytest
 from parquetry.errors import SettingsError, TransientError
 from parquetry.model import BrokenOff
 from parquetry.planning.unchanged import ScanPass, UnchangedIndex
-from parquetry.settings.sections import SourceSettings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.tasks.documents.listing import list_scopes
 from parquetry.tasks.engine.retries import Retries

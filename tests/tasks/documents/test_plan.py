@@ -9,7 +9,8 @@ from parquetry.errors import TransientError
 from parquetry.model import Access, Unlisted
 from parquetry.planning.diff import Reindex, plan_source
 from parquetry.planning.report import count_documents
-from parquetry.settings.sections import RefreshSettings, Settings, SourceSettings
+from parquetry.settings.sections import RefreshSettings, Settings
+from parquetry.settings.source import SourceSettings
 from parquetry.sources.registry import Scope
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake

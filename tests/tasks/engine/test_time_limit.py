@@ -7,7 +7,8 @@ import pytest
 from parquetry.errors import BrokenDocument
 from parquetry.extract import ocr
 from parquetry.model import RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.time_limit import TimeLimit, time_limit, time_limit_of
 from parquetry.tasks.engine.workers import WorkerPool
 

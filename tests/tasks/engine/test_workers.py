@@ -8,7 +8,8 @@ import pytest
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.model import Part, RawDocument
-from parquetry.settings.sections import ChunkingSettings, ExtractionSettings
+from parquetry.settings.embedding import ChunkingSettings
+from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.workers import WorkerPool
 
 TEXT = RawDocument(b"# Leave\n\nThirty days.\n", "leave.md")
