@@ -47,6 +47,9 @@ def normalise(text: str, *, keep_layout: bool = False) -> str:
         text: any text.
         keep_layout: keep trailing spaces and runs of blank lines (for code).
     """
+    if text.isascii() and text.isprintable():
+        # Most cells of tables, of which a file may have millions.
+        return text if keep_layout else text.rstrip(" ")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n").replace("\x0c", "\n")
     text = text.replace("\x85", "\n").replace("\u2028", "\n").replace("\u2029", "\n\n")
     text = _CONTROL.sub("", text)
@@ -95,7 +98,7 @@ def filled_up(rows: Sequence[list[str]]) -> list[list[str]]:
 
 def table_row(cells: Iterable[str]) -> str:
     """Format one row of a Markdown table, with line breaks and pipes in cells escaped."""
-    shown = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    shown = (" ".join(cell.split()).replace("|", "\\|") if cell else "" for cell in cells)
     return "| " + " | ".join(shown) + " |"
 
 
