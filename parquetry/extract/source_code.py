@@ -88,10 +88,11 @@ class SourceCodeExtractor:
         text = normalise(text, keep_layout=True).strip("\n")
         if builder.text(text, keep_layout=True) is None:
             raise SkippedDocument("no-text", "the file holds only white space")
-        offsets = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
         definitions = _definitions(text, language)
-        for definition in definitions or ():
-            builder.mark_heading(offsets[definition.row], definition.level, definition.title)
+        if definitions:
+            offsets = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+            for definition in definitions:
+                builder.mark_heading(offsets[definition.row], definition.level, definition.title)
         return builder.build(
             title=document.filename,
             metadata={"language": language} if language else {},

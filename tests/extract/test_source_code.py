@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from parquetry.errors import SkippedDocument
@@ -249,6 +251,16 @@ def test_one_line_has_one_heading() -> None:
 def test_definitions_of_a_long_file_are_all_found() -> None:
     found = read(b"".join(b"def f%d(): pass\n" % number for number in range(5000)), "text/x-python")
     assert [heading.title for heading in found.headings] == [f"f{number}()" for number in range(5000)]
+
+
+def test_lines_of_code_without_definitions_take_no_memory_each() -> None:
+    content = b"x" + b"\n" * 1_000_000 + b"y"
+    read(content[:100], "text/x-go")
+    tracemalloc.start()
+    read(content, "text/x-go")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10 * len(content)
 
 
 def test_a_file_of_white_space_is_skipped() -> None:
