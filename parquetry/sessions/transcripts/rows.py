@@ -26,6 +26,7 @@ _VAGUE = ("user", "name", "value")
 _WORD = re.compile(r"[^a-z0-9]")
 _HEAD_CHARACTERS = 20_000
 _TOOLS = ("tool", "toolname")
+_KNOWN = frozenset((*_SPEAKER, *_TEXT, *_SESSION, *_TIME, *_ID, *_TOOLS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     rows = [value for value in values if isinstance(value, dict)]
     if not rows or any(is_message(row) for row in rows):
         return None
-    columns = _columns(list(dict.fromkeys(key for row in rows for key in row)), rows)
+    columns = _columns((key for row in rows for key in row), rows)
     if columns is None or not any(
         _cell(row, columns.speaker) and (_cell(row, columns.text) or says(row)) for row in rows
     ):
@@ -109,8 +110,12 @@ def _columns_of(values: Iterable[object]) -> Columns | None:
     return columns
 
 
-def _columns(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> Columns | None:
-    by_word = {_WORD.sub("", name.lower()): name for name in reversed(names)}
+def _columns(names: Iterable[str], rows: Sequence[Mapping[str, object]]) -> Columns | None:
+    by_word: dict[str, str] = {}
+    for name in names:
+        word = _WORD.sub("", name.lower())
+        if word in _KNOWN:
+            by_word.setdefault(word, name)
 
     def first(words: tuple[str, ...]) -> str | None:
         return next((by_word[word] for word in words if word in by_word), None)

@@ -38,7 +38,8 @@ class Values:
         """Yield all values, parsed one at a time, with their positions: `line 12`, `item 3`."""
         match self.layout:
             case "value":
-                yield "item 1", _DECODER.decode(self.text)
+                # Parsed already: as objects, a value takes many times the memory of its text.
+                yield "item 1", self.head[0]
             case "array":
                 for number, value in enumerate(_elements(self.text), start=1):
                     yield f"item {number}", value

@@ -196,6 +196,27 @@ def test_where_json_breaks_is_told():
         read(b'[{"role": "user", "content": "hi"},\n {"role": "user" "content": "hi"}]')
 
 
+def memory_of(content):
+    """Return the bytes that reading needs at most, for each byte of a file."""
+    read(content[:0] + b'[{"role": "user", "content": "hi"}]')
+    tracemalloc.start()
+    read(content)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most / len(content)
+
+
+def test_a_file_of_one_value_is_in_memory_once():
+    people = ", ".join(f'"p{n}": {{}}' for n in range(50_000))
+    content = f'{{"p": {{"history": {{"d": [{{"query": "a"}}]}}}}, {people}}}'.encode()
+    assert memory_of(content) < 20
+
+
+def test_columns_that_say_nothing_take_no_memory_each():
+    columns = ", ".join(f'"column {n}": 1' for n in range(50_000))
+    assert memory_of(f'{{"speaker": "user", "text": "hi", {columns}}}'.encode()) < 11
+
+
 def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
     """The interpreter decides if such depth can be read; the process must survive either way."""
     for depth in (100, *range(800, 1001), 5000):
