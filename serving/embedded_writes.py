@@ -25,7 +25,9 @@ from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.serving.service_client import document_error, run_error
 from parquetry.settings.sections import Settings
-from parquetry.sources.uploads.store import SOURCE, Upload, UploadStore
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.manifest import Upload
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.tasks.engine.base import DirectEngine
 
 TEXT_NAME = "text.md"
@@ -182,4 +184,4 @@ def _place(upload: Upload) -> dict[str, str]:
 
 
 def _document_id(upload: Upload) -> str:
-    return ids.document_id(upload.namespace, SOURCE, upload.path)
+    return ids.document_id(upload.namespace, UPLOADS, upload.path)

@@ -31,7 +31,7 @@ from parquetry.sources.registry import (
     scope_of_source,
     scopes_of,
 )
-from parquetry.sources.uploads.store import scope_of_uploads, uploads_of
+from parquetry.sources.uploads.scopes import scope_of_uploads, uploads_of
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.replaced_files import reread

@@ -126,14 +126,7 @@ class TokenStore:
         now = int(self._now())
         if expires_at is not None and int(expires_at.timestamp()) <= now:
             raise SettingsError(f"expiry {expires_at.isoformat()} is in the past")
-        if namespaces is not None:
-            namespaces = check_namespaces(namespaces)
-            if default_namespace is None:
-                default_namespace = DEFAULT_NAMESPACE if DEFAULT_NAMESPACE in namespaces else namespaces[0]
-        if default_namespace is not None:
-            check_namespaces([default_namespace])
-            if namespaces is not None and default_namespace not in namespaces:
-                raise SettingsError(f"default namespace {default_namespace!r} is not among the token's namespaces")
+        namespaces = None if namespaces is None else check_namespaces(namespaces)
         plain = new_token()
         row = (
             digest_of(plain).hex()[:_ID],
@@ -142,7 +135,7 @@ class TokenStore:
             None if user_id is None else checked_name("user", user_id),
             None if org_id is None else checked_name("organization", org_id),
             None if namespaces is None else json.dumps(namespaces),
-            default_namespace,
+            _default_namespace(namespaces, default_namespace),
             " ".join(check_rights(rights)),
             now,
             # Rounded down: never valid for longer than was asked.
@@ -216,6 +209,15 @@ class TokenStore:
             return "expired"
         self._last_used.note(token_id, int(now), last_used_at)
         return _principal(token_id, *values)
+
+
+def _default_namespace(namespaces: Sequence[str] | None, default: str | None) -> str | None:
+    if default is None:
+        return None if namespaces is None else DEFAULT_NAMESPACE if DEFAULT_NAMESPACE in namespaces else namespaces[0]
+    check_namespaces([default])
+    if namespaces is not None and default not in namespaces:
+        raise SettingsError(f"default namespace {default!r} is not among the token's namespaces")
+    return default
 
 
 def _matching(which: str) -> tuple[str, Any]:

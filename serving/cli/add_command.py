@@ -33,7 +33,8 @@ from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.names import printable
 from parquetry.sources.registry import Scope, scopes_of
 from parquetry.sources.uploads.importing import fetch_url
-from parquetry.sources.uploads.store import UploadStore, scope_of_uploads
+from parquetry.sources.uploads.scopes import scope_of_uploads
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.current import published_sources
 
 _STDIN = "-"

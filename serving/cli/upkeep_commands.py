@@ -16,7 +16,8 @@ from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption
 from parquetry.serving.cli.output import print_json
 from parquetry.serving.search.known_names import check_namespace
 from parquetry.settings.sections import CorpusSettings, Settings
-from parquetry.sources.uploads.store import SOURCE, UploadStore
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_snapshot
 
@@ -104,7 +105,7 @@ def remove(
     def delete_bytes(rows: Sequence[DocumentRow]) -> None:
         # An upload that is still there would come back with the next refresh.
         for row in rows:
-            if row.source == SOURCE and store.delete(row.namespace, row.path):
+            if row.source == UPLOADS and store.delete(row.namespace, row.path):
                 deleted.add(row.uri)
 
     done = remove_documents(_open(settings.corpus), documents, new_stamp(), namespace, delete_bytes)
@@ -116,5 +117,5 @@ def remove(
     for row in done.rows:
         tell(f"removed {row.path}" + (", and deleted its bytes" if row.uri in deleted else ""))
     tell(f"Corpus {settings.corpus.root}: published version {done.version}.")
-    if any(row.source != SOURCE for row in done.rows):
+    if any(row.source != UPLOADS for row in done.rows):
         tell("A document that is still in its source comes back at the next refresh unless its source excludes it.")

@@ -12,7 +12,7 @@ from parquetry.model import DocumentRow
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import LIMIT_REASONS, failure_of
 from parquetry.serving.jobs.context import Failed
-from parquetry.sources.uploads.store import SOURCE
+from parquetry.sources.registry import UPLOADS
 
 Key = tuple[str, str]
 """namespace and document id"""
@@ -23,7 +23,7 @@ Place = tuple[str, str]
 def key_of(place: Place) -> Key:
     """Return the document that an upload becomes."""
     namespace, path = place
-    return namespace, ids.document_id(namespace, SOURCE, path)
+    return namespace, ids.document_id(namespace, UPLOADS, path)
 
 
 @dataclass(frozen=True, slots=True)

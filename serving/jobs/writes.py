@@ -16,8 +16,10 @@ from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.store import MOST_QUEUED
 from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
-from parquetry.sources.registry import Scope
-from parquetry.sources.uploads.store import SOURCE, Damaged, Upload, scope_of_uploads
+from parquetry.sources.registry import UPLOADS, Scope
+from parquetry.sources.uploads.manifest import Upload
+from parquetry.sources.uploads.scopes import scope_of_uploads
+from parquetry.sources.uploads.store import Damaged
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.current import CurrentRows
 from parquetry.storage.lake.lake import Lake
@@ -130,7 +132,7 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
         row = known.get(key)
         if row is not None:
             batch.chunks.setdefault(key, row.chunks)
-            if row.source == SOURCE:
+            if row.source == UPLOADS:
                 by_key[key] = (row.namespace, row.path)
             else:
                 batch.elsewhere.add(key)

@@ -13,7 +13,7 @@ from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings
-from parquetry.sources.uploads.store import SOURCE
+from parquetry.sources.registry import UPLOADS
 from parquetry.storage.database import rows
 from parquetry.storage.search.document_list import (
     DocumentTotals,
@@ -96,7 +96,7 @@ def is_entry(row: Row) -> bool:
 
 def origin_of(row: Row) -> str:
     """Return where a document comes from: `upload`, `url`, `youtube`, or the name of its source."""
-    if row["source"] != SOURCE:
+    if row["source"] != UPLOADS:
         return str(row["source"])
     if json.loads(row["metadata"] or "{}").get("source") == "youtube":
         return "youtube"
@@ -106,4 +106,4 @@ def origin_of(row: Row) -> str:
 def url_of(row: Row) -> str | None:
     """Return the address that an imported page or video was fetched from; None for other documents."""
     uri = str(row["uri"])
-    return uri if row["source"] == SOURCE and uri.startswith(("http://", "https://")) else None
+    return uri if row["source"] == UPLOADS and uri.startswith(("http://", "https://")) else None

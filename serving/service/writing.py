@@ -12,7 +12,8 @@ from parquetry.model import Access
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.jobs.model import Job, Kind
 from parquetry.serving.service.resources import Resources
-from parquetry.sources.uploads.store import SOURCE, Upload
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.manifest import Upload
 
 LARGE_BYTES = 8 * 1024 * 1024
 """bytes of a document from which on an answer warns that it takes long"""
@@ -83,4 +84,4 @@ def ingest(resources: Resources, principal: Principal, namespace: str, contents:
 
 def document_id_of(upload: Upload) -> str:
     """Return the id of the document that an upload becomes."""
-    return ids.document_id(upload.namespace, SOURCE, upload.path)
+    return ids.document_id(upload.namespace, UPLOADS, upload.path)

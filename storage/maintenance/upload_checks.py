@@ -9,7 +9,9 @@ from functools import partial
 from itertools import islice
 
 from parquetry.errors import BrokenDocument, TransientError
-from parquetry.sources.uploads.store import SOURCE, Damaged, Upload, UploadStore
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.manifest import Upload
+from parquetry.sources.uploads.store import Damaged, UploadStore
 from parquetry.storage.database import Connection, tuples
 from parquetry.storage.maintenance.findings import Finding, finding_of
 
@@ -35,7 +37,7 @@ def upload_findings(store: UploadStore, connection: Connection, *, quick: bool) 
         connection: connection to the newest version of the corpus.
         quick: True to read the bytes of a sample only.
     """
-    published = set(tuples(connection, f"SELECT namespace, path FROM documents WHERE source = '{SOURCE}'"))
+    published = set(tuples(connection, f"SELECT namespace, path FROM documents WHERE source = '{UPLOADS}'"))
     try:
         damaged, broken, kept = _looked_at(store, quick=quick)
         left = list(store.unnamed())

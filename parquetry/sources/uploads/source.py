@@ -8,7 +8,8 @@ from parquetry.errors import StorageError, TransientError
 from parquetry.model import Item, Submission, Unlisted
 from parquetry.settings.sections import Settings, parse_settings
 from parquetry.sources.registry import Scope
-from parquetry.sources.uploads.store import Damaged, Upload, UploadStore
+from parquetry.sources.uploads.manifest import Upload
+from parquetry.sources.uploads.store import Damaged, UploadStore
 
 
 class UploadsSource:

@@ -21,10 +21,8 @@ from parquetry import ids
 from parquetry.errors import BrokenDocument, StorageError
 from parquetry.model import Access
 from parquetry.settings.sections import Settings
-from parquetry.settings.source import SourceSettings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.paths import within
-from parquetry.sources.registry import UPLOADS, Scope
 from parquetry.sources.uploads.files import UNFINISHED, Files, open_files, size_and_hash
 from parquetry.sources.uploads.identity import (
     check_namespace,
@@ -36,19 +34,6 @@ from parquetry.sources.uploads.identity import (
 )
 from parquetry.sources.uploads.manifest import MOST_BYTES, Kind, Upload, decode, encode, new_upload
 
-__all__ = [
-    "SOURCE",
-    "Damaged",
-    "Upload",
-    "UploadStore",
-    "root_of_uploads",
-    "scope_of_uploads",
-    "upload_path",
-    "uploads_of",
-]
-
-SOURCE = UPLOADS
-"""name of the source of all uploads of a namespace"""
 FOLDER = "uploads"
 """folder of uploads below the root of a corpus"""
 _MANIFEST = "manifest.json"
@@ -68,34 +53,6 @@ def root_of_uploads(settings: Settings) -> str:
         corpus = settings.corpus.root
         return str(local_path(corpus).resolve() / FOLDER) if is_local(corpus) else f"{corpus.rstrip('/')}/{FOLDER}"
     return str(local_path(root).resolve()) if is_local(root) else root.rstrip("/")
-
-
-def scope_of_uploads(settings: Settings, namespace: str, *paths: str) -> Scope:
-    """Return the scope of a refresh over uploads of a namespace.
-
-    Args:
-        settings: gives the place of the uploads.
-        namespace: their namespace.
-        paths: paths of uploads, exactly these; none, or an empty one, for all.
-    """
-    source = SourceSettings(name=SOURCE, uri=root_of_uploads(settings))
-    return Scope(source, namespace, "", paths=frozenset(paths) if all(paths) else frozenset())
-
-
-def uploads_of(settings: Settings, namespace: str | None = None, besides: Iterable[str] = ()) -> tuple[Scope, ...]:
-    """Return the scopes of all uploads: of one namespace, or of each that has some.
-
-    Args:
-        settings: give the place of the uploads.
-        namespace: the only namespace, if it has some.
-        besides: further namespaces.
-
-    Raises:
-        SettingsError: their place cannot be opened.
-        TransientError: it cannot be reached.
-    """
-    names = sorted({*UploadStore(settings).namespaces(), *besides})
-    return tuple(scope_of_uploads(settings, name) for name in names if namespace in (None, name))
 
 
 class UploadStore:
@@ -151,10 +108,9 @@ class UploadStore:
         check_namespace(namespace)
         size, content_hash = size_and_hash(content)
         access = access or Access()
-        path = upload_path(name or content_hash, access)
         upload = new_upload(
             namespace,
-            path,
+            upload_path(name or content_hash, access),
             filename=filename or (name or "").rstrip("/").rpartition("/")[2] or content_hash,
             content_type=content_type,
             size=size,
@@ -167,7 +123,7 @@ class UploadStore:
             now=datetime.now(UTC),
         )
         encode(upload)
-        known = self._known(namespace, path)
+        known = self._known(namespace, upload.path)
         if known is not None:
             if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == content_hash:
                 return known, False

@@ -95,7 +95,9 @@ def test_bearer_of_a_token_is_its_principal_on_every_address(store, plain, where
     assert gate.admit(arrival("POST", peer=peer, x_parquetry_token=plain)) == expected
 
 
-@pytest.mark.parametrize("wrong", [new_token(), "pqt_", "pqt_x", "pqt_" + "x" * 100_000])
+@pytest.mark.parametrize(
+    "wrong", [new_token(), "pqt_", "pqt_x", "pqt_" + "x" * 100_000], ids=["unknown", "empty", "short", "long"]
+)
 def test_wrong_token_is_refused_even_where_none_is_needed(store, wrong):
     """Its bearer believes to have a name; the operator sees more than any name."""
     assert str(reason_of(Gate(LOCAL, store), arrival(authorization=f"Bearer {wrong}"))).startswith("token-")

@@ -14,7 +14,8 @@ from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.service.state import state_folder
 from parquetry.settings.sections import parse_settings
-from parquetry.sources.uploads.store import SOURCE, UploadStore
+from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
 
@@ -44,7 +45,7 @@ class Desk:
         payload = {"uploads": [{"namespace": namespace, "path": upload.path}]}
         return self.store.submit("ingest", namespace, payload, OWNER)
 
-    def remove(self, *names: str, source: str = SOURCE, namespace: str = "default") -> Job:
+    def remove(self, *names: str, source: str = UPLOADS, namespace: str = "default") -> Job:
         """Queue the removal of documents."""
         documents = [
             {"namespace": namespace, "document_id": ids.document_id(namespace, source, name)} for name in names

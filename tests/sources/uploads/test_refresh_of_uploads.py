@@ -13,7 +13,8 @@ from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.documents import reindex_request, run_refresh
 from parquetry.model import Access
 from parquetry.serving.cli.progress import Observer
-from parquetry.sources.uploads.store import UploadStore, scope_of_uploads
+from parquetry.sources.uploads.scopes import scope_of_uploads
+from parquetry.sources.uploads.store import UploadStore
 from parquetry.tasks.engine.base import DirectEngine
 from tests.workshop import Workshop
 

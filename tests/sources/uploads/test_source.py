@@ -7,7 +7,8 @@ from parquetry.model import Access, Item, Unlisted
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.base import Hashing, Pointed
 from parquetry.sources.registry import open_source
-from parquetry.sources.uploads.store import UploadStore, scope_of_uploads
+from parquetry.sources.uploads.scopes import scope_of_uploads
+from parquetry.sources.uploads.store import UploadStore
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from parquetry.errors import BrokenDocument, DiskFull, StorageError
 from parquetry.model import Access
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.uploads import store as module
-from parquetry.sources.uploads.store import Damaged, UploadStore, upload_path
+from parquetry.sources.uploads.identity import upload_path
+from parquetry.sources.uploads.store import Damaged, UploadStore
 from tests.sources.shelves import shelf_of
 
 ADA = Access("individual", user_id="ada")
