@@ -33,7 +33,7 @@ from benchmarks.conditions import RESULTS, conditions, wait_until_idle, write_re
 from benchmarks.search_material import Material
 from benchmarks.search_synthetic import synthetic
 from parquetry.serving.access.tokens import TokenStore
-from parquetry.serving.service.state import state_folder
+from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import Settings, override
 from parquetry.storage.index.space import bring_index
 from parquetry.storage.lake.lake import Lake

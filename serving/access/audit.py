@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from parquetry.masking import excerpt
 from parquetry.printing import json_text, tell
 from parquetry.serving.access.principals import Principal
-from parquetry.serving.service.state import PRIVATE_FILE
+from parquetry.serving.state.folder import PRIVATE_FILE
 
 Event = Literal[
     "knowledge.retrieve",

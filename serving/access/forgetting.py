@@ -14,7 +14,7 @@ from parquetry.errors import StorageError
 from parquetry.serving.access.audit import FILE, LOCK, audit_files, former_files, put_aside
 from parquetry.serving.access.token_table import FILE as TOKENS
 from parquetry.serving.access.tokens import TokenStore
-from parquetry.serving.service.state import PRIVATE_FILE
+from parquetry.serving.state.folder import PRIVATE_FILE
 from parquetry.storage.files.durable import replace
 
 _LOCK_SECONDS = 60.0

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from parquetry.errors import SettingsError, StorageError
-from parquetry.serving.service.state import private_file
+from parquetry.serving.state.folder import private_file
 from parquetry.storage.files.durable import PRIVATE, make_folder
 
 FILE = "tokens.db"

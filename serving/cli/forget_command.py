@@ -31,7 +31,7 @@ def forget(
     Data that only this user may see is erased from all files, including earlier versions. This cannot be undone.
     """
     from parquetry.serving.service.forgetting import forget_in_state
-    from parquetry.serving.service.state import state_place
+    from parquetry.serving.state.folder import state_place
     from parquetry.sources.uploads.store import UploadStore
     from parquetry.storage.maintenance.erasure import forget_user
 

@@ -14,10 +14,10 @@ from parquetry.errors import SettingsError
 from parquetry.printing import tell
 from parquetry.serving.access.origin import is_loopback
 from parquetry.serving.cli.options import ConfigOption, CorpusOption, NamespaceOption
-from parquetry.serving.service.environment import exported
 from parquetry.serving.service.listening import listen, url_of
-from parquetry.serving.service.state import state_folder
 from parquetry.serving.service.supervising import APPLICATION, Service
+from parquetry.serving.state.environment import exported
+from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import Settings, load_settings, override
 
 TargetsArgument = Annotated[

@@ -23,7 +23,7 @@ from parquetry.serving.cli.filter_options import moment
 from parquetry.serving.cli.options import MOST_ROWS, ConfigOption, CorpusOption, JsonOption, settings_for
 from parquetry.serving.cli.output import print_json, print_table
 from parquetry.serving.cli.suggestions import Commands
-from parquetry.serving.service.state import state_folder, state_place
+from parquetry.serving.state.folder import state_folder, state_place
 
 app = typer.Typer(cls=Commands, help="Create, list and revoke tokens of the service.")
 

@@ -18,8 +18,8 @@ from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.problems import MEDIA_TYPE, add_handlers
-from parquetry.serving.service.environment import settings_from_environment
 from parquetry.serving.service.resources import Resources
+from parquetry.serving.state.environment import settings_from_environment
 from parquetry.settings.sections import Settings
 
 _DESCRIPTION = "Search a corpus, add documents to it, and run it."

@@ -27,7 +27,7 @@ from parquetry.errors import (
 from parquetry.flows.pipelines.observer import Observer
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.store import JobStore
-from parquetry.serving.service.workers import wait_until_followed
+from parquetry.serving.state.workers import wait_until_followed
 from parquetry.settings.sections import Settings
 from parquetry.sources.registry import Scope
 

@@ -15,8 +15,8 @@ from parquetry.errors import SettingsError, StorageError, TransientError
 from parquetry.masking import masked
 from parquetry.serving.jobs.model import FINAL, KINDS, TOGETHER, Job, Kind, State
 from parquetry.serving.jobs.table import COLUMNS, OWNER, SCHEMA, job_of, json_of, now
-from parquetry.serving.service.state import private_file
-from parquetry.serving.service.workers import ThisProcess, is_alive
+from parquetry.serving.state.folder import private_file
+from parquetry.serving.state.workers import ThisProcess, is_alive
 
 FILE = "jobs.db"
 MOST_PAYLOAD = 1024 * 1024

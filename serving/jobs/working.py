@@ -28,8 +28,8 @@ from parquetry.serving.jobs.keeping_fresh import REMOTE_SECONDS, Freshness, Prog
 from parquetry.serving.jobs.lines import shown, tell_line
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.watching import scopes_to_watch, watched_of
-from parquetry.serving.service.environment import settings_from_environment
-from parquetry.serving.service.state import state_folder
+from parquetry.serving.state.environment import settings_from_environment
+from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import Settings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.registry import Scope

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from parquetry.errors import StorageError
-from parquetry.serving.service.state import private_file
+from parquetry.serving.state.folder import private_file
 
 FILE = "feedback.db"
 _BUSY_MS = 10_000

@@ -12,8 +12,8 @@ from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
-from parquetry.serving.service.state import state_folder
-from parquetry.serving.service.workers import WorkerRecord
+from parquetry.serving.state.folder import state_folder
+from parquetry.serving.state.workers import WorkerRecord
 from parquetry.settings.sections import Settings
 from parquetry.sources.uploads.store import UploadStore
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from parquetry import ids
 from parquetry.errors import StorageError
-from parquetry.serving.service.state import PRIVATE_FILE
+from parquetry.serving.state.folder import PRIVATE_FILE
 from parquetry.storage.files.durable import PRIVATE, make_folder, replace, sync
 
 FOLDER = "sessions"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from parquetry.serving.service.children import Child
-from parquetry.serving.service.environment import VARIABLE
 from parquetry.serving.service.listening import handed_over
+from parquetry.serving.state.environment import VARIABLE
 
 APPLICATION = "parquetry.serving.http.app:create_app"
 ANSWERING = "parquetry.serving.service.answering"

@@ -3,7 +3,7 @@
 import pytest
 
 from parquetry.serving.access.tokens import TokenStore
-from parquetry.serving.service.state import state_folder
+from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import load_settings
 from tests.servers.knowledge_service import KnowledgeService
 from tests.serving.http.checks import ok, problem

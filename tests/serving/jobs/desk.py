@@ -12,7 +12,7 @@ from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.model import Job, Kind
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.search.service import Reader, SearchRequest
-from parquetry.serving.service.state import state_folder
+from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.registry import UPLOADS
 from parquetry.sources.uploads.store import UploadStore

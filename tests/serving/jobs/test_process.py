@@ -12,8 +12,8 @@ import pytest
 
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.working import LOCK
-from parquetry.serving.service.environment import VARIABLE, exported
-from parquetry.serving.service.workers import WorkerRecord
+from parquetry.serving.state.environment import VARIABLE, exported
+from parquetry.serving.state.workers import WorkerRecord
 
 pytestmark = pytest.mark.slow
 SETTINGS = '[corpus]\nroot = "corpus"\n[extraction]\nworkers = 1\n[[source]]\nname = "docs"\nuri = "docs"\n'

@@ -19,7 +19,7 @@ from parquetry.errors import SettingsError, StorageError, TransientError
 from parquetry.serving.jobs import store as module
 from parquetry.serving.jobs.model import KINDS, RUNS, TOGETHER, WRITES
 from parquetry.serving.jobs.store import FILE, MOST_ATTEMPTS, JobStore
-from parquetry.serving.service.workers import ThisProcess
+from parquetry.serving.state.workers import ThisProcess
 
 OWNER = {"user_id": "ada", "org_id": None, "token_id": "t1"}
 DEAD = ThisProcess(2**22 + 1, "1.0")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from parquetry.serving.service.state import PRIVATE_FILE
+from parquetry.serving.state.folder import PRIVATE_FILE
 from parquetry.storage.files.durable import PRIVATE
 
 FOLDER = "workers"

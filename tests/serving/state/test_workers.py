@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from parquetry.serving.service.workers import (
+from parquetry.serving.state.workers import (
     ThisProcess,
     WorkerRecord,
     is_alive,
@@ -39,7 +39,7 @@ def test_record_of_a_dead_process_is_removed(tmp_path):
         [
             sys.executable,
             "-c",
-            "import sys, pathlib; from parquetry.serving.service.workers import WorkerRecord; "
+            "import sys, pathlib; from parquetry.serving.state.workers import WorkerRecord; "
             "WorkerRecord(pathlib.Path(sys.argv[1])).announce(1)",
             str(tmp_path),
         ],
