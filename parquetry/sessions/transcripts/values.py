@@ -33,6 +33,8 @@ class Values:
     """1-based numbers of the lines of JSON Lines that are not JSON"""
     problems: tuple[tuple[int, str], ...] = ()
     """descriptions of the first `MOST_PROBLEMS` bad lines, by number"""
+    complete: bool = False
+    """True if `head` holds all values"""
 
     def each(self) -> Iterator[tuple[str, object]]:
         """Yield all values, parsed one at a time, with their positions: `line 12`, `item 3`."""
@@ -41,7 +43,7 @@ class Values:
                 # Parsed already: as objects, a value takes many times the memory of its text.
                 yield "item 1", self.head[0]
             case "array":
-                for number, value in enumerate(_elements(self.text), start=1):
+                for number, value in enumerate(self.head if self.complete else _elements(self.text), start=1):
                     yield f"item {number}", value
             case "lines":
                 for number, line in _lines(self.text):
@@ -81,12 +83,14 @@ def _whole(text: str) -> Values:
     """Return the value of a text that is one JSON value."""
     if not text.lstrip().startswith("["):
         value = _DECODER.decode(text)
-        return Values(text, "value", (value,))
+        return Values(text, "value", (value,), complete=True)
     head: list[object] = []
+    complete = True
     for value in _elements(text):
-        if len(head) < HEAD_VALUES:
+        complete = len(head) < HEAD_VALUES
+        if complete:
             head.append(value)
-    return Values(text, "array", tuple(head))
+    return Values(text, "array", tuple(head), complete=complete)
 
 
 def _elements(text: str) -> Iterator[object]:

@@ -206,15 +206,22 @@ def memory_of(content):
     return most / len(content)
 
 
-def test_a_file_of_one_value_is_in_memory_once():
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("[", "]"), ("[{}, ", "]")])
+def test_a_file_of_few_values_is_in_memory_once(before, after):
     people = ", ".join(f'"p{n}": {{}}' for n in range(50_000))
-    content = f'{{"p": {{"history": {{"d": [{{"query": "a"}}]}}}}, {people}}}'.encode()
+    content = f'{before}{{"p": {{"history": {{"d": [{{"query": "a"}}]}}}}, {people}}}{after}'.encode()
     assert memory_of(content) < 20
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+def test_a_list_of_any_length_is_read_to_its_end(count):
+    chats = ", ".join(f'{{"id": "c{n}", "messages": [{{"role": "user", "content": "hi"}}]}}' for n in range(count))
+    assert [one.name for one in sessions(f"[{chats}]".encode())] == [f"c{n}" for n in range(count)]
 
 
 def test_columns_that_say_nothing_take_no_memory_each():
     columns = ", ".join(f'"column {n}": 1' for n in range(50_000))
-    assert memory_of(f'{{"speaker": "user", "text": "hi", {columns}}}'.encode()) < 11
+    assert memory_of(f'[{{"speaker": "user", "text": "hi", {columns}}}]'.encode()) < 11
 
 
 def test_deeply_nested_arguments_of_a_tool_are_refused_or_read():
