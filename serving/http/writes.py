@@ -28,6 +28,12 @@ _STATUSES = {
     "cancelled": 409,
     "conflict": 503,
     "stopped": 503,
+    "storage": 503,
+    "disk-full": 503,
+    "index-not-written": 503,
+    "not-followed": 503,
+    "io-error": 503,
+    "internal": 500,
 }
 """reasons of failed jobs that are no fault of the request -> status"""
 
