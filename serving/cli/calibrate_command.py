@@ -43,9 +43,9 @@ def calibrate(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what the scores of the embedder mean, on test collections in BEIR format.
+    """Measure what scores mean, on test collections.
 
-    Each collection is indexed in a temporary corpus.
+    Collections have the format of BEIR. Each is indexed in a temporary corpus.
     """
     settings = settings_for(config, None)
     place = output or (Path(settings.search.calibration) if settings.search.calibration else None)

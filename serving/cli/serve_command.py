@@ -49,9 +49,9 @@ def serve(
     corpus: CorpusOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Answer requests over HTTP; with targets, index them and keep them fresh.
+    """Answer requests over HTTP; keep targets fresh.
 
-    Settings are in [serve]; options override them. Ctrl-C stops it.
+    Targets are indexed first. Settings are in [serve]; options override them. Ctrl-C stops it.
     """
     given = {"host": host, "port": port, "workers": workers}
     given |= {"read_only": read_only or None, "token_required": token_required or None}

@@ -24,6 +24,7 @@ _OTHER_NAMES = {
     "remove": ("del", "delete", "drop", "rm"),
     "restore": ("revert", "rollback"),
     "search": ("ask", "find", "grep", "query", "retrieve"),
+    "serve": ("api", "http", "server"),
     "show": ("cat", "get", "view"),
     "status": ("info", "stats"),
 }
@@ -34,11 +35,8 @@ _ELSEWHERE = {
     "help": "--help goes after a command, too: `parquetry search --help`",
     "schedule": "a source has its `schedule` in the settings file, see docs/deployments.md",
     "version": "run `parquetry --version`",
-    **dict.fromkeys(
-        ("api", "mcp", "serve", "server"),
-        "there is no service over HTTP or MCP yet; `parquetry watch` keeps a corpus fresh, and programs search it "
-        "with `parquetry search --json` or from Python, see docs/agents.md",
-    ),
+    "mcp": "there is no service over MCP yet; `parquetry serve` answers over HTTP, and programs search with "
+    "`parquetry search --json` or from Python, see docs/agents.md",
 }
 """name of a missing command -> hint at its substitute"""
 _OTHER_OPTIONS = {
