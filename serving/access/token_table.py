@@ -56,7 +56,7 @@ class TokenTable:
         length = len(os.fsencode(self.file))
         if length > _LONGEST_PATH:
             raise SettingsError(
-                f"the path of {FILE} has {length} bytes, and may have {_LONGEST_PATH}; set `state` in [serve] to a "
+                f"the path of {FILE} is {length} B long, and may have {_LONGEST_PATH}; set `state` in [serve] to a "
                 "folder with a shorter path"
             )
         self._lock = RLock()

@@ -233,7 +233,7 @@ def _unknown(which: str, found: int) -> SettingsError:
     named = shown(which) if which.startswith(TOKEN_PREFIX) else which
     if found:
         return SettingsError(
-            f"{found} tokens begin with {named!r}; name one by its id, as `parquetry token list` shows"
+            f"several tokens ({found}) begin with {named!r}; name one by its id, as `parquetry token list` shows"
         )
     return SettingsError(f"no token {named!r}; `parquetry token list --all` shows their ids")
 

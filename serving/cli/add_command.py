@@ -15,6 +15,7 @@ import typer
 from parquetry import ids
 from parquetry.errors import DocumentError, SettingsError, SkippedDocument, TransientError
 from parquetry.model import Access, Visibility
+from parquetry.plural import size_of
 from parquetry.printing import tell
 from parquetry.serving.cli.option_groups import with_option_groups
 from parquetry.serving.cli.options import (
@@ -237,7 +238,7 @@ def _document(settings: Settings, target: str, name: str | None) -> _New:
             raise SettingsError(f"{printable(target)} is not a file")
         size, most = file.stat().st_size, settings.extraction.max_bytes
         if size > most:
-            raise SkippedDocument("too-large", f"has {size} bytes, more than {most} (extraction.max_bytes)")
+            raise SkippedDocument("too-large", f"has {size_of(size)}, more than extraction.max_bytes ({most})")
         with file.open("rb"):
             pass
     except OSError as error:

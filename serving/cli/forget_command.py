@@ -70,7 +70,7 @@ def forget(
         if deleted:
             tell(f"Deleted from the service: {', '.join(deleted)}.")
         if uploads:
-            tell(f"Deleted {counted(uploads, 'upload')} with {'its' if uploads == 1 else 'their'} bytes.")
+            tell(f"Deleted {counted(uploads, 'upload')} and what they hold.")
         _print(done, root)
     if done.index_error is not None:
         raise typer.Exit(IndexNotWritten.exit_code)

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from parquetry.errors import ParquetryError
+from parquetry.plural import size_of
 from parquetry.serving.access.audit import AuditEvent
 from parquetry.serving.access.gate import Arrival
 from parquetry.serving.access.principals import Principal
@@ -17,7 +18,7 @@ from parquetry.serving.service.resources import Resources
 
 MOST_HEADERS = 16 * 1024
 """bytes of all headers of a request"""
-_TOO_LARGE = Problem(431, "headers-too-large", f"the headers of the request have more than {MOST_HEADERS:,} bytes")
+_TOO_LARGE = Problem(431, "headers-too-large", f"the headers of the request are larger than {size_of(MOST_HEADERS)}")
 
 
 class Admission:

@@ -8,6 +8,7 @@ from time import monotonic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from parquetry.plural import size_of
 from parquetry.serving.http.problems import Problem
 
 
@@ -84,5 +85,5 @@ _CLOSE = {"Connection": "close"}
 
 def _too_large(most: int) -> Problem:
     return Problem(
-        413, "too-large", f"the body of the request is larger than {most:,} bytes; send less at once", headers=_CLOSE
+        413, "too-large", f"the body of the request is larger than {size_of(most)}; send less at once", headers=_CLOSE
     )

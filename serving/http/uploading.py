@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 
 from parquetry.model import Access
+from parquetry.plural import size_of
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import access_for
 from parquetry.serving.http.problems import Problem
@@ -153,7 +154,7 @@ def check_size(content: bytes, filename: str, most: int) -> None:
         Problem: it is.
     """
     if len(content) > most:
-        raise Problem(413, "too-large", f"{filename} has {len(content):,} bytes; a document may have {most:,}")
+        raise Problem(413, "too-large", f"{filename} has {size_of(len(content))}; a document may have {size_of(most)}")
 
 
 def _decoded(content: str, content_type: str | None, filename: str) -> bytes:

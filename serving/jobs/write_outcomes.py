@@ -11,6 +11,7 @@ from parquetry.errors import OutageError
 from parquetry.model import DocumentRow
 from parquetry.planning.report import RunReport
 from parquetry.planning.rows import LIMIT_REASONS, failure_of
+from parquetry.plural import counted
 from parquetry.serving.jobs.context import Failed
 from parquetry.sources.registry import UPLOADS
 
@@ -75,7 +76,8 @@ class PublishedWrites:
         if not kept:
             return None
         why = "" if self.report is None else "; ".join(self.report.outages)
-        return Failed("outage", f"{len(kept)} of {len(keys)} documents are still published; try again. {why}".rstrip())
+        still = f"{len(kept)} of {counted(len(keys), 'document')} still published; try again. {why}"
+        return Failed("outage", still.rstrip())
 
     def _failure(self, place: Place) -> Failed | None:
         """Return the reason for which an upload is not indexed; None if it is, or if it was removed again."""

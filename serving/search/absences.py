@@ -161,7 +161,7 @@ def _detail(best: SearchCandidate, found: Candidates, request: SearchRequest) ->
             return "better results say nearly the same, and diversify prefers what is new"
         case "beyond-k":
             return (
-                f"it ranks {_place(best, found):,} of {len(found.candidates):,}; ask for more than {request.k} results"
+                f"it ranks {_place(best, found):,} of {len(found.candidates):,}; ask for more results than {request.k}"
             )
         case "threshold":
             return _threshold(best, request)

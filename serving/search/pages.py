@@ -69,7 +69,9 @@ def read_page(
         StorageError: the corpus cannot be read.
     """
     if not 1 <= limit <= MOST_DOCUMENTS or offset < 0:
-        raise SettingsError(f"limit {limit} and offset {offset}: a page has 1 to {MOST_DOCUMENTS} documents, from 0 on")
+        raise SettingsError(
+            f"limit {limit} and offset {offset}: the limit of a page is 1 to {MOST_DOCUMENTS}, its offset 0 or more"
+        )
     if token is None:
         return _of_index(reader, filters, limit, offset)
     version, offset = _parsed(token)
