@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from time import perf_counter
 
+import psutil
 from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""environment variable with the folder in which several processes keep their numbers"""
+from parquetry.serving.service.supervising import MULTIPROCESS
+
 PROVIDER, STORE_TYPE = "parquetry", "duckdb"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 _SCORES = tuple(tenth / 10 for tenth in range(1, 11))
@@ -66,10 +68,19 @@ class Metrics:
     def page(self) -> Response:
         """Return all metrics in Prometheus' text format."""
         registry = self._registry
-        if os.environ.get(MULTIPROCESS):
+        if folder := os.environ.get(MULTIPROCESS):
+            _drop_dead(Path(folder))
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _drop_dead(folder: Path) -> None:
+    """Drop the state of workers that ended; what they counted stays."""
+    for file in folder.glob("gauge_live*_*.db"):
+        number = file.stem.rpartition("_")[2]
+        if number.isdigit() and not psutil.pid_exists(int(number)):
+            file.unlink(missing_ok=True)
 
 
 class RequestMetrics:

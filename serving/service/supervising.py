@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from parquetry.serving.service.children import Child
@@ -19,6 +20,8 @@ from parquetry.serving.state.environment import VARIABLE
 APPLICATION = "parquetry.serving.http.app:create_app"
 ANSWERING = "parquetry.serving.service.answering"
 JOBS = "parquetry.serving.jobs.process"
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""environment variable with the folder in which several processes keep their metrics"""
 READY, DRAIN = "ready", "drain"
 """lines of the processes' protocol; see their modules, which import too much to be imported here"""
 _REQUESTS_SECONDS = 12.0
@@ -49,8 +52,8 @@ class Service:
     def run(self) -> int:
         """Run the service until it is told to stop; return its exit code."""
         stopping = threading.Event()
-        answering, jobs = self._children()
-        with _signals(stopping):
+        with _signals(stopping), TemporaryDirectory(prefix="parquetry-metrics-") as metrics:
+            answering, jobs = self._children(metrics)
             try:
                 for child in (*answering, *jobs):
                     child.start()
@@ -59,8 +62,11 @@ class Service:
                 self._stop(answering, jobs)
         return code
 
-    def _children(self) -> tuple[list[Child], list[Child]]:
+    def _children(self, metrics: str) -> tuple[list[Child], list[Child]]:
         environment = {**os.environ, VARIABLE: self.told_settings}
+        if self.workers > 1:
+            # Each worker counts for itself; whichever is asked adds up the numbers of all.
+            environment[MULTIPROCESS] = metrics
         ready = threading.Event()
 
         def on_line(line: str) -> None:

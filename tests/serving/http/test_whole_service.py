@@ -45,6 +45,20 @@ def test_what_was_added_is_found_by_every_worker_at_once(folder):
                     assert [word in each["text"] for each in found["chunks"]] == [True], word
 
 
+def test_metrics_are_those_of_all_workers(folder):
+    with KnowledgeService(folder, "--workers", "3") as service:
+        service.wait_ready()
+        for _ in range(24):
+            with service.client() as client:
+                ok(client.get("/api/knowledge/stats"))
+        counted = 'parquetry_http_requests_total{method="GET",route="/api/knowledge/stats",status="200"} 24.0'
+        for _ in range(6):
+            with service.client() as client:
+                text = client.get("/metrics").text
+            assert counted in text
+            assert "parquetry_corpus_version 1.0" in text
+
+
 def test_finished_chat_becomes_entries_and_the_same_again_is_one_session(folder):
     with ChatServer(session_model.answer) as model:
         with (folder / "parquetry.toml").open("a") as settings:
