@@ -22,6 +22,10 @@ from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(prefix="/api/knowledge", tags=["knowledge"])
+_NO_DESCRIPTIONS = (
+    "images were not described: that is set for the whole corpus, by extraction.include_image_descriptions and a model "
+    "in [llm]"
+)
 DocumentId = Annotated[str, Path(max_length=255)]
 Namespace = Annotated[str | None, Query(max_length=255, description="Namespace; also the header of that name.")]
 
@@ -102,7 +106,11 @@ async def add_document(
     name = namespace_of(parts, caller, namespace, header)
     form = await UploadForm.read(request, forms.NewDocument)
     (content,) = await new_contents(form, parts, caller)
-    return await _added(request, caller, parts, name, content, is_async(prefer, wait))
+    answer = await _added(request, caller, parts, name, content, is_async(prefer, wait))
+    asked = form.fields.include_image_descriptions
+    if isinstance(answer, JSONResponse) or not asked or parts.settings.extraction.include_image_descriptions:
+        return answer
+    return {**answer, "warnings": [*answer["warnings"], _NO_DESCRIPTIONS]}
 
 
 @router.post("/documents/url", response_model=forms.AddedUrl, responses=ACCEPTED)
