@@ -17,6 +17,9 @@ _UNSPACED = (
     "\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 """characters of the scripts that are written without spaces"""
+_JOINTS = "-_.:@+#/"
+"""characters between the words of a compound"""
+_JOINT = re.compile(f"[{_JOINTS}]")
 _FLAG = r"(?:^|[\s\x22\x27\x60(\[])"
 
 
@@ -36,7 +39,7 @@ class _Alphabet:
     def names(self, folded: str) -> Iterator[str]:
         """Yield identifiers and flags, whole."""
         for whole in self.compound.findall(folded):
-            if len(whole) <= LONGEST_TOKEN and self.identifier.search(whole):
+            if len(whole) <= LONGEST_TOKEN and _JOINT.search(whole) and self.identifier.search(whole):
                 yield whole
         yield from self.flag.findall(folded)
 
@@ -44,7 +47,7 @@ class _Alphabet:
 def _alphabet(character: str, word: str, digit: str) -> _Alphabet:
     return _Alphabet(
         re.compile(word),
-        re.compile(rf"{character}+(?:[-_.:@+#/]{character}+)+"),
+        re.compile(rf"{character}+(?:[{_JOINTS}]{character}+)*"),
         re.compile(rf"[{digit}_@.]"),
         re.compile(rf"{_FLAG}(--{character}+(?:[-_]{character}+)*)"),
     )

@@ -11,6 +11,7 @@ from parquetry.ids import settings_hash
 from parquetry.settings.home import expanded
 from parquetry.settings.sections import Settings
 from parquetry.storage.files.durable import PRIVATE, make_folder, sync
+from parquetry.storage.files.filesystem import last_folder
 from parquetry.storage.files.layout import layout_of
 
 FOLDER = "service"
@@ -25,10 +26,12 @@ def state_folder(settings: Settings) -> Path:
     `[serve] state`; else `service` in a local corpus; else a folder of the user, one for each corpus.
 
     Raises:
-        SettingsError: it cannot be created, or belongs to another user.
+        SettingsError: it cannot be created, or belongs to another user; a file is in the place of the corpus.
     """
-    folder = state_place(settings)
+    folder, layout = state_place(settings), layout_of(settings.corpus.root)
     try:
+        if layout.is_local:
+            last_folder(layout.root)
         # The root of a corpus that does not exist yet is as accessible as any other folder.
         make_folder(folder.parent)
         make_folder(folder, PRIVATE)

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 
 CODES = range(6)
 LONGEST_LINE = 2000
-ENDLESS = {"watch"}
+ENDLESS = {"watch", "serve"}
 """commands that run until they are stopped"""
 VALUES = (
     *("", " ", "-", "--", "0", "1", "-1", "3", "9" * 400, "1e999", "nan", "0x10", "1.5", "true", "'", '"', "\\"),

@@ -48,7 +48,7 @@ NEEDED = {
     "sessions refresh": {"direct": True},
 }
 """arguments that a command needs besides the invalid one"""
-INSTEAD = {"queries": "query", "target": "text"}
+INSTEAD = {"queries": "query", "targets": "text"}
 """arguments that replace others"""
 
 
@@ -59,6 +59,8 @@ def commands(group, above=""):
         yield f"{above}{name}", command
 
 
+ENDLESS = {"watch", "serve"}
+"""commands that run until they are stopped, unless an argument is wrong"""
 COMMANDS = dict(commands(get_command(application())))
 
 
@@ -130,7 +132,7 @@ LONG = ["x" * 3000, "xy/" * 300, "x y'" * 800]
     [
         pytest.param(name, parameter, id=f"{name}-{parameter.name}")
         for name, parameter, kind in parameters()
-        if kind in (int, float, str, Path) and name != "watch"
+        if kind in (int, float, str, Path) and name not in ENDLESS
     ],
 )
 def test_a_message_repeats_no_more_of_an_argument_than_a_person_reads(tried, name, parameter, value):
