@@ -26,12 +26,10 @@ def state_folder(settings: Settings) -> Path:
     `[serve] state`; else `service` in a local corpus; else a folder of the user, one for each corpus.
 
     Raises:
-        SettingsError: it cannot be created, or belongs to another user; a file is in the place of the corpus.
+        SettingsError: it cannot be created, or belongs to another user; or as `state_place`.
     """
-    folder, layout = state_place(settings), layout_of(settings.corpus.root)
+    folder = state_place(settings)
     try:
-        if layout.is_local:
-            last_folder(layout.root)
         # The root of a corpus that does not exist yet is as accessible as any other folder.
         make_folder(folder.parent)
         make_folder(folder, PRIVATE)
@@ -60,12 +58,25 @@ def private_file(path: Path) -> Path:
 
 
 def state_place(settings: Settings) -> Path:
-    """Return the path of the folder, which may not exist yet."""
+    """Return the path of the folder, which may not exist yet.
+
+    Raises:
+        SettingsError: a file is in the place of the corpus.
+    """
+    layout = layout_of(settings.corpus.root)
+    if layout.is_local:
+        _check_corpus(layout.root)
     if settings.serve.state is not None:
         return expanded(settings.serve.state).absolute()
-    layout = layout_of(settings.corpus.root)
     if layout.is_local:
         return Path(layout.root) / FOLDER
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     name = layout.root.rstrip("/").rpartition("/")[2]
     return base / "parquetry" / f"{name}-{settings_hash({'root': layout.root})}"
+
+
+def _check_corpus(root: str) -> None:
+    try:
+        last_folder(root)
+    except OSError as error:
+        raise SettingsError(f"corpus {root} cannot be opened: {error.strerror}") from error
