@@ -25,7 +25,7 @@ from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.serving.service_client import document_error, run_error
 from parquetry.settings.sections import Settings
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.sources.uploads.store import UploadStore
 from parquetry.tasks.engine.base import DirectEngine

@@ -23,14 +23,8 @@ from parquetry.planning.report import RunReport, Work, count_documents, held_bac
 from parquetry.planning.rows import failure_of, rows_without_work
 from parquetry.settings.sections import Settings
 from parquetry.sources.base import Source
-from parquetry.sources.registry import (
-    UPLOADS,
-    PublishedSource,
-    Scope,
-    has_sources,
-    scope_of_source,
-    scopes_of,
-)
+from parquetry.sources.registry import PublishedSource, Scope, has_sources, scope_of_source, scopes_of
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.scopes import scope_of_uploads, uploads_of
 from parquetry.storage.lake.current import CurrentRows, current_rows, published_sources
 from parquetry.storage.lake.lake import Lake

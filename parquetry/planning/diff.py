@@ -15,7 +15,7 @@ from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
 from parquetry.settings.sections import RefreshSettings
 from parquetry.sources.paths import covers
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import same_reading
 
 Action = Literal["added", "changed", "moved", "permissions", "unchanged", "removed"]

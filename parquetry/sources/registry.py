@@ -20,11 +20,10 @@ from parquetry.sources.names import printable
 from parquetry.sources.nesting import Inner, inner_of, spot_of
 from parquetry.sources.paths import covers, within
 from parquetry.sources.providers import open_place
+from parquetry.sources.uploads.identity import UPLOADS
 
 Content = Literal["documents", "sessions"]
 """content of a source"""
-UPLOADS = "uploads"
-"""name of the source of documents that were handed in; of each namespace that has some"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from parquetry.serving.cli.options import ConfigOption, CorpusOption, JsonOption
 from parquetry.serving.cli.output import print_json
 from parquetry.serving.search.known_names import check_namespace
 from parquetry.settings.sections import CorpusSettings, Settings
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.snapshot_views import connect_snapshot

@@ -13,7 +13,7 @@ from parquetry.planning.report import RunReport
 from parquetry.planning.rows import LIMIT_REASONS, failure_of
 from parquetry.plural import counted
 from parquetry.serving.jobs.context import Failed
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 
 Key = tuple[str, str]
 """namespace and document id"""

@@ -16,7 +16,8 @@ from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
 from parquetry.serving.jobs.store import MOST_QUEUED
 from parquetry.serving.jobs.write_outcomes import JobOutcome, Key, Place, PublishedWrites, key_of
-from parquetry.sources.registry import UPLOADS, Scope
+from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.sources.uploads.scopes import scope_of_uploads
 from parquetry.sources.uploads.store import Damaged

@@ -13,7 +13,7 @@ from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.database import rows
 from parquetry.storage.search.document_list import (
     DocumentTotals,

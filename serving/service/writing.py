@@ -12,7 +12,7 @@ from parquetry.model import Access
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.jobs.model import Job, Kind
 from parquetry.serving.service.resources import Resources
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 
 LARGE_BYTES = 8 * 1024 * 1024

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from parquetry.errors import BrokenDocument, TransientError
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.manifest import Upload
 from parquetry.sources.uploads.store import Damaged, UploadStore
 from parquetry.storage.database import Connection, tuples

@@ -10,6 +10,8 @@ from parquetry.errors import BrokenDocument
 from parquetry.model import Access
 from parquetry.printing import visible
 
+UPLOADS = "uploads"
+"""name of the source of documents that were handed in; of each namespace that has some"""
 MOST_NAME = 4096
 """maximum characters of a name, a filename and an address"""
 _NAMESPACE = re.compile(r"[\w.-]{1,200}")

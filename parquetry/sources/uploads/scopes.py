@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from parquetry.settings.sections import Settings
 from parquetry.settings.source import SourceSettings
-from parquetry.sources.registry import UPLOADS, Scope
+from parquetry.sources.registry import Scope
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.store import UploadStore, root_of_uploads
 
 

@@ -14,7 +14,7 @@ from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.state.folder import state_folder
 from parquetry.settings.sections import parse_settings
-from parquetry.sources.registry import UPLOADS
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.sources.uploads.store import UploadStore
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
