@@ -17,9 +17,8 @@ _UNSPACED = (
     "\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 """characters of the scripts that are written without spaces"""
-_JOINTS = "-_.:@+#/"
+_JOINT = re.compile("[-_.:@+#/]")
 """characters between the words of a compound"""
-_JOINT = re.compile(f"[{_JOINTS}]")
 _FLAG = r"(?:^|[\s\x22\x27\x60(\[])"
 
 
@@ -47,7 +46,7 @@ class _Alphabet:
 def _alphabet(character: str, word: str, digit: str) -> _Alphabet:
     return _Alphabet(
         re.compile(word),
-        re.compile(rf"{character}+(?:[{_JOINTS}]{character}+)*"),
+        re.compile(rf"{character}+(?:[-_.:@+#/]{character}+)*"),
         re.compile(rf"[{digit}_@.]"),
         re.compile(rf"{_FLAG}(--{character}+(?:[-_]{character}+)*)"),
     )
