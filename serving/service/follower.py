@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
@@ -63,6 +63,7 @@ class CorpusFollower:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._told = ""
+        self._announced: int | None = None
         self._thread = threading.Thread(target=self._follow, name="corpus-follower", daemon=True)
 
     def start(self) -> None:
@@ -136,12 +137,15 @@ class CorpusFollower:
         while not self._stopping.is_set():
             try:
                 self._look()
+                self._tell_followed()
                 self._told = ""
-            except (ParquetryError, OSError) as error:
-                # The version before goes on answering; the next look tries again.
-                if str(error) != self._told:
-                    log.warning("the newest version cannot be read: %s", error)
-                self._told = str(error)
+            except Exception as error:
+                # The edge of a look: whatever it runs into, the version before goes on answering, and the next look
+                # tries again. A thread that ended would leave the service at an old version without a word.
+                told = str(error) if isinstance(error, ParquetryError | OSError) else f"{type(error).__name__}: {error}"
+                if told != self._told:
+                    log.warning("the newest version cannot be followed: %s", told)
+                self._told = told
             self._stopping.wait(pause)
 
     def _look(self) -> None:
@@ -156,14 +160,18 @@ class CorpusFollower:
             return
         self._await_index(snapshot.version)
         reader = Reader(self._settings, cache=self._cache, memory=self._memory)
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(reader.close)
             self._warm(reader)
-        except BaseException:
-            reader.close()
-            raise
-        followed = reader.snapshot.version
+            unfinished.pop_all()
         self._replace(reader)
-        self._announce(followed)
+
+    def _tell_followed(self) -> None:
+        """Announce the version that is answered from, until that has succeeded: writes wait for it."""
+        version = self.version
+        if version is not None and version != self._announced:
+            self._announce(version)
+            self._announced = version
 
     def _await_index(self, version: int) -> None:
         """Give the run that published time to write the index, so that not every process builds it."""

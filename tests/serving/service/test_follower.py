@@ -140,3 +140,22 @@ def test_damaged_version_leaves_the_one_before_in_use_and_says_why(workshop, fol
     assert f"{2:020d}.json" in follower.problem
     with follower.reader() as reader:
         assert found(reader) == ["An oak table."]
+
+
+def test_version_is_announced_until_that_has_succeeded(workshop, following):
+    workshop.write("oak.md", "An oak table.")
+    workshop.refresh()
+    tries = []
+
+    def announce(version):
+        tries.append(version)
+        if len(tries) < 3:
+            raise [OSError(28, "No space left on device"), RuntimeError("unforeseen")][len(tries) - 1]
+
+    follower = following(workshop.settings, announce)
+    until(lambda: len(tries) == 3)
+    assert tries == [1, 1, 1]
+    until(lambda: not follower.problem)
+    workshop.write("oak.md", "An oak chair.")
+    workshop.refresh()
+    until(lambda: tries[-1] == 2)
