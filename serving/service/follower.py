@@ -139,7 +139,7 @@ class CorpusFollower:
                 self._look()
                 self._tell_followed()
                 self._told = ""
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the edge of a look
                 # The edge of a look: whatever it runs into, the version before goes on answering, and the next look
                 # tries again. A thread that ended would leave the service at an old version without a word.
                 told = str(error) if isinstance(error, ParquetryError | OSError) else f"{type(error).__name__}: {error}"
