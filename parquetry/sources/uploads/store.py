@@ -11,14 +11,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from parquetry import ids
-from parquetry.errors import BrokenDocument, StorageError
+from parquetry.errors import BrokenDocument, ParquetryError, StorageError
 from parquetry.model import Access
 from parquetry.settings.sections import Settings
 from parquetry.sources.local.source import is_local, local_path
@@ -134,17 +134,24 @@ class UploadStore:
         """Write bytes, then the manifest, then delete the bytes that it replaces."""
         upload = replace(upload, file=_new_file(upload))
         place = self._place(upload)
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(self._discard, upload)
             # An erasure that ran in between may have taken the bytes for those of an earlier attempt.
             while not self._files.exists(place):
                 self._write_bytes(upload, content)
                 self._files.write(f"{_folder(upload.namespace, upload.path)}/{_MANIFEST}", encode(upload))
-        except Exception:
-            self._files.delete(place)
-            raise
+            unfinished.pop_all()
         if known is not None and known.file != upload.file:
             self._files.delete(self._place(known))
         return upload
+
+    def _discard(self, upload: Upload) -> None:
+        """Delete the bytes of an upload that failed, unless its manifest is there: a sync may fail after the write."""
+        with suppress(OSError, ParquetryError):
+            # Bytes that cannot be deleted are found by `doctor`.
+            known = self._known(upload.namespace, upload.path)
+            if known is None or known.file != upload.file:
+                self._files.delete(self._place(upload))
 
     def _write_bytes(self, upload: Upload, content: bytes | Path) -> None:
         if self._files.write(self._place(upload), content) != upload.content_hash:

@@ -333,6 +333,26 @@ def test_crash_at_any_step_leaves_a_whole_upload_or_none(store, tmp_path, monkey
     assert files(tmp_path) == []
 
 
+class Unsynced(Failing):
+    """Files of which a change is made, and reported as failed: the disk does not confirm its sync."""
+
+    def _changed(self, change, *values):
+        self._left -= 1
+        done = change(*values)
+        if self._left == 0:
+            raise StorageError("the disk does not confirm that it was written")
+        return done
+
+
+def test_manifest_that_is_there_in_spite_of_an_error_keeps_its_bytes(store, tmp_path):
+    put(store, content=b"old")
+    failing = UploadStore(settings_of(tmp_path))
+    failing._files = Unsynced(failing._files, 2, after=True)
+    with pytest.raises(StorageError, match="does not confirm"):
+        put(failing, content=b"new")
+    assert store.read(store.get("default", "a.md")) == b"new"
+
+
 def test_full_disk_is_an_error_of_the_disk_and_leaves_what_was(store, tmp_path, monkeypatch):
     put(store, content=b"old")
 
