@@ -38,6 +38,11 @@ class Principal:
             return None
         return Caller(self.user_id or None, self.org_id or None)
 
+    @property
+    def sees_everything(self) -> bool:
+        """True for the operator, and for admins whose token names neither owner nor namespaces."""
+        return self.caller() is None and self.namespaces is None
+
     def may(self, right: Right) -> bool:
         """Return True if the principal has a right; `admin` includes the others."""
         return right in self.rights or "admin" in self.rights

@@ -11,10 +11,10 @@ from fastapi.responses import JSONResponse
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import agent_models as forms
 from parquetry.serving.http.answers import Recorded, milliseconds
-from parquetry.serving.http.callers import NamespaceName, Parts, ReadCaller, SearchCaller, WriteCaller, namespace_of
+from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.removing import remove_document
-from parquetry.serving.http.uploading import UploadForm, imported, new_contents
-from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.uploading import UploadForm, imported, new_content
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
@@ -27,30 +27,26 @@ _NO_DESCRIPTIONS = (
     "in [llm]"
 )
 DocumentId = Annotated[str, Path(max_length=255)]
-Namespace = Annotated[str | None, Query(max_length=255, description="Namespace; also the header of that name.")]
 
 
 @router.get("/stats")
-def stats(caller: ReadCaller, parts: Parts, namespace: Namespace = None, header: NamespaceName = None) -> forms.Stats:
+def stats(caller: ReadCaller, parts: Parts, namespace: Namespace) -> forms.Stats:
     """Count documents and fragments of a namespace."""
-    name = namespace_of(parts, caller, namespace, header)
     with parts.follower.reader() as reader:
-        found = shown.counts(reader, caller, name)
-    return forms.Stats(document_count=found.documents, fragment_count=found.chunks, agent_id=name)
+        found = shown.counts(reader, caller, namespace)
+    return forms.Stats(document_count=found.documents, fragment_count=found.chunks, agent_id=namespace)
 
 
 @router.get("/documents")
 def list_documents(
     caller: ReadCaller,
     parts: Parts,
+    namespace: Namespace,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
 ) -> forms.DocumentListing:
     """List documents, oldest first."""
-    name = namespace_of(parts, caller, namespace, header)
-    filters = filters_for(caller, name, Filters())
+    filters = filters_for(caller, namespace, Filters())
     with parts.follower.reader() as reader:
         page = read_page(parts.settings, reader, filters, limit=limit, offset=offset)
     documents = [forms.DocumentSummary(**summary(row)) for row in page.documents]
@@ -76,13 +72,11 @@ def get_document(
     document_id: DocumentId,
     caller: ReadCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
+    namespace: Namespace,
 ) -> forms.DocumentDetail:
     """Return a document with its text and metadata."""
-    name = namespace_of(parts, caller, namespace, header)
     with parts.follower.reader() as reader:
-        row = shown.document(reader, caller, document_id, name)
+        row = shown.document(reader, caller, document_id, namespace)
         content = shown.text_of(reader, row)
     return forms.DocumentDetail(**summary(row), content=content, metadata=shown.shown_metadata(parts.settings, row))
 
@@ -97,16 +91,13 @@ async def add_document(
     request: Request,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    namespace: Namespace,
+    at_once: AtOnce,
 ) -> Any:
     """Add a document: JSON with its text, or base64 of other types; or a form with the file itself."""
-    name = namespace_of(parts, caller, namespace, header)
     form = await UploadForm.read(request, forms.NewDocument)
-    (content,) = await new_contents(form, parts, caller)
-    answer = await _added(request, caller, parts, name, content, is_async(prefer, wait))
+    content = await new_content(form, parts, caller)
+    answer = await _added(request, caller, parts, namespace, content, at_once)
     asked = form.fields.include_image_descriptions
     if isinstance(answer, JSONResponse) or not asked or parts.settings.extraction.include_image_descriptions:
         return answer
@@ -119,16 +110,13 @@ async def add_url(
     given: forms.NewUrl,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    namespace: Namespace,
+    at_once: AtOnce,
 ) -> Any:
     """Import a web page, or the captions of a video."""
-    name = namespace_of(parts, caller, namespace, header)
     access = access_for(caller, given.visibility, given.user_id, given.org_id, given.shared, given.tags)
     content = await in_thread(imported, parts.settings, given.url, given.metadata, access)
-    answer = await _added(request, caller, parts, name, content, is_async(prefer, wait))
+    answer = await _added(request, caller, parts, namespace, content, at_once)
     if isinstance(answer, JSONResponse):
         return answer
     return {**answer, "isYouTubeTranscript": content.kind == "youtube"}
@@ -159,13 +147,11 @@ def get_fragments(
     document_id: DocumentId,
     caller: ReadCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
+    namespace: Namespace,
 ) -> forms.Fragments:
     """Return the chunks of a document, by position."""
-    name = namespace_of(parts, caller, namespace, header)
     with parts.follower.reader() as reader:
-        row = shown.document(reader, caller, document_id, name)
+        row = shown.document(reader, caller, document_id, namespace)
         chunks = shown.chunks_of(reader, row)
     created = milliseconds(row, "indexed_at")
     found = [
@@ -180,16 +166,14 @@ def search(
     request: Request,
     caller: SearchCaller,
     parts: Parts,
+    namespace: Namespace,
     q: Annotated[str, Query(min_length=1, max_length=8192)],
     threshold: Annotated[float, Query(ge=0, le=1)] = 0.3,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
 ) -> forms.SearchAnswer:
     """Return the chunks that answer a question, best first."""
-    name = namespace_of(parts, caller, namespace, header)
-    record = Recorded(request, caller, "knowledge.retrieve", name)
-    asked = SearchRequest(q, k=limit, min_relevance=threshold, filters=filters_for(caller, name, Filters()))
+    record = Recorded(request, caller, "knowledge.retrieve", namespace)
+    asked = SearchRequest(q, k=limit, min_relevance=threshold, filters=filters_for(caller, namespace, Filters()))
     with parts.follower.reader() as reader:
         hits = reader.search(asked).hits
     record.answered(hits, [q])
@@ -213,12 +197,9 @@ async def delete_document(
     document_id: DocumentId,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    namespace: Namespace,
+    at_once: AtOnce,
 ) -> Any:
     """Delete a document, and its bytes if it was uploaded."""
-    name = namespace_of(parts, caller, namespace, header)
-    removed = await remove_document(request, parts, caller, name, document_id, at_once=is_async(prefer, wait))
+    removed = await remove_document(request, parts, caller, namespace, document_id, at_once=at_once)
     return removed if isinstance(removed, JSONResponse) else {"ok": True, "deletedFragments": removed["chunks"]}

@@ -1,11 +1,11 @@
-"""The caller of a request, and the namespace that it is about."""
+"""Dependencies of routes: the caller of a request, its namespace, and the open parts of the service."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Path, Query, Request
 
 from parquetry.serving.access.principals import Principal, Right, no_such_namespace
 from parquetry.serving.access.refusals import AccessRefused, Forbidden
@@ -72,10 +72,6 @@ ReadCaller = Annotated[Principal, requires("read")]
 WriteCaller = Annotated[Principal, requires("write")]
 AdminCaller = Annotated[Principal, requires("admin")]
 Parts = Annotated[Resources, Depends(_resources)]
-NamespaceName = Annotated[
-    str | None,
-    Header(alias=NAMESPACE_HEADER, description="Namespace; default: the token's, else `default`.", max_length=255),
-]
 
 
 def namespace_of(resources: Resources, principal: Principal, *asked: str | None) -> str:
@@ -88,3 +84,26 @@ def namespace_of(resources: Resources, principal: Principal, *asked: str | None)
     if named is not None and not _NAME.fullmatch(named):
         raise no_such_namespace(named[:_LONGEST])
     return principal.namespace(named, resources.settings.corpus.namespace)
+
+
+async def _in_path(request: Request, namespace: Annotated[str, Path(max_length=255)]) -> str:
+    return namespace_of(resources_of(request), request.state.principal, namespace)
+
+
+async def _named(
+    request: Request,
+    namespace: Annotated[
+        str | None, Query(max_length=255, description=f"Namespace; the header `{NAMESPACE_HEADER}` names one, too.")
+    ] = None,
+    header: Annotated[
+        str | None,
+        Header(alias=NAMESPACE_HEADER, description="Namespace; default: the token's, else `default`.", max_length=255),
+    ] = None,
+) -> str:
+    return namespace_of(resources_of(request), request.state.principal, namespace, header)
+
+
+PathNamespace = Annotated[str, Depends(_in_path)]
+"""the namespace in the path of a route; stands behind the caller, whose right is checked first"""
+Namespace = Annotated[str, Depends(_named)]
+"""the namespace of a route without one in its path; stands behind the caller, whose right is checked first"""

@@ -11,12 +11,12 @@ from fastapi.responses import JSONResponse
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import gateway_models as forms
 from parquetry.serving.http.answers import Recorded
-from parquetry.serving.http.callers import Parts, ReadCaller, SearchCaller, WriteCaller, namespace_of
+from parquetry.serving.http.callers import Parts, PathNamespace, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
 from parquetry.serving.http.uploading import check_size
-from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
@@ -25,7 +25,6 @@ from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge (gateway)"])
-Namespace = Annotated[str, Path(max_length=255)]
 DocumentId = Annotated[str, Path(max_length=255)]
 
 
@@ -39,19 +38,17 @@ def list_namespaces(caller: SearchCaller, parts: Parts) -> forms.Namespaces:
 @router.post("/{namespace}/documents", status_code=201, response_model=forms.Ingested, responses=ACCEPTED)
 async def add_documents(
     request: Request,
-    namespace: Namespace,
     given: forms.NewTexts,
     caller: WriteCaller,
+    namespace: PathNamespace,
     parts: Parts,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    at_once: AtOnce,
 ) -> Any:
     """Add documents; the answer comes when they can be searched."""
-    name = namespace_of(parts, caller, namespace)
     contents = [_content(caller, each, parts.settings.serve.max_document_bytes) for each in given.documents]
-    record = Recorded(request, caller, "knowledge.ingest", name)
-    job = await in_thread(ingest, parts, caller, name, contents)
-    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    record = Recorded(request, caller, "knowledge.ingest", namespace)
+    job = await in_thread(ingest, parts, caller, namespace, contents)
+    done = await outcome(parts, job, at_once=at_once)
     if isinstance(done, JSONResponse):
         return done
     documents = (done.result or {})["documents"]
@@ -78,16 +75,15 @@ def _content(caller: WriteCaller, given: forms.NewText, most: int) -> NewContent
 
 @router.get("/{namespace}/documents")
 def list_documents(
-    namespace: Namespace,
     caller: ReadCaller,
+    namespace: PathNamespace,
     parts: Parts,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     page: Annotated[str | None, Query(max_length=64, description="`next` of the page before.")] = None,
 ) -> forms.DocumentItems:
     """List documents, oldest first; pages read by `next` are of one version to their end."""
-    name = namespace_of(parts, caller, namespace)
-    filters = filters_for(caller, name, Filters())
+    filters = filters_for(caller, namespace, Filters())
     with parts.follower.reader() as reader:
         found = read_page(parts.settings, reader, filters, limit=limit, offset=offset, token=page)
     return forms.DocumentItems(
@@ -122,21 +118,21 @@ def _item(parts: Parts, row: Mapping[str, Any]) -> forms.DocumentItem:
 
 
 @router.get("/{namespace}/documents/{document_id}")
-def get_document(namespace: Namespace, document_id: DocumentId, caller: ReadCaller, parts: Parts) -> forms.DocumentText:
+def get_document(
+    caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: Parts
+) -> forms.DocumentText:
     """Return a document with its text."""
-    name = namespace_of(parts, caller, namespace)
     with parts.follower.reader() as reader:
-        row = shown.document(reader, caller, document_id, name)
+        row = shown.document(reader, caller, document_id, namespace)
         text = shown.text_of(reader, row)
     return forms.DocumentText(**_item(parts, row).model_dump(), text=text)
 
 
 @router.get("/{namespace}/documents/{document_id}/chunks")
-def get_chunks(namespace: Namespace, document_id: DocumentId, caller: ReadCaller, parts: Parts) -> forms.ChunkList:
+def get_chunks(caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: Parts) -> forms.ChunkList:
     """Return the chunks of a document, in order."""
-    name = namespace_of(parts, caller, namespace)
     with parts.follower.reader() as reader:
-        row = shown.document(reader, caller, document_id, name)
+        row = shown.document(reader, caller, document_id, namespace)
         found = shown.chunks_of(reader, row)
     chunks = [
         forms.ChunkItem(
@@ -156,39 +152,37 @@ def get_chunks(namespace: Namespace, document_id: DocumentId, caller: ReadCaller
 @router.delete("/{namespace}/documents/{document_id}", response_model=forms.RemovedDocument, responses=ACCEPTED)
 async def delete_document(
     request: Request,
-    namespace: Namespace,
     document_id: DocumentId,
     caller: WriteCaller,
+    namespace: PathNamespace,
     parts: Parts,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    at_once: AtOnce,
 ) -> Any:
     """Remove a document, and its bytes if it was uploaded."""
-    name = namespace_of(parts, caller, namespace)
-    removed = await remove_document(request, parts, caller, name, document_id, at_once=is_async(prefer, wait))
+    removed = await remove_document(request, parts, caller, namespace, document_id, at_once=at_once)
     if isinstance(removed, JSONResponse):
         return removed
     return {"document_id": removed["document_id"], "deleted_chunks": removed["chunks"]}
 
 
 @router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
-def retrieve(request: Request, namespace: Namespace, asked: forms.Retrieve, caller: SearchCaller, parts: Parts) -> Any:
+def retrieve(
+    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Retrieve, parts: Parts
+) -> Any:
     """Return the chunks that answer a question, best first."""
-    name = namespace_of(parts, caller, namespace)
-    record = Recorded(request, caller, "knowledge.retrieve", name)
-    answer, hits = retrieve_chunks(parts, caller, name, asked)
+    record = Recorded(request, caller, "knowledge.retrieve", namespace)
+    answer, hits = retrieve_chunks(parts, caller, namespace, asked)
     record.answered(hits, [asked.query] if asked.query else asked.queries or ["(vector)"])
     return answer
 
 
 @router.post("/{namespace}/query")
 def query(
-    request: Request, namespace: Namespace, asked: forms.Ask, caller: SearchCaller, parts: Parts
+    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Ask, parts: Parts
 ) -> forms.WordsAnswer:
     """Have the language model answer a question from what is found."""
-    name = namespace_of(parts, caller, namespace)
-    record = Recorded(request, caller, "knowledge.query", name)
-    filters = filters_for(caller, name, filters_of(asked.filters))
+    record = Recorded(request, caller, "knowledge.query", namespace)
+    filters = filters_for(caller, namespace, filters_of(asked.filters))
     search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
     with parts.follower.reader() as reader:
         response = reader.search(search)

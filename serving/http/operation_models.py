@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parquetry.serving.http.agent_models import RequestModel, examples
 from parquetry.serving.jobs.model import Kind, State
+from parquetry.serving.service.feedback import Feedback
 
 
 class JobItem(BaseModel):
@@ -131,24 +132,10 @@ class NewFeedback(RequestModel):
     comment: str | None = Field(None, max_length=4_000)
 
 
-class FeedbackItem(BaseModel):
-    """A judgement that was kept."""
-
-    id: int
-    at: datetime
-    namespace: str
-    query: str
-    document_id: str
-    chunk_id: str | None
-    relevant: bool
-    comment: str | None
-    version: int | None
-
-
 class FeedbackList(BaseModel):
     """Judgements, the newest first."""
 
-    feedback: list[FeedbackItem]
+    feedback: list[Feedback]
 
 
 class Ready(BaseModel):

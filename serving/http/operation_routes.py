@@ -14,18 +14,19 @@ from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import operation_models as forms
 from parquetry.serving.http.callers import (
     AdminCaller,
-    NamespaceName,
+    Namespace,
     Parts,
     ReadCaller,
     WriteCaller,
     namespace_of,
     requires,
 )
-from parquetry.serving.http.writes import ACCEPTED, Prefer, Wait, in_thread, is_async, outcome
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.feedback import Feedback
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.session_inbox import keep_session
 from parquetry.serving.service.writing import submit
@@ -37,7 +38,6 @@ router = APIRouter(prefix="/api/v1", tags=["operation"])
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
 JobId = Annotated[str, Path(max_length=64)]
-Namespace = Annotated[str | None, Query(max_length=255)]
 
 
 def job_item(job: Job) -> forms.JobItem:
@@ -64,16 +64,15 @@ def _job(parts: Resources, caller: Principal, job_id: str) -> Job:
 
 
 def _is_own(caller: Principal, job: Job) -> bool:
-    if caller.operator or (caller.may("admin") and caller.caller() is None and caller.namespaces is None):
-        return True
-    if job.owner.get("token_id") == caller.token_id:
+    if caller.sees_everything or job.owner["token_id"] == _token(caller):
         return True
     user = caller.user_id
-    return user is not None and job.owner.get("user_id") == user and (job.namespace or "") in _names(caller, job)
+    return user is not None and job.owner["user_id"] == user and caller.sees(job.namespace or "")
 
 
-def _names(caller: Principal, job: Job) -> tuple[str, ...]:
-    return (job.namespace or "",) if caller.namespaces is None else caller.namespaces
+def _token(caller: Principal) -> str:
+    """Return the token id of a caller; that of no job for an anonymous one, as the operator's jobs have none."""
+    return caller.token_id or "anonymous"
 
 
 @router.get("/jobs")
@@ -91,9 +90,11 @@ def list_jobs(
 
 
 def _chosen(caller: Principal) -> dict[str, Any]:
-    if caller.operator or (caller.may("admin") and caller.caller() is None and caller.namespaces is None):
+    if caller.sees_everything:
         return {}
-    return {"owner": {"token_id": caller.token_id}}
+    if caller.user_id is None:
+        return {"owner": {"token_id": _token(caller)}}
+    return {"owner": {"user_id": caller.user_id}, "namespaces": caller.namespaces}
 
 
 @router.get("/jobs/{job_id}")
@@ -103,16 +104,14 @@ def get_job(job_id: JobId, caller: ReadCaller, parts: Parts) -> forms.JobItem:
 
 
 @router.post("/jobs", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
-async def start_job(
-    asked: forms.NewJob, caller: AdminCaller, parts: Parts, prefer: Prefer = None, wait: Wait = True
-) -> Any:
+async def start_job(asked: forms.NewJob, caller: AdminCaller, parts: Parts, at_once: AtOnce) -> Any:
     """Start a refresh, a reindex, a restore, or the removal of uploads."""
     if asked.namespace is not None or caller.namespaces is not None:
         namespace = namespace_of(parts, caller, asked.namespace)
     else:
         namespace = None
     job = await in_thread(submit, parts, caller, asked.kind, namespace, _payload(asked, caller, namespace))
-    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    done = await outcome(parts, job, at_once=at_once)
     return done if isinstance(done, JSONResponse) else job_item(done)
 
 
@@ -176,19 +175,17 @@ def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
 def list_entries(
     caller: ReadCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
+    namespace: Namespace,
     contains: Annotated[str | None, Query(max_length=1000)] = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> forms.EntryList:
     """List knowledge entries, the most recently stated first."""
-    name = namespace_of(parts, caller, namespace, header)
-    filters = filters_for(caller, name, Filters(what="entries"))
+    filters = filters_for(caller, namespace, Filters(what="entries"))
     with parts.follower.reader() as reader, closing(connect_readable(reader.snapshot)) as connection:
         if filters.caller is not None:
             restrict(connection, filters.caller)
-        found = live_entries(connection, name, contains=contains)
+        found = live_entries(connection, namespace, contains=contains)
     page = found[offset : offset + limit]
     names = ("entry_id", "namespace", "kind", "text", "visibility", "confidence", "sessions", "last_said")
     entries = [forms.EntryItem(**{each: row[each] for each in names}) for row in page]
@@ -200,20 +197,19 @@ async def add_session(
     given: forms.NewSession,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
-    prefer: Prefer = None,
-    wait: Wait = True,
+    namespace: Namespace,
+    at_once: AtOnce,
 ) -> Any:
     """Learn from a finished chat; the same session again is one session."""
-    name = namespace_of(parts, caller, namespace, header)
     access = access_for(caller, user_id=given.user_id, org_id=given.org_id)
     user, org = access.user_id or caller.user_id, access.org_id or caller.org_id
     messages = [message.model_dump() for message in given.messages]
-    folder = await in_thread(keep_session, parts.state, name, (user, org), given.session_id, messages, given.metadata)
+    folder = await in_thread(
+        keep_session, parts.state, namespace, (user, org), given.session_id, messages, given.metadata
+    )
     payload = {"targets": [str(folder)], "user_id": user, "org_id": org}
-    job = await in_thread(submit, parts, caller, "sessions", name, payload)
-    done = await outcome(parts, job, at_once=is_async(prefer, wait))
+    job = await in_thread(submit, parts, caller, "sessions", namespace, payload)
+    done = await outcome(parts, job, at_once=at_once)
     return done if isinstance(done, JSONResponse) else job_item(done)
 
 
@@ -222,16 +218,14 @@ def add_feedback(
     given: forms.NewFeedback,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace = None,
-    header: NamespaceName = None,
-) -> forms.FeedbackItem:
+    namespace: Namespace,
+) -> Feedback:
     """Keep a judgement on a result."""
-    name = namespace_of(parts, caller, namespace, header)
     with parts.follower.reader() as reader:
-        shown.document(reader, caller, given.document_id, name)
+        shown.document(reader, caller, given.document_id, namespace)
         version = reader.snapshot.version
-    kept = parts.feedback.add(
-        name,
+    return parts.feedback.add(
+        namespace,
         given.query,
         given.document_id,
         relevant=given.relevant,
@@ -241,13 +235,9 @@ def add_feedback(
         user_id=caller.user_id,
         token_id=caller.token_id,
     )
-    return forms.FeedbackItem.model_validate(kept, from_attributes=True)
 
 
 @router.get("/feedback")
 def list_feedback(caller: AdminCaller, parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.FeedbackList:
     """List judgements, the newest first."""
-    found = parts.feedback.list(caller.namespaces, limit, offset)
-    return forms.FeedbackList(
-        feedback=[forms.FeedbackItem.model_validate(each, from_attributes=True) for each in found]
-    )
+    return forms.FeedbackList(feedback=list(parts.feedback.list(caller.namespaces, limit, offset)))

@@ -82,11 +82,6 @@ class Problem(HTTPException):
         return JSONResponse(content, self.status, headers, MEDIA_TYPE)
 
 
-def not_found(what: str) -> Problem:
-    """Return the answer for what does not exist, or not for this caller."""
-    return Problem(404, "not-found", f"{what} does not exist")
-
-
 _STATUSES: tuple[tuple[tuple[type[ParquetryError], ...], int, str], ...] = (
     ((NotReady,), 503, "not-ready"),
     ((ServiceRefused, OutageError), 502, "service-failed"),

@@ -121,7 +121,7 @@ def _checked(form: type[Form], given: Mapping[str, Any]) -> Form:
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
 
 
-async def new_contents(form: UploadForm, parts: Resources, caller: Principal) -> list[NewContent]:
+async def new_content(form: UploadForm, parts: Resources, caller: Principal) -> NewContent:
     """Return the document of an upload, decoded, with the access that its caller may give it.
 
     Raises:
@@ -135,16 +135,14 @@ async def new_contents(form: UploadForm, parts: Resources, caller: Principal) ->
     if content is None:
         content = await in_thread(_decoded, given.content, given.content_type, given.filename)
     check_size(content, given.filename, most)
-    return [
-        NewContent(
-            content,
-            given.filename,
-            access,
-            name=given.filename,
-            content_type=given.content_type,
-            metadata=given.metadata,
-        )
-    ]
+    return NewContent(
+        content,
+        given.filename,
+        access,
+        name=given.filename,
+        content_type=given.content_type,
+        metadata=given.metadata,
+    )
 
 
 def check_size(content: bytes, filename: str, most: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import anyio
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import Header, Query
+from fastapi import Depends, Header, Query
 from fastapi.responses import JSONResponse
 
 from parquetry.serving.http.gateway_models import Accepted
@@ -37,10 +37,6 @@ _STATUSES = {
 }
 """reasons of failed jobs that are no fault of the request -> status"""
 
-Prefer = Annotated[str | None, Header(description="`respond-async`: answer 202 at once.", max_length=255)]
-Wait = Annotated[bool, Query(description="false: answer 202 at once, with the address of the job.")]
-
-
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"model": Accepted, "description": "The write goes on; `Location` is the address of its job."}
 }
@@ -52,10 +48,16 @@ async def in_thread(function: Any, *arguments: Any) -> Any:
     return await run_sync(function, *arguments, limiter=_THREADS)
 
 
-def is_async(prefer: str | None, wait: bool) -> bool:
-    """True if the caller does not want to wait."""
+async def _at_once(
+    prefer: Annotated[str | None, Header(description="`respond-async`: answer 202 at once.", max_length=255)] = None,
+    wait: Annotated[bool, Query(description="false: answer 202 at once, with the address of the job.")] = True,
+) -> bool:
     preferences = (each.strip().lower() for each in (prefer or "").split(","))
     return not wait or "respond-async" in preferences
+
+
+AtOnce = Annotated[bool, Depends(_at_once)]
+"""True if the caller does not want to wait for a write"""
 
 
 async def outcome(resources: Resources, job: Job, *, at_once: bool) -> Job | JSONResponse:
