@@ -16,6 +16,7 @@ from parquetry.settings.serving import ServeSettings
 TOKEN_HEADER = "x-parquetry-token"  # noqa: S105 - a header's name
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 """headers that a reverse proxy adds"""
+_BEGIN = f"which begins with {TOKEN_PREFIX}"
 _CREATE = "create one with: parquetry token create --name NAME"
 _WHY: dict[Invalid, str] = {
     "malformed": "this is not a token; it is incomplete or mistyped",
@@ -110,7 +111,7 @@ class Gate:
         plain = presented_token(arrival, foreign_bearers=foreign_bearers)
         if plain is None:
             if self._needs_token(arrival):
-                raise NotAuthenticated("token-missing", f"send Authorization: Bearer {TOKEN_PREFIX}...; {_CREATE}")
+                raise NotAuthenticated("token-missing", f"send a token, {_BEGIN}, as Authorization: Bearer; {_CREATE}")
             return ANONYMOUS if arrival.authorizations else OPERATOR
         found = self._tokens.check(plain)
         if not isinstance(found, Principal):
@@ -162,5 +163,5 @@ def presented_token(arrival: Arrival, *, foreign_bearers: bool = False) -> str |
             raise NotAuthenticated("several-tokens", "Authorization and X-Parquetry-Token hold different tokens")
         return arrival.tokens[0]
     if bearer is None and arrival.authorizations and not foreign_bearers:
-        raise NotAuthenticated("token-foreign", f"Authorization: Bearer has to hold a token, {TOKEN_PREFIX}...")
+        raise NotAuthenticated("token-foreign", f"Authorization: Bearer has to hold a token of this service, {_BEGIN}")
     return bearer

@@ -13,7 +13,8 @@ from parquetry.serving.access.audit import AuditEvent
 from parquetry.serving.access.gate import Arrival
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import AccessRefused
-from parquetry.serving.http.problems import Problem, problem_of
+from parquetry.serving.http.dialects import dialect_of, error_response
+from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.resources import Resources
 
 MOST_HEADERS = 16 * 1024
@@ -39,7 +40,7 @@ class Admission:
             await self._app(scope, receive, send)
             return
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
-            await _TOO_LARGE.response()(scope, receive, send)
+            await error_response(scope["path"], _TOO_LARGE)(scope, receive, send)
             return
         resources: Resources = self._owner.state.resources
         client = scope.get("client")
@@ -48,11 +49,13 @@ class Admission:
             if scope["path"] in self._public:
                 resources.gate.screen(arrival)
             else:
-                scope.setdefault("state", {})["principal"] = resources.gate.admit(arrival)
+                scope.setdefault("state", {})["principal"] = resources.gate.admit(
+                    arrival, foreign_bearers=dialect_of(scope["path"]).foreign_bearers
+                )
         except ParquetryError as error:
             if isinstance(error, AccessRefused):
                 record_refusal(resources, arrival.peer, error, f"{scope['method']} {scope['path'][:200]}")
-            await problem_of(error).response()(scope, receive, send)
+            await error_response(scope["path"], error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -15,9 +15,10 @@ from parquetry.serving.http import agent_routes, gateway_routes, health_routes, 
 from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits
 from parquetry.serving.http.containment import Containment
+from parquetry.serving.http.dialects import add_handlers
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
-from parquetry.serving.http.problems import MEDIA_TYPE, add_handlers
+from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
 from parquetry.settings.sections import Settings

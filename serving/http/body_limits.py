@@ -9,6 +9,7 @@ from time import monotonic
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquetry.plural import size_of
+from parquetry.serving.http.dialects import error_response
 from parquetry.serving.http.problems import Problem
 
 
@@ -32,7 +33,7 @@ class BodyLimits:
         most = self._most(scope["path"])
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > most:
-            await _too_large(most).response()(scope, receive, send)
+            await error_response(scope["path"], _too_large(most))(scope, receive, send)
             return
         body = _Body(receive, most, monotonic() + self._seconds)
         started = False
@@ -47,7 +48,7 @@ class BodyLimits:
         except Problem as problem:
             if started:
                 raise
-            await problem.response()(scope, receive, send)
+            await error_response(scope["path"], problem)(scope, receive, send)
 
 
 class _Body:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from parquetry.serving.http.problems import problem_of
+from parquetry.serving.http.dialects import error_response
 
 
 class Containment:
-    """Middleware that answers any error as a problem.
+    """Middleware that answers any error in the form of the request's dialect.
 
     Args:
         app: the application.
@@ -35,4 +35,4 @@ class Containment:
             # The edge of a request: whatever it runs into, others are answered.
             if started:
                 raise
-            await problem_of(error).response()(scope, receive, send)
+            await error_response(scope["path"], error)(scope, receive, send)

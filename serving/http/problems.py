@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import HTTPException
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as BaseHTTPException
@@ -47,6 +47,7 @@ class Problem(HTTPException):
         title: summary; None for the status's own phrase.
         headers: headers of the answer.
         more: members beside the standard ones.
+        param: the field of the request that is at fault, for dialects that name it.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Problem(HTTPException):
         title: str | None = None,
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, Any] | None = None,
+        param: str | None = None,
     ) -> None:
         # FastAPI passes on its own kind of exception, and hides any other that is raised while a body arrives.
         super().__init__(status, masked(detail), dict(headers or {}))
@@ -65,12 +67,16 @@ class Problem(HTTPException):
         self.reason = reason
         self.title = title or self.status.phrase
         self.more = dict(more or {})
+        self.param = param
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """Headers of the answer, with `Retry-After` where another try may help."""
+        again = {"Retry-After": _SECONDS[self.status]} if self.status in _SECONDS else {}
+        return {**again, **(self.headers or {})}
 
     def response(self) -> JSONResponse:
-        """Return the answer."""
-        headers = dict(self.headers or {})
-        if self.status in _SECONDS:
-            headers = {"Retry-After": _SECONDS[self.status], **headers}
+        """Return the answer as `application/problem+json`."""
         content = {
             "type": "about:blank",
             "title": self.title,
@@ -79,7 +85,7 @@ class Problem(HTTPException):
             "reason": self.reason,
             **self.more,
         }
-        return JSONResponse(content, self.status, headers, MEDIA_TYPE)
+        return JSONResponse(content, self.status, self.all_headers, MEDIA_TYPE)
 
 
 _STATUSES: tuple[tuple[tuple[type[ParquetryError], ...], int, str], ...] = (
@@ -116,10 +122,25 @@ def problem_of(error: BaseException) -> Problem:
     return Problem(500, "unexpected", what)
 
 
+def known_problem(error: Exception) -> Problem:
+    """Return the answer for an error of the program or of the web framework."""
+    match error:
+        case Problem():
+            return error
+        case RequestValidationError():
+            return invalid_request(error.errors())
+        case BaseHTTPException():
+            reason = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+            return Problem(error.status_code, reason, str(error.detail), headers=error.headers)
+        case _:
+            return problem_of(error)
+
+
 def invalid_request(errors: Sequence[Any]) -> Problem:
     """Return the answer for a request that does not fit its schema: one line for each fault."""
     lines = [f"{_place(each['loc'])}: {_fault(each)}" for each in errors[:10]]
-    return Problem(422, "invalid-request", "; ".join(lines) or "the request cannot be read")
+    param = next((".".join(str(part)[:_LONGEST] for part in each["loc"][1:]) for each in errors), None)
+    return Problem(422, "invalid-request", "; ".join(lines) or "the request cannot be read", param=param or None)
 
 
 def _place(location: Sequence[Any]) -> str:
@@ -131,22 +152,3 @@ def _fault(error: Mapping[str, Any]) -> str:
         return "unknown field"
     # Values are not repeated: they may be secrets, or long.
     return str(error["msg"]).removeprefix("Value error, ")[:300]
-
-
-def add_handlers(app: FastAPI) -> None:
-    """Answer the known errors of an application as problems; `Containment` answers the others."""
-
-    async def answer(_: Request, error: Exception) -> JSONResponse:
-        match error:
-            case Problem():
-                return error.response()
-            case RequestValidationError():
-                return invalid_request(error.errors()).response()
-            case BaseHTTPException():
-                reason = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-                return Problem(error.status_code, reason, str(error.detail), headers=error.headers).response()
-            case _:
-                return problem_of(error).response()
-
-    for kind in (Problem, ParquetryError, RequestValidationError, BaseHTTPException):
-        app.add_exception_handler(kind, answer)

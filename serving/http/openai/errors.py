@@ -1,0 +1,26 @@
+"""Errors in OpenAI's form: `{"error": {"message", "type", "param", "code"}}`."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from fastapi.responses import JSONResponse
+
+from parquetry.serving.http.problems import Problem
+
+_TYPES = {
+    HTTPStatus.UNAUTHORIZED: ("invalid_request_error", "invalid_api_key"),
+    HTTPStatus.FORBIDDEN: ("invalid_request_error", "insufficient_permissions"),
+    HTTPStatus.NOT_FOUND: ("invalid_request_error", "not_found"),
+    HTTPStatus.TOO_MANY_REQUESTS: ("requests", "rate_limit_exceeded"),
+}
+"""status -> type and code that OpenAI's clients know; other codes are our reasons"""
+
+
+def openai_error(problem: Problem) -> JSONResponse:
+    """Return an error as OpenAI answers it: a request that does not fit is 400, not 422."""
+    status = HTTPStatus.BAD_REQUEST if problem.status == HTTPStatus.UNPROCESSABLE_ENTITY else problem.status
+    kind = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    kind, code = _TYPES.get(status, (kind, problem.reason.replace("-", "_")))
+    error = {"message": problem.detail, "type": kind, "param": problem.param, "code": code}
+    return JSONResponse({"error": error}, status, problem.all_headers)
