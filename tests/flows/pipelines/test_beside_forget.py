@@ -20,6 +20,8 @@ from parquetry.storage.lake.rewrite import restore_version
 from parquetry.tasks.engine.base import DirectEngine
 from tests.serving.program import command
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 [corpus]
 root = "{corpus}"
@@ -69,7 +71,7 @@ class Place:
         subprocess.run(forget, check=True, capture_output=True)
 
 
-@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
+@pytest.fixture(params=["folder", "bucket"])
 def place(request, tmp_path, monkeypatch):
     if request.param == "folder":
         return Place(tmp_path, str(tmp_path / "corpus"))

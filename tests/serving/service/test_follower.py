@@ -81,6 +81,7 @@ def test_reader_in_use_stays_open_and_is_closed_after_its_last_user(workshop, fo
     assert index.lease is None
 
 
+@pytest.mark.slow
 def test_searches_beside_publishes_never_fail(workshop, following):
     workshop.write("oak.md", "An oak table, number 0.")
     workshop.refresh()

@@ -38,6 +38,7 @@ def found(corpus):
     return {each.check: each.detail for each in examine(Lake(str(corpus))).findings if each.severity == "problem"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["documents", "chunks", "texts", "notes", "runs", "failures"])
 def test_every_flip_is_seen_and_its_file_named(corpus, table):
     (file,) = (corpus / table).glob("*.parquet")
