@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from parquetry.model import Visibility
+from parquetry.serving.service.request_filters import RequestModel
 
 _SHARED = frozenset({"user_id", "org_id"})
 """fields that have one spelling in all dialects"""
@@ -15,12 +16,6 @@ _SHARED = frozenset({"user_id", "org_id"})
 
 def _camel(name: str) -> str:
     return name if name in _SHARED else to_camel(name)
-
-
-class RequestModel(BaseModel):
-    """Base of requests: an unknown field is an error that names it."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 def examples(*each: dict[str, Any]) -> ConfigDict:

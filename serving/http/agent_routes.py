@@ -14,10 +14,11 @@ from parquetry.serving.http.answers import Recorded, milliseconds
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import UploadForm, imported, new_content
-from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from parquetry.serving.http.agent_models import RequestModel, examples
+from parquetry.serving.http.agent_models import examples
+from parquetry.serving.service.request_filters import RequestFilters, RequestModel
 
 MOST_DOCUMENTS = 1000
 MOST_QUERIES = 100
@@ -16,30 +17,6 @@ LONGEST_QUERY = 32_768
 """characters"""
 LONGEST_CONTEXT = 32_768
 """characters, over all turns"""
-Scalar = str | int | float | bool
-
-
-class Range(RequestModel):
-    """Bounds on a value of the metadata."""
-
-    gt: float | str | None = None
-    gte: float | str | None = None
-    lt: float | str | None = None
-    lte: float | str | None = None
-    in_: list[Scalar] | None = Field(None, alias="in", max_length=1000)
-
-
-class RequestFilters(RequestModel):
-    """Conditions on documents; all of them must hold, before anything is ranked."""
-
-    filename: str | None = Field(None, min_length=1, max_length=1024, description="Glob.", examples=["*.md"])
-    tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
-    user_id: str | None = Field(None, max_length=255)
-    source: str | None = Field(None, max_length=1024)
-    media_type: str | None = Field(None, max_length=255)
-    metadata: dict[str, Scalar | Range] = Field(default_factory=dict, examples=[{"year": {"gte": 2020}}])
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 class NewText(RequestModel):

@@ -14,12 +14,14 @@ from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Parts, PathNamespace, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
-from parquetry.serving.http.retrieving import citations_of, filters_of, retrieve_chunks
+from parquetry.serving.http.retrieving import citations_of, retrieve_chunks
 from parquetry.serving.http.uploading import check_size
-from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.request_filters import filters_of
 from parquetry.serving.service.words import NoLanguageModel, answer_in_words
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters

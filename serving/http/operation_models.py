@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parquetry.serving.http.agent_models import RequestModel, examples
+from parquetry.serving.http.agent_models import examples
 from parquetry.serving.jobs.model import Kind, State
 from parquetry.serving.service.feedback import Feedback
+from parquetry.serving.service.request_filters import RequestModel
 
 
 class JobItem(BaseModel):

@@ -21,11 +21,12 @@ from parquetry.serving.http.callers import (
     namespace_of,
     requires,
 )
-from parquetry.serving.http.writes import ACCEPTED, AtOnce, in_thread, outcome
+from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
 from parquetry.serving.search.run_rows import run_json
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.feedback import Feedback
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.session_inbox import keep_session

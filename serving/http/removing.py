@@ -11,8 +11,9 @@ from parquetry.model import Access
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import demand_change
 from parquetry.serving.http.answers import Recorded
-from parquetry.serving.http.writes import in_thread, outcome
+from parquetry.serving.http.writes import outcome
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.writing import submit
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from parquetry.model import What
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.http import gateway_models as forms
@@ -17,10 +16,11 @@ from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.search.summaries import summary
 from parquetry.serving.service import documents as shown
+from parquetry.serving.service.request_filters import filters_of
 from parquetry.serving.service.resources import Resources
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import rows
-from parquetry.storage.search.filters import Filters, MetadataComparison
+from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Hit
 
 
@@ -89,48 +89,6 @@ def search_request(asked: forms.Retrieve, query: str, filters: Filters) -> Searc
         vector=None if asked.vector is None else tuple(asked.vector),
         context=context or None,
     )
-
-
-def filters_of(asked: forms.RequestFilters, what: What = "documents") -> Filters:
-    """Return the filters of a request, without its caller.
-
-    Raises:
-        SettingsError: a path into the metadata is not valid, or a time has no time zone.
-    """
-    pairs, comparisons = [], []
-    for path, value in asked.metadata.items():
-        if isinstance(value, forms.Range):
-            comparisons += _comparisons(path, value)
-        elif isinstance(value, bool):
-            pairs.append((path, "true" if value else "false"))
-        elif isinstance(value, str):
-            pairs.append((path, value))
-        else:
-            comparisons.append(MetadataComparison(path, "eq", (value,)))
-    return Filters(
-        filename=asked.filename,
-        tags=tuple(asked.tags),
-        media_type=asked.media_type,
-        since=asked.since,
-        until=asked.until,
-        metadata=tuple(pairs),
-        comparisons=tuple(comparisons),
-        user_id=asked.user_id,
-        origin=asked.source,
-        what=what,
-    )
-
-
-def _comparisons(path: str, bounds: forms.Range) -> list[MetadataComparison]:
-    found = []
-    for operator in ("gt", "gte", "lt", "lte"):
-        value = getattr(bounds, operator)
-        if value is not None:
-            found.append(MetadataComparison(path, operator, (value,)))
-    if bounds.in_ is not None:
-        values = tuple(("true" if each else "false") if isinstance(each, bool) else each for each in bounds.in_)
-        found.append(MetadataComparison(path, "in", values))
-    return found
 
 
 def chunks_of_hits(

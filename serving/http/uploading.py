@@ -20,7 +20,7 @@ from parquetry.plural import size_of
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import access_for
 from parquetry.serving.http.problems import Problem
-from parquetry.serving.http.writes import in_thread
+from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.writing import NewContent
 from parquetry.settings.sections import Settings

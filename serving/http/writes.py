@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
-import anyio
-from anyio import CapacityLimiter
-from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Query
 from fastapi.responses import JSONResponse
 
 from parquetry.serving.http.gateway_models import Accepted
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.jobs.model import Job
+from parquetry.serving.service.awaiting import JOBS_PATH, after_wait
 from parquetry.serving.service.resources import Resources
 
-JOBS_PATH = "/api/v1/jobs"
-_POLLS = ((1.0, 0.01), (10.0, 0.05), (float("inf"), 0.25))
-"""seconds waited so far -> seconds until the next look at a job"""
-_THREADS = CapacityLimiter(8)
-"""threads of writes; those of searches are others, so that a wait never holds up a search"""
 _STATUSES = {
     "outage": 502,
     "service-failed": 502,
@@ -41,11 +33,6 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"model": Accepted, "description": "The write goes on; `Location` is the address of its job."}
 }
 """the other answer of routes that write"""
-
-
-async def in_thread(function: Any, *arguments: Any) -> Any:
-    """Run a function that writes in one of the threads for writes."""
-    return await run_sync(function, *arguments, limiter=_THREADS)
 
 
 async def _at_once(
@@ -73,13 +60,9 @@ async def outcome(resources: Resources, job: Job, *, at_once: bool) -> Job | JSO
     """
     if at_once:
         return accepted(job)
-    started = time.monotonic()
-    while not job.is_final:
-        waited = time.monotonic() - started
-        if waited >= resources.settings.serve.wait_seconds:
-            return accepted(job)
-        await anyio.sleep(next(pause for until, pause in _POLLS if waited < until))
-        job = await in_thread(resources.jobs.get, job.id) or job
+    job = await after_wait(resources, job)
+    if not job.is_final:
+        return accepted(job)
     if job.state != "completed":
         raise failure_of(job)
     return job
