@@ -119,6 +119,7 @@ REQUESTS: Mapping[str, str] = {
     "no-such-job": "the job does not exist, or not for this caller",
     "no-such-namespace": "the namespace does not exist, or not for this caller",
     "no-such-run": "the run does not exist, or not for this caller",
+    "no-upstream": "no model service is set",
     "not-ready": "nothing can be searched yet",
     "org-missing": "an organization is required",
     "origin-not-allowed": "pages of this origin may not call the service",
@@ -138,6 +139,13 @@ REQUESTS: Mapping[str, str] = {
     "token-revoked": "the token was revoked",
     "token-unknown": "there is no such token",
     "too-slow": "the body did not arrive in time",
+    "upstream-broken": "the model service answered with something unusable",
+    "upstream-cut": "the model service broke off its answer",
+    "upstream-failed": "the model service answered with an error",
+    "upstream-redirected": "the model service wants to be asked elsewhere",
+    "upstream-refused": "the model service refuses the key of this service",
+    "upstream-timeout": "the model service stopped answering",
+    "upstream-unreachable": "the model service cannot be reached",
     "user-missing": "a user is required",
 }
 """reasons of answers that are errors, beside those of documents and jobs"""

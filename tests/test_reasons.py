@@ -26,6 +26,7 @@ CARRIERS = {
     "SkippedDocument": 0,
     "TransientError": 0,
     "UnusableAccess": 0,
+    "UpstreamFailed": 0,
     "Verdict": 1,
 }
 """calls that carry a reason -> position of the reason among their arguments"""

@@ -58,6 +58,8 @@ class SessionsRequest:
     owner: AdHoc = field(default_factory=AdHoc)
     retry_quarantined: bool = False
     """True to retry quarantined windows"""
+    statement: str = ""
+    """name of the one file in the target that is read: a statement, to be taken as it is; empty for sessions"""
 
     @property
     def is_for_all(self) -> bool:
@@ -79,6 +81,8 @@ def session_scopes(request: SessionsRequest) -> tuple[Scope, ...]:
         content="sessions",
         published=lambda: published_sources(settings.corpus.root),
     )
+    if request.statement:
+        scopes = tuple(replace(scope, prefix=f"{scope.prefix}/{request.statement}".lstrip("/")) for scope in scopes)
     if not owner:
         return scopes
     _owner_checked(owner)
@@ -114,7 +118,9 @@ def run_sessions(
     prompts = prompts_of(settings)
     # No corpus is created for a run without a usable model.
     _check_spending(settings, scopes)
-    make = partial(SessionRun, prompts=prompts, retry_quarantined=request.retry_quarantined)
+    make = partial(
+        SessionRun, prompts=prompts, retry_quarantined=request.retry_quarantined, stated=bool(request.statement)
+    )
     report = _Learning(open_run(make, settings, scopes, KIND), scopes, observer, review).execute(engine, started)
     observer.sessions_published(report)
     return report
@@ -206,7 +212,7 @@ class _Learning(Pipeline[SessionRun, SessionPlan, list[LearnedSession], Outcome,
             run.fetching,
             run.stamp.run_id,
             retry_quarantined=run.retry_quarantined,
-            llm=llm if budget is not None else None,
+            llm=llm if budget is not None and not run.stated else None,
             keep=run.spool.keep,
             retries=run.retries,
             check_cancelled=run.check_cancelled,

@@ -137,7 +137,8 @@ def _kind(annotation: Any, *, plural: bool = False) -> str:
     if get_origin(annotation) is Literal:
         return "one of"
     if get_origin(annotation) is tuple:
-        return f"list of {_kind(get_args(annotation)[0], plural=True)}"
+        (item, *_) = get_args(annotation)
+        return "list" if get_origin(item) is Literal else f"list of {_kind(item, plural=True)}"
     if get_origin(annotation) is dict:
         return "table"
     return _NAMES[annotation][plural]
@@ -145,6 +146,8 @@ def _kind(annotation: Any, *, plural: bool = False) -> str:
 
 def _limits(field: FieldInfo) -> str:
     annotation = _without_none(field.annotation)
+    if get_origin(annotation) is tuple:
+        (annotation, *_) = get_args(annotation)
     if get_origin(annotation) is Literal:
         shown = [toml_value(value) for value in get_args(annotation)]
         return f"{', '.join(shown[:-1])} or {shown[-1]}"

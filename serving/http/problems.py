@@ -26,6 +26,7 @@ from parquetry.errors import (
 )
 from parquetry.masking import masked
 from parquetry.serving.access.refusals import AccessRefused, RateLimited
+from parquetry.serving.chat.failures import UpstreamFailed
 from parquetry.serving.service.follower import NotReady
 
 log = logging.getLogger("parquetry")
@@ -48,6 +49,7 @@ class Problem(HTTPException):
         headers: headers of the answer.
         more: members beside the standard ones.
         param: the field of the request that is at fault, for dialects that name it.
+        told: members of an error in OpenAI's form, as a model service gave them; for OpenAI's dialect.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Problem(HTTPException):
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, Any] | None = None,
         param: str | None = None,
+        told: Mapping[str, Any] | None = None,
     ) -> None:
         # FastAPI passes on its own kind of exception, and hides any other that is raised while a body arrives.
         super().__init__(status, masked(detail), dict(headers or {}))
@@ -68,6 +71,7 @@ class Problem(HTTPException):
         self.title = title or self.status.phrase
         self.more = dict(more or {})
         self.param = param
+        self.told = dict(told or {})
 
     @property
     def all_headers(self) -> dict[str, str]:
@@ -112,6 +116,9 @@ def problem_of(error: BaseException) -> Problem:
         if isinstance(error, RateLimited):
             headers = {"Retry-After": str(error.retry_after)}
         return Problem(error.status, error.reason, error.detail, title=error.title, headers=headers)
+    if isinstance(error, UpstreamFailed):
+        headers = {} if error.retry_after is None else {"Retry-After": error.retry_after}
+        return Problem(error.status, error.reason, error.detail, headers=headers, told=error.told)
     for kinds, status, reason in _STATUSES:
         if isinstance(error, kinds):
             title = NOT_READY if isinstance(error, NotReady) else None

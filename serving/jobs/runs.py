@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from parquetry.errors import IndexNotWritten, SettingsError
@@ -14,6 +15,7 @@ from parquetry.planning.rows import new_stamp
 from parquetry.serving.jobs.context import JobContext, failure_of
 from parquetry.serving.jobs.engine import StoppableEngine
 from parquetry.serving.jobs.model import Job
+from parquetry.serving.jobs.statements import learn_statement
 from parquetry.serving.jobs.write_outcomes import JobOutcome
 from parquetry.sessions.report import SessionsReport
 from parquetry.sources.registry import scopes_of
@@ -44,6 +46,8 @@ def carry_out_run(context: JobContext, job: Job, engine: StoppableEngine, observ
             report = run_refresh(refresh_request(context, job), engine, observer)
         case "reindex":
             report = run_refresh(_reindex(context, job), engine, observer)
+        case "sessions" if job.payload.get("stated"):
+            return _statement(context, job, engine, observer)
         case "sessions":
             report = run_sessions(_sessions(context, job), engine, observer)
         case "restore":
@@ -94,9 +98,19 @@ def _reindex(context: JobContext, job: Job) -> Request:
     return reindex_request(context.settings, documents, job.namespace, embeddings_only=only)
 
 
+def _statement(context: JobContext, job: Job, engine: StoppableEngine, observer: Observer) -> JobOutcome:
+    file, namespace = Path(job.payload["stated"]), job.namespace or context.settings.corpus.namespace
+    version, decision = learn_statement(context.settings, file, namespace, _owner(job), engine, observer)
+    context.follow(version)
+    return JobOutcome({"version": version, "statement": decision.as_json()})
+
+
+def _owner(job: Job) -> AdHoc:
+    return AdHoc(job.payload.get("user_id"), job.payload.get("org_id"), job.payload.get("max_visibility"))
+
+
 def _sessions(context: JobContext, job: Job) -> SessionsRequest:
-    payload = job.payload
-    owner = AdHoc(payload.get("user_id"), payload.get("org_id"), payload.get("max_visibility"))
+    payload, owner = job.payload, _owner(job)
     targets = tuple(payload.get("targets") or ())
     return SessionsRequest(
         context.settings, targets, job.namespace, owner, bool(payload.get("retry_quarantined", False))

@@ -6,15 +6,19 @@ import json
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from parquetry import ids
 from parquetry.errors import StorageError
+from parquetry.model import Visibility
 from parquetry.serving.state.folder import PRIVATE_FILE
 from parquetry.storage.files.durable import PRIVATE, make_folder, replace, sync
 
 FOLDER = "sessions"
+STATEMENTS = "statements"
+"""folder of single statements to remember"""
 Owner = tuple[str | None, str | None]
 """user and organization"""
 
@@ -43,9 +47,40 @@ def keep_session(
     Raises:
         StorageError: the file cannot be written.
     """
-    folder = state / FOLDER / namespace / _mark(owner[0]) / _mark(owner[1])
-    file = folder / f"{ids.content_hash(session_id.encode())[:32]}.json"
-    content = json.dumps({"id": session_id, "messages": list(messages), "metadata": dict(metadata)}, ensure_ascii=False)
+    folder = _folder(state / FOLDER, namespace, owner)
+    content = {"id": session_id, "messages": list(messages), "metadata": dict(metadata)}
+    _write(folder / f"{ids.content_hash(session_id.encode())[:32]}.json", content)
+    return folder
+
+
+def keep_statement(state: Path, namespace: str, owner: Owner, level: Visibility, text: str) -> Path:
+    """Keep a statement as a session of its own; the same statement again is another session.
+
+    Args:
+        state: state folder of the service.
+        namespace: namespace of the statement.
+        owner: user and organization of the statement.
+        level: its visibility.
+        text: the statement.
+
+    Returns:
+        The file; its name is that of no other.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    file = _folder(state / STATEMENTS, namespace, owner) / level / f"{secrets.token_hex(16)}.json"
+    message = {"role": "user", "content": text, "created_at": datetime.now(UTC).isoformat()}
+    _write(file, {"messages": [message]})
+    return file
+
+
+def _folder(above: Path, namespace: str, owner: Owner) -> Path:
+    return above / namespace / _mark(owner[0]) / _mark(owner[1])
+
+
+def _write(file: Path, session: Mapping[str, Any]) -> None:
+    folder, content = file.parent, json.dumps(session, ensure_ascii=False)
     try:
         make_folder(folder, PRIVATE)
         unfinished = file.with_suffix(f".{secrets.token_hex(4)}")
@@ -54,21 +89,21 @@ def keep_session(
         replace(unfinished, file)
     except OSError as error:
         raise StorageError(f"the session cannot be kept in {folder}: {error.strerror}") from error
-    return folder
 
 
 def forget_sessions(state: Path, user_id: str) -> int:
-    """Delete the chats of a user; return their number.
+    """Delete the chats and statements of a user; return their number.
 
     Raises:
         StorageError: a file cannot be deleted.
     """
     deleted = 0
     try:
-        for folder in (state / FOLDER).glob(f"*/{_mark(user_id)}"):
-            deleted += sum(1 for _ in folder.glob("*/*.json"))
-            shutil.rmtree(folder)
-            sync(folder.parent)
+        for above in (state / FOLDER, state / STATEMENTS):
+            for folder in above.glob(f"*/{_mark(user_id)}"):
+                deleted += sum(1 for _ in folder.rglob("*.json"))
+                shutil.rmtree(folder)
+                sync(folder.parent)
     except OSError as error:
         raise StorageError(f"{error.filename or state}: {error.strerror or error}; run this again") from error
     return deleted

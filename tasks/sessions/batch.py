@@ -10,6 +10,7 @@ from parquetry.errors import Verdict, classify
 from parquetry.planning.outage import Lost, lost_to
 from parquetry.sessions.distill.learn import distill
 from parquetry.sessions.distill.recall_filter import recalled_texts
+from parquetry.sessions.distill.stated import StatedReply
 from parquetry.sessions.model import Draft, Refusal, Spent
 from parquetry.sessions.windows import Stretch, stretch_of, windows_to_read
 from parquetry.tasks.engine.base import BatchHandler, verdict_of_failed_batch
@@ -132,15 +133,16 @@ def _learn(found: FoundSession, run: SessionRun) -> LearnedSession:
     to_read = list(windows_to_read(transcript, found.first_new, found.retried, settings))
     for number, window in enumerate(to_read, start=1):
         run.check_cancelled()
+        llm = StatedReply(window) if run.stated else run.llm
         with run.asking.about(f"{found.ref.uri}, window {number} of {len(to_read)}"):
-            got = distill(window, found.ref, found.at, recalled, run.llm, run.prompts.distill, settings)
+            got = distill(window, found.ref, found.at, recalled, llm, run.prompts.distill, settings)
         drafts.extend(got.drafts)
         refusals.extend(got.refusals)
         spent.append(got.spent)
         if any(refusal.quarantined for refusal in got.refusals):
             quarantined.append(stretch_of(transcript, window))
-    model, version = run.llm.model, run.prompts.distill.version
-    cost = total(spent, model, version)
+    asked = (None, None) if run.stated else (run.llm.model, run.prompts.distill.version)
+    cost = total(spent, *asked)
     return LearnedSession(found, tuple(drafts), tuple(refusals), cost, None, tuple(quarantined))
 
 

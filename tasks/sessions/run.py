@@ -67,6 +67,8 @@ class SessionRun(RunContext):
     prompts: Prompts
     retry_quarantined: bool = False
     """True to ask again about quarantined messages"""
+    stated: bool = False
+    """True if every session is one statement, to be taken as it is"""
     spool: Spool = field(default_factory=Spool)
     asking: Asking = field(default_factory=Asking)
     llm: CachedLlm = field(init=False)

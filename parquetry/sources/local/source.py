@@ -29,8 +29,8 @@ from parquetry.sources.selection import Selection
 _READS = 3
 _TELLS_CHANGES = os.name == "posix"
 _NO_TIME = datetime.fromtimestamp(0, UTC)
-INBOX = ("service", "sessions")
-"""folder in a corpus that holds chats; all else in a corpus is no source"""
+INBOXES = (("service", "sessions"), ("service", "statements"))
+"""folders in a corpus that hold chats, and statements to remember; all else in a corpus is no source"""
 
 
 class LocalOptions(Section):
@@ -122,8 +122,8 @@ class LocalSource:
             raise SettingsError(f"source folder {shown} is the corpus itself; name the folder of your documents")
 
     def _is_inbox(self, corpus: Path) -> bool:
-        """True for a folder of chats that were handed in to the service of a corpus, which keeps them there."""
-        return self._root.is_relative_to(corpus.joinpath(*INBOX))
+        """True for a folder of what was handed in to the service of a corpus, which keeps it there."""
+        return any(self._root.is_relative_to(corpus.joinpath(*inbox)) for inbox in INBOXES)
 
     def _walk(self, relative: str, folder: str, access: FolderAccess) -> Iterator[Item | Unlisted]:
         pending = [(relative, folder)]

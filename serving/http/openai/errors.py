@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 from fastapi.responses import JSONResponse
 
@@ -19,8 +20,16 @@ _TYPES = {
 
 def openai_error(problem: Problem) -> JSONResponse:
     """Return an error as OpenAI answers it: a request that does not fit is 400, not 422."""
-    status = HTTPStatus.BAD_REQUEST if problem.status == HTTPStatus.UNPROCESSABLE_ENTITY else problem.status
+    return JSONResponse({"error": error_object(problem)}, _status(problem), problem.all_headers)
+
+
+def error_object(problem: Problem) -> dict[str, Any]:
+    """Return the value of `error` in an answer or in an event of a stream."""
+    status = _status(problem)
     kind = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
     kind, code = _TYPES.get(status, (kind, problem.reason.replace("-", "_")))
-    error = {"message": problem.detail, "type": kind, "param": problem.param, "code": code}
-    return JSONResponse({"error": error}, status, problem.all_headers)
+    return {"message": problem.detail, "type": kind, "param": problem.param, "code": code, **problem.told}
+
+
+def _status(problem: Problem) -> HTTPStatus:
+    return HTTPStatus.BAD_REQUEST if problem.status == HTTPStatus.UNPROCESSABLE_ENTITY else problem.status
