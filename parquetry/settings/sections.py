@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from parquetry.errors import SettingsError, WrongSettings
 from parquetry.settings import bounded_toml
 from parquetry.settings.base import HIGHEST_BUDGET, LONGEST_WAIT, MOST_BYTES, Section
+from parquetry.settings.chat import AgentSettings, UpstreamSettings
 from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
 from parquetry.settings.llm import LlmSettings, SessionsSettings
@@ -161,9 +162,11 @@ class Settings(Section):
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
+    upstream: UpstreamSettings = Field(default_factory=UpstreamSettings)
     uploads: UploadsSettings = Field(default_factory=UploadsSettings)
     metadata_denylists: DenylistSettings = Field(default_factory=DenylistSettings)
     namespace: tuple[NamespaceSettings, ...] = Field((), description="One `[[namespace]]` table per exception.")
+    agent: tuple[AgentSettings, ...] = Field((), description="One `[[agent]]` table per agent.")
     source: tuple[SourceSettings, ...] = Field((), description="One `[[source]]` table per place.")
 
     def embedder_of(self, namespace: str) -> str:
@@ -182,6 +185,14 @@ class Settings(Section):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two [[namespace]] tables are named {name!r}; a namespace has one embedder")
+        return self
+
+    @model_validator(mode="after")
+    def _agent_names_differ(self) -> Settings:
+        names = [agent.name for agent in self.agent]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two [[agent]] tables are named {name!r}; names must differ")
         return self
 
     @model_validator(mode="after")
