@@ -27,6 +27,7 @@ CARRIERS = {
     "TransientError": 0,
     "UnusableAccess": 0,
     "UpstreamFailed": 0,
+    "UnusableParameter": 0,
     "Verdict": 1,
 }
 """calls that carry a reason -> position of the reason among their arguments"""

@@ -57,6 +57,24 @@ class UnusableAccess(AccessRefused):
     title = "Unprocessable Content"
 
 
+class UnusableParameter(AccessRefused):
+    """A parameter of the request has a value that cannot be used.
+
+    Args:
+        param: place of the parameter in the request, for dialects that name it; None for the whole body.
+    """
+
+    status = 422
+    title = "Unprocessable Content"
+
+    def __init__(self, reason: str, detail: str, param: str | None) -> None:
+        super().__init__(reason, detail)
+        self.param = param
+
+    def __reduce__(self) -> tuple[type[UnusableParameter], tuple[str, str, str | None]]:
+        return type(self), (self.reason, self.detail, self.param)
+
+
 class RateLimited(AccessRefused):
     """The caller sends too many requests.
 

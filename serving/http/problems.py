@@ -25,7 +25,7 @@ from parquetry.errors import (
     TransientError,
 )
 from parquetry.masking import masked
-from parquetry.serving.access.refusals import AccessRefused, RateLimited
+from parquetry.serving.access.refusals import AccessRefused, RateLimited, UnusableParameter
 from parquetry.serving.chat.failures import UpstreamFailed
 from parquetry.serving.service.follower import NotReady
 
@@ -115,7 +115,8 @@ def problem_of(error: BaseException) -> Problem:
         headers = {"WWW-Authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else {}
         if isinstance(error, RateLimited):
             headers = {"Retry-After": str(error.retry_after)}
-        return Problem(error.status, error.reason, error.detail, title=error.title, headers=headers)
+        param = error.param if isinstance(error, UnusableParameter) else None
+        return Problem(error.status, error.reason, error.detail, title=error.title, headers=headers, param=param)
     if isinstance(error, UpstreamFailed):
         headers = {} if error.retry_after is None else {"Retry-After": error.retry_after}
         return Problem(error.status, error.reason, error.detail, headers=headers, told=error.told)

@@ -1,4 +1,4 @@
-"""Erasure of a user from the state of a service: tokens, audit events, jobs, feedback and chats."""
+"""Erasure of a user from the state of a service: tokens, audit events, jobs, feedback, chats and responses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from parquetry.serving.jobs.store import FILE as JOBS
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FILE as FEEDBACK
 from parquetry.serving.service.feedback import FeedbackStore
+from parquetry.serving.service.response_store import FILE as RESPONSES
+from parquetry.serving.service.response_store import ResponseStore
 from parquetry.serving.service.session_inbox import forget_sessions
 
 
@@ -22,6 +24,7 @@ class ForgottenState:
     jobs: int
     feedback: int
     sessions: int
+    responses: int
 
     @property
     def parts(self) -> dict[str, int]:
@@ -31,7 +34,7 @@ class ForgottenState:
     @property
     def named(self) -> dict[str, int]:
         """Numbers by what people call it, in the singular."""
-        names = ("token", "audit event", "job", "judgement", "chat")
+        names = ("token", "audit event", "job", "judgement", "chat", "response")
         return dict(zip(names, self.parts.values(), strict=True))
 
 
@@ -46,7 +49,7 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         StorageError: a file cannot be written.
     """
     access = forget_access(state, user_id)
-    jobs = feedback = 0
+    jobs = feedback = responses = 0
     if (state / JOBS).exists():
         store = JobStore(state)
         jobs = store.forget(user_id)
@@ -55,4 +58,8 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         judgements = FeedbackStore(state)
         feedback = judgements.forget(user_id)
         judgements.close()
-    return ForgottenState(access.tokens, access.events, jobs, feedback, forget_sessions(state, user_id))
+    if (state / RESPONSES).exists():
+        kept = ResponseStore(state)
+        responses = kept.forget(user_id)
+        kept.close()
+    return ForgottenState(access.tokens, access.events, jobs, feedback, forget_sessions(state, user_id), responses)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
+from parquetry.serving.access.refusals import UnusableParameter
 from parquetry.serving.http.dialects import dialect_of, error_response
 from parquetry.serving.http.problems import Problem
 from parquetry.settings.sections import CorpusSettings, ServeSettings, Settings
@@ -75,3 +77,11 @@ def test_headers_that_are_too_large_are_refused_in_the_form_of_the_dialect(app):
         refused = client.get("/v1/files")
     assert refused.status_code == 431
     assert refused.json()["error"]["code"] == "headers_too_large"
+
+
+def test_a_refused_parameter_is_named_in_the_dialects_that_name_it():
+    refused = UnusableParameter("unsupported-parameter", "input[0].type is not supported", "input[0].type")
+    error = json.loads(error_response("/v1/responses", refused).body)["error"]
+    assert (error["param"], error["code"]) == ("input[0].type", "unsupported_parameter")
+    assert json.loads(error_response("/api/v1/jobs", refused).body)["status"] == 422
+    assert pickle.loads(pickle.dumps(refused)).param == "input[0].type"

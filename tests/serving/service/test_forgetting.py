@@ -1,9 +1,11 @@
 """Everything that a service keeps of a user is erased from its state, and nothing of others."""
 
+from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.forgetting import forget_in_state
+from parquetry.serving.service.response_store import ResponseStore, StoredResponse
 from parquetry.serving.service.session_inbox import keep_session
 
 ADA = {"user_id": "ada", "org_id": "acme", "token_id": None}
@@ -12,7 +14,7 @@ BOB = {**ADA, "user_id": "bob"}
 
 def filled(state):
     """Keep one thing of each kind for each of two users."""
-    jobs, feedback = JobStore(state), FeedbackStore(state)
+    jobs, feedback, responses = JobStore(state), FeedbackStore(state), ResponseStore(state)
     with TokenStore(state) as tokens:
         for owner in (ADA, BOB):
             name = owner["user_id"]
@@ -20,8 +22,10 @@ def filled(state):
             jobs.submit("ingest", "default", {"uploads": [f"planted-{name}"]}, owner)
             feedback.add("default", f"planted-{name}", "d1", relevant=True, user_id=name)
             keep_session(state, "default", (name, "acme"), "s1", [{"role": "user", "content": f"planted-{name}"}], {})
-    jobs.close()
-    feedback.close()
+            caller = Principal(name, name, None, None, frozenset(), None)
+            responses.save(StoredResponse(f"resp_{name}", None, [], {"output": f"planted-{name}"}), caller, 1)
+    for store in (jobs, feedback, responses):
+        store.close()
 
 
 def bytes_of(state):
@@ -31,13 +35,13 @@ def bytes_of(state):
 def test_user_is_erased_and_others_stay(tmp_path):
     filled(tmp_path)
     # A service goes on, with the files open.
-    others = JobStore(tmp_path), FeedbackStore(tmp_path)
+    others = JobStore(tmp_path), FeedbackStore(tmp_path), ResponseStore(tmp_path)
     assert b"planted-ada" in bytes_of(tmp_path)
     done = forget_in_state(tmp_path, "ada")
-    assert done.parts == {"tokens": 1, "audit_events": 0, "jobs": 1, "feedback": 1, "sessions": 1}
+    assert done.parts == {"tokens": 1, "audit_events": 0, "jobs": 1, "feedback": 1, "sessions": 1, "responses": 1}
     left = bytes_of(tmp_path)
     assert b"planted-ada" not in left
-    assert left.count(b"planted-bob") >= 3
+    assert left.count(b"planted-bob") >= 4
     for each in others:
         each.close()
     assert forget_in_state(tmp_path, "ada").parts == dict.fromkeys(done.parts, 0)
