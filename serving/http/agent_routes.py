@@ -12,6 +12,7 @@ from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import agent_models as forms
 from parquetry.serving.http.answers import Recorded, milliseconds
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import UploadForm, imported, new_content
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
@@ -22,7 +23,7 @@ from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
-router = APIRouter(prefix="/api/knowledge", tags=["knowledge"])
+router = APIRouter(prefix="/api/knowledge", tags=["knowledge"], route_class=JsonRoute)
 _NO_DESCRIPTIONS = (
     "images were not described: that is set for the whole corpus, by extraction.include_image_descriptions and a model "
     "in [llm]"

@@ -12,6 +12,7 @@ from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import gateway_models as forms
 from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Parts, PathNamespace, ReadCaller, SearchCaller, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, retrieve_chunks
@@ -26,7 +27,7 @@ from parquetry.serving.service.words import NoLanguageModel, answer_in_words
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
-router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge (gateway)"])
+router = APIRouter(prefix="/api/v1/knowledge", tags=["knowledge (gateway)"], route_class=JsonRoute)
 DocumentId = Annotated[str, Path(max_length=255)]
 
 

@@ -21,6 +21,7 @@ from parquetry.serving.http.callers import (
     namespace_of,
     requires,
 )
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.jobs.model import Job, Kind, State
 from parquetry.serving.search.entry_reading import live_entries
@@ -35,7 +36,7 @@ from parquetry.storage.database import rows
 from parquetry.storage.lake.snapshot_views import connect_readable
 from parquetry.storage.search.filters import Filters, restrict
 
-router = APIRouter(prefix="/api/v1", tags=["operation"])
+router = APIRouter(prefix="/api/v1", tags=["operation"], route_class=JsonRoute)
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
 JobId = Annotated[str, Path(max_length=64)]

@@ -32,6 +32,8 @@ from parquetry.serving.service.follower import NotReady
 log = logging.getLogger("parquetry")
 NOT_READY = "Knowledge service is not available"
 MEDIA_TYPE = "application/problem+json"
+_NO_OBJECT = frozenset({"model_attributes_type", "model_type", "dict_type"})
+"""errors of a body that is no object, or was not read as JSON"""
 _LONGEST = 80
 """characters of a value that a message repeats"""
 _SECONDS = {HTTPStatus.SERVICE_UNAVAILABLE: "2", HTTPStatus.TOO_MANY_REQUESTS: "1"}
@@ -158,5 +160,7 @@ def _place(location: Sequence[Any]) -> str:
 def _fault(error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown field"
+    if error["type"] in _NO_OBJECT and tuple(error["loc"]) == ("body",):
+        return "send a JSON object, with Content-Type: application/json"
     # Values are not repeated: they may be secrets, or long.
     return str(error["msg"]).removeprefix("Value error, ")[:300]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ from typing import Any, TypeVar
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.datastructures import UploadFile
 
 from parquetry.model import Access
 from parquetry.plural import size_of
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import access_for
+from parquetry.serving.http.json_bodies import json_of
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
@@ -67,8 +68,7 @@ class UploadForm:
             RequestValidationError: a field is missing, unknown or invalid.
         """
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _MULTIPART:
-            body = await request.body()
-            return cls(await in_thread(_validated, form, body), None)
+            return cls(_checked(form, await json_of(await request.body())), None)
         async with request.form(max_files=1, max_fields=_MOST_FIELDS) as sent:
             file = sent.get(_FILE)
             if not isinstance(file, UploadFile):
@@ -101,20 +101,13 @@ def _field(name: str, values: list[str]) -> Any:
     value = values[-1] if values else ""
     if name == "metadata":
         try:
-            return json.loads(value)
+            return from_json(value, allow_inf_nan=False)
         except ValueError:
             raise Problem(422, "invalid-request", "metadata: not a JSON object") from None
     return value
 
 
-def _validated(form: type[Form], body: bytes) -> Form:
-    try:
-        return form.model_validate_json(body)
-    except ValidationError as error:
-        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
-
-
-def _checked(form: type[Form], given: Mapping[str, Any]) -> Form:
+def _checked(form: type[Form], given: Any) -> Form:
     try:
         return form.model_validate(given)
     except ValidationError as error:

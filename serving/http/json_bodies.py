@@ -1,0 +1,104 @@
+"""JSON bodies of requests: bounded in what they hold, so that reading one never holds up other requests for long."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import numpy as np
+from anyio.to_thread import run_sync
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+
+from parquetry.plural import size_of
+from parquetry.serving.http.problems import Problem
+
+MOST_VALUES = 200_000
+"""JSON values of a body larger than `UNCOUNTED_BYTES`: objects of Python are made while nothing else runs"""
+UNCOUNTED_BYTES = 1024 * 1024
+"""size up to which a body holds few enough values in any case"""
+_AT_ONCE_BYTES = 64 * 1024
+"""size up to which a body is read without a change of threads"""
+_BLOCK = 1024 * 1024
+_QUOTE, _BACKSLASH = ord('"'), ord("\\")
+
+
+class JsonRoute(APIRoute):
+    """Route whose JSON body is read by `parsed`, instead of by the web framework."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of the route."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await handler(_JsonRequest(request.scope, request.receive))
+
+        return handle
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        return await json_of(await self.body())
+
+
+async def json_of(body: bytes) -> Any:
+    """Return the value of a body, as `parsed`; a large one is read in a thread."""
+    return parsed(body) if len(body) <= _AT_ONCE_BYTES else await run_sync(parsed, body)
+
+
+def parsed(body: bytes) -> Any:
+    """Return the value of a body.
+
+    Raises:
+        Problem: it is no JSON in UTF-8, or holds too many values.
+    """
+    # Some editors and shells of Windows write it.
+    body = body.removeprefix(codecs.BOM_UTF8)
+    if len(body) > UNCOUNTED_BYTES and _has_too_many(body):
+        what = f"the body of the request has {size_of(len(body))} and holds more than {MOST_VALUES:,} JSON values"
+        raise Problem(413, "too-large", f"{what}; send less at once")
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem(422, "invalid-request", f"the body is no JSON in UTF-8: {error}") from None
+
+
+def _has_too_many(body: bytes) -> bool:
+    # Characters in texts are counted as well, which is enough for most bodies, and fast.
+    return sum(body.count(mark) for mark in b",[{") > MOST_VALUES and values_in(body) > MOST_VALUES
+
+
+def values_in(body: bytes) -> int:
+    """Return about the number of values in JSON: the commas and opening brackets that stand in no text.
+
+    Computed by NumPy block by block, which lets other threads run.
+    """
+    found, inside, slashes = 0, False, 0
+    for start in range(0, len(body), _BLOCK):
+        block = np.frombuffer(body, np.uint8, min(_BLOCK, len(body) - start), start)
+        quotes, slashes = _unescaped_quotes(block, slashes)
+        texts = np.logical_xor.accumulate(quotes) ^ inside
+        marks = (block == ord(",")) | (block == ord("[")) | (block == ord("{"))
+        found += int(np.count_nonzero(marks & ~texts))
+        inside = bool(texts[-1])
+    return found
+
+
+def _unescaped_quotes(block: np.ndarray[Any, Any], before: int) -> tuple[np.ndarray[Any, Any], int]:
+    """Return where texts begin and end, and the number of backslashes at the end of a block.
+
+    Args:
+        block: bytes.
+        before: number of backslashes just before the block.
+    """
+    quotes = block == _QUOTE
+    slashes = block == _BACKSLASH
+    if not before and not slashes.any():
+        return quotes, 0
+    places = np.arange(len(block))
+    others = np.maximum.accumulate(np.where(slashes, -1, places))
+    run = places - others + np.where(others < 0, before, 0)
+    escaped = np.concatenate(([before], run[:-1])) % 2 == 1
+    return quotes & ~escaped, int(run[-1])
