@@ -90,6 +90,11 @@ def without_known(text: str) -> str:
     return text
 
 
+def without_tokens(text: str) -> str:
+    """Mask only the tokens of this program's service."""
+    return _OWN_TOKEN.sub(f"pqt_{MASK}", text) if "pqt_" in text else text
+
+
 def mask_error(error: BaseException) -> None:
     """Mask the secrets in an error of a library, before other code shows or stores it."""
     seen: set[int] = set()

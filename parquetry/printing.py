@@ -39,6 +39,11 @@ _IN_LINE = re.compile(
     # Text that only looks like the escape of another character.
     r"|\\(?=u\{[0-9a-f]{1,6}\})"
 )
+_LINE_ENDS = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_NOT_TEXT = re.compile(
+    rf"(?P<plain>{_FLAG}|{_KEYCAP})|[{_OBEYED}{_TAGS}{_UNSEEN}]|(?<![{_JOINED}\ufe0f])[{_JOINERS}]"
+    rf"|(?<![{_JOINED}])[{_SELECTORS}]"
+)
 _IN_JSON = re.compile(rf"[\x7f{_OBEYED}{_TAGS}{_UNSEEN}{_JOINERS}{_SELECTORS}]")
 _ONE_LINE_LOGS = ("parquetry", "prefect.flow_runs", "prefect.task_runs")
 """loggers with one line per message"""
@@ -55,6 +60,11 @@ def visible(text: str) -> str:
 def visible_text(text: str) -> str:
     """Return a text of many lines, keeping line ends, tabs, and zero-width characters that are harmless in prose."""
     return _IN_TEXT.sub(_sign, text)
+
+
+def plain_text(text: str) -> str:
+    """Return a text of many lines without control and invisible characters, for readers who would not see them."""
+    return _NOT_TEXT.sub(lambda found: found["plain"] or "", _LINE_ENDS.sub("\n", text))
 
 
 def _sign(found: re.Match[str]) -> str:
