@@ -44,6 +44,16 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """Size of the chunks of one document, instead of that in the settings."""
+
+    tokens: int
+    """largest chunk, in tokens"""
+    overlap: int
+    """tokens repeated between neighbours; less than `tokens`"""
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """Particulars of a document that was handed in, besides its bytes."""
 
@@ -56,6 +66,8 @@ class Submission:
     uploaded_by: str | None
     created_at: datetime
     """UTC, when it was handed in first"""
+    chunk_size: ChunkSize | None = None
+    """None for the size in the settings"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,11 @@ class Item:
     def filename(self) -> str:
         """Name that people see: the last part of the path, or the name that it was handed in under."""
         return PurePosixPath(self.path).name if self.submission is None else self.submission.filename
+
+    @property
+    def chunk_size(self) -> ChunkSize | None:
+        """Size of its chunks; None for the size in the settings."""
+        return None if self.submission is None else self.submission.chunk_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ class EmbedderProvider:
     worst: Worst
     price: Callable[[str, EmbeddingSettings], float | None] = lambda _, __: 0.0
     """US dollars per million tokens; None if unknown"""
+    counts_tokens: bool = True
+    """True if its embedders have a tokenizer"""
 
 
 PROVIDERS: dict[str, EmbedderProvider] = {
@@ -37,7 +39,13 @@ PROVIDERS: dict[str, EmbedderProvider] = {
         wordllama.WORST,
     ),
     "openai": EmbedderProvider(
-        "openai:<model>", "a model", openai.OpenAIEmbedder, openai.embedder_id, openai.WORST, openai.price
+        "openai:<model>",
+        "a model",
+        openai.OpenAIEmbedder,
+        openai.embedder_id,
+        openai.WORST,
+        openai.price,
+        counts_tokens=False,
     ),
     "onnx": EmbedderProvider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id, onnx.WORST),
 }
@@ -99,6 +107,12 @@ def price_of(name: str, settings: EmbeddingSettings) -> float | None:
     """
     provider, model = _parse(name)
     return provider.price(model, settings)
+
+
+def counts_tokens(embedder_id: str) -> bool:
+    """Return True if the embedder of an id has a tokenizer, without loading it."""
+    provider = PROVIDERS.get(embedder_id.partition(":")[0])
+    return provider is not None and provider.counts_tokens
 
 
 def id_of(name: str, settings: EmbeddingSettings) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from parquetry import ids
-from parquetry.model import BrokenOff, DocumentRow, Item, LeftOut, Listing, Unlisted
+from parquetry.model import BrokenOff, ChunkSize, DocumentRow, Item, LeftOut, Listing, Unlisted
 from parquetry.planning.fingerprint import Fingerprint, Fingerprints
 from parquetry.planning.kept import KeptDocuments, kept_of
 from parquetry.settings.sections import RefreshSettings
@@ -245,7 +245,7 @@ class _Planner:
         origin = gone or same[0]
         if gone is not None:
             del self.gone[gone.path]
-        effort, reason = stale(origin, self.fingerprints)
+        effort, reason = stale(origin, self.fingerprints, item.chunk_size)
         action: Action = "moved" if gone is not None else "added"
         reason = reason or (f"moved from {origin.path}" if gone is not None else f"same content as {origin.path}")
         return self._make(action, effort if effort != "nothing" else "row", reason, item, None, origin)
@@ -259,7 +259,7 @@ class _Planner:
         return replace(same, action="changed", effort="row", reason="metadata changed") if told else same
 
     def _same_bytes(self, item: Item, known: DocumentRow) -> Change:
-        effort, reason = stale(known, self.fingerprints)
+        effort, reason = stale(known, self.fingerprints, item.chunk_size)
         if effort != "nothing":
             return self._make("changed", effort, reason, item, known)
         if item.uri != known.uri:
@@ -285,9 +285,15 @@ class _Planner:
         return Change(action, effort, reason, identity, namespace, source, item, known, origin)
 
 
-def stale(row: DocumentRow, fingerprints: Fingerprints) -> tuple[Effort, str]:
-    """Return the effort and reason to redo a document with unchanged bytes."""
-    then, now = Fingerprint.parse(row.fingerprint), fingerprints.of(row.media_type)
+def stale(row: DocumentRow, fingerprints: Fingerprints, chunk_size: ChunkSize | None = None) -> tuple[Effort, str]:
+    """Return the effort and reason to redo a document with unchanged bytes.
+
+    Args:
+        row: its row.
+        fingerprints: of the present settings.
+        chunk_size: its own size of chunks; None for that in the settings.
+    """
+    then, now = Fingerprint.parse(row.fingerprint), fingerprints.of(row.media_type, chunk_size)
     if then.extraction != now.extraction:
         return "extract", "extraction settings changed"
     # A failed document keeps its last good revision, which must be redone, too: a search uses a single embedder.

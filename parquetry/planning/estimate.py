@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
 from parquetry.embed.base import Worst
 from parquetry.extract.media_types import UTF8_PER_BYTE, UTF8_PER_CHARACTER, by_filename, keeps_its_size
 from parquetry.extract.registry import extractor_for
@@ -17,7 +18,6 @@ from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 
 BATCH_API_SHARE = 0.5
 """price of an embedding service's batch API, relative to its regular price"""
-CHARACTERS_PER_TOKEN = 4.0
 """in Western prose; used until a corpus holds documents of the same extension"""
 CHUNKS_PER_STEP = 4
 """maximum number of chunks per step, which is the size minus the overlap; `Packer` closes emptier ones only

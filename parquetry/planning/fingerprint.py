@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from parquetry.model import ChunkSize
+
 NONE = "0"
 """placeholder for a stage that was not reached"""
 
@@ -35,6 +37,15 @@ class Fingerprints:
     """media type -> hash of the extractor and its settings"""
     chunking: str
     embedding: str
+    sized: Callable[[ChunkSize], str] = repr
+    """size of chunks of one document -> hash of the chunking"""
 
-    def of(self, media_type: str | None) -> Fingerprint:
-        return Fingerprint(self.extraction(media_type), self.chunking, self.embedding)
+    def of(self, media_type: str | None, chunk_size: ChunkSize | None = None) -> Fingerprint:
+        """Return the fingerprint of a document.
+
+        Args:
+            media_type: its media type, if known.
+            chunk_size: its own size of chunks; None for that in the settings.
+        """
+        chunking = self.chunking if chunk_size is None else self.sized(chunk_size)
+        return Fingerprint(self.extraction(media_type), chunking, self.embedding)

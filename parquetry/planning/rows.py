@@ -149,7 +149,7 @@ def refused_row(
     skipped = verdict.fate == "skip"
     if not skipped:
         media_type = media_type or draft.media_type
-    fingerprint = fingerprints.of(media_type)
+    fingerprint = fingerprints.of(media_type, None if change.item is None else change.item.chunk_size)
     attempts = 1 + _failures_in_a_row(base, content_hash, fingerprint)
     if not skipped and base is not None and base.revision:
         kept = Fingerprint.parse(base.fingerprint)

@@ -259,7 +259,7 @@ def _processed_row(document: ReadDocument, revision: RevisionChunks, model: Mode
             metadata=extraction.metadata,
             extractor=extraction.extractor,
             embedder=model.id,
-            fingerprint=model.fingerprints.of(extraction.media_type),
+            fingerprint=model.fingerprints.of(extraction.media_type, document.chunk_size),
             pages=_pages(extraction),
             characters=len(extraction.text),
             chunks=len(revision.chunks),

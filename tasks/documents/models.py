@@ -8,9 +8,10 @@ from functools import cache, partial
 
 from parquetry.chunking import chunker as chunk
 from parquetry.embed.base import Embedder
-from parquetry.embed.registry import id_of, open_embedder
+from parquetry.embed.registry import counts_tokens, id_of, open_embedder
 from parquetry.extract import registry
 from parquetry.ids import settings_hash
+from parquetry.model import ChunkSize
 from parquetry.planning.fingerprint import Fingerprints
 from parquetry.settings.sections import Settings
 
@@ -53,6 +54,10 @@ def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
     """Return the fingerprints of documents of one embedder, from the settings."""
     tokenizer = embedder_id if settings.chunking.unit == "tokens" else None
 
+    def sized(size: ChunkSize) -> str:
+        own = chunk.sized(settings.chunking, size, in_tokens=counts_tokens(embedder_id))
+        return chunk.fingerprint(own, embedder_id)
+
     @cache
     def extraction(media_type: str | None) -> str:
         if media_type is None:
@@ -64,4 +69,5 @@ def fingerprints_of(settings: Settings, embedder_id: str) -> Fingerprints:
         extraction=extraction,
         chunking=chunk.fingerprint(settings.chunking, tokenizer),
         embedding=settings_hash({"embedder": embedder_id, "template": settings.embedding.template}),
+        sized=sized,
     )

@@ -16,7 +16,7 @@ from parquetry.extract.detect import image_type
 from parquetry.extract.image import with_description
 from parquetry.extract.media_types import by_filename, with_extension
 from parquetry.llm.client import Completion
-from parquetry.model import DocumentRow, Extraction, Item, Note, RawDocument
+from parquetry.model import ChunkSize, DocumentRow, Extraction, Item, Note, RawDocument
 from parquetry.planning.diff import Change
 from parquetry.planning.outage import Lost, Service, lost_to
 from parquetry.planning.rows import new_revision
@@ -54,6 +54,10 @@ class ReadDocument:
     @property
     def uri(self) -> str:
         return self.change.item.uri if self.change.item else self.change.document_id
+
+    @property
+    def chunk_size(self) -> ChunkSize | None:
+        return None if self.change.item is None else self.change.item.chunk_size
 
     @property
     def path(self) -> str:
@@ -169,7 +173,7 @@ def _start_extraction(document: ReadDocument, item: Item, run: DocumentRun) -> F
     if run.describer is not None and image is not None:
         document.media_type = image
         document.description = run.describer.start(content, image)
-    return _pool(document, run).prepare(RawDocument(content, filename))
+    return _pool(document, run).prepare(RawDocument(content, filename), document.chunk_size)
 
 
 def _start_chunking(
@@ -187,7 +191,7 @@ def _start_chunking(
         warnings=noted,
     )
     document.prepared = Prepared(extraction, ())
-    document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings)
+    document.future = _pool(document, run).chunk(stored.text, stored.parts, stored.headings, document.chunk_size)
     run.reading.extracting(document.change, document.future, is_all=True)
 
 
@@ -240,7 +244,7 @@ def _described(
         stats.description_cost_usd += described.cost_usd
     known = prepared.extraction if prepared else None
     extraction = with_description(known, described.text, document.media_type or "")
-    chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings))
+    chunks = pool.result(pool.chunk(extraction.text, extraction.parts, extraction.headings, document.chunk_size))
     return Prepared(extraction, chunks)
 
 
@@ -249,7 +253,7 @@ def _note(document: ReadDocument, text: str, run: DocumentRun) -> Note:
 
 
 def _pool(document: ReadDocument, run: DocumentRun) -> WorkerPool:
-    return run.pool_of(document.change.namespace)
+    return run.pool_of(document.change.namespace, document.chunk_size)
 
 
 def _check_spans(prepared: Prepared) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from parquetry.errors import ServiceRefused
 from parquetry.llm.spending import Ledger
+from parquetry.model import ChunkSize
 from parquetry.tasks.context import RunContext
 from parquetry.tasks.documents.describe import Describer
 from parquetry.tasks.documents.models import Model
@@ -40,12 +41,16 @@ class DocumentRun(RunContext):
     def open_ledger(self) -> Ledger:
         return Ledger(self.settings.refresh.budget_usd, BUDGET_KEY)
 
-    def pool_of(self, namespace: str) -> WorkerPool:
+    def pool_of(self, namespace: str, chunk_size: ChunkSize | None = None) -> WorkerPool:
         """Return the extraction processes for a namespace's documents, started on first use.
 
         Namespaces share them unless chunks are measured in tokens of different models.
+
+        Args:
+            namespace: the namespace.
+            chunk_size: own size of the chunks of a document.
         """
-        by_tokens = self.settings.chunking.unit == "tokens"
+        by_tokens = self.settings.chunking.unit == "tokens" or chunk_size is not None
         tokenizer = self.models[namespace].open().tokenizer_json if by_tokens else None
         with self._lock:
             if tokenizer not in self._pools:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parquetry.chunking.chunker import CHARACTERS_PER_TOKEN
 from parquetry.errors import RefusedError
 from parquetry.extract.media_types import UTF8_PER_CHARACTER, keeps_its_size
 from parquetry.planning.diff import Change
-from parquetry.planning.estimate import CHARACTERS_PER_TOKEN
 from parquetry.plural import size_of
 from parquetry.settings.sections import Settings
 from parquetry.storage.files.layout import layout_of

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 from pebble import ProcessExpired, ProcessPool
 
-from parquetry.chunking.chunker import Chunker
+from parquetry.chunking.chunker import Chunker, sized
 from parquetry.errors import BrokenDocument, Verdict, classify
 from parquetry.extract import ocr, registry
-from parquetry.model import Chunk, Extraction, Heading, Part, RawDocument
+from parquetry.model import Chunk, ChunkSize, Extraction, Heading, Part, RawDocument
 from parquetry.sessions.model import Transcript
 from parquetry.sessions.transcripts.base import Unread
 from parquetry.sessions.transcripts.registry import read_transcripts
@@ -85,13 +86,15 @@ class WorkerPool:
             initargs=(extraction, chunking, tokenizer, Path(self._turns.name)),
         )
 
-    def prepare(self, document: RawDocument) -> Future[Prepared]:
+    def prepare(self, document: RawDocument, chunk_size: ChunkSize | None = None) -> Future[Prepared]:
         """Extract and chunk a document; the future raises what `extract` raises, or BrokenDocument for a limit."""
-        return self._schedule(_prepare, document, limit=time_limit_of(document, self._settings))
+        return self._schedule(_prepare, document, chunk_size, limit=time_limit_of(document, self._settings))
 
-    def chunk(self, text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> Future[tuple[Chunk, ...]]:
+    def chunk(
+        self, text: str, parts: Sequence[Part], headings: Sequence[Heading], chunk_size: ChunkSize | None = None
+    ) -> Future[tuple[Chunk, ...]]:
         """Chunk a text again; the future raises BrokenDocument for a limit."""
-        return self._schedule(_chunk, text, parts, headings, limit=time_limit(len(text), self._settings))
+        return self._schedule(_chunk, text, parts, headings, chunk_size, limit=time_limit(len(text), self._settings))
 
     def sessions(self, document: RawDocument) -> Future[FileOfSessions]:
         """Read a file of chat sessions; the future raises what stops the run, or BrokenDocument for a limit."""
@@ -129,11 +132,12 @@ class WorkerPool:
 
 
 _extraction: ExtractionSettings
-_chunker: Chunker
+_chunking: ChunkingSettings
+_tokenizer: str | None
 
 
 def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer: str | None, turns: Path) -> None:
-    global _extraction, _chunker
+    global _extraction, _chunking, _tokenizer
     clear_environment()
     _silence()
     _limit_memory(extraction.memory_mb * _MIB)
@@ -144,16 +148,24 @@ def _start(extraction: ExtractionSettings, chunking: ChunkingSettings, tokenizer
     gc.set_threshold(50_000, 20, 100)
     ocr.take_turns(turns)
     _extraction = extraction
-    _chunker = Chunker(chunking, tokenizer)
+    _chunking, _tokenizer = chunking, tokenizer
+    _chunker.cache_clear()
 
 
-def _prepare(document: RawDocument) -> Prepared:
+@lru_cache(maxsize=16)
+def _chunker(chunk_size: ChunkSize | None) -> Chunker:
+    return Chunker(sized(_chunking, chunk_size, in_tokens=_tokenizer is not None), _tokenizer)
+
+
+def _prepare(document: RawDocument, chunk_size: ChunkSize | None) -> Prepared:
     extraction = registry.extract(document, _extraction)
-    return Prepared(extraction, _chunker.split(extraction.text, extraction.parts, extraction.headings))
+    return Prepared(extraction, _chunk(extraction.text, extraction.parts, extraction.headings, chunk_size))
 
 
-def _chunk(text: str, parts: Sequence[Part], headings: Sequence[Heading]) -> tuple[Chunk, ...]:
-    return _chunker.split(text, parts, headings)
+def _chunk(
+    text: str, parts: Sequence[Part], headings: Sequence[Heading], chunk_size: ChunkSize | None
+) -> tuple[Chunk, ...]:
+    return _chunker(chunk_size).split(text, parts, headings)
 
 
 def _sessions(document: RawDocument) -> FileOfSessions:

@@ -10,6 +10,8 @@ from parquetry.errors import BrokenDocument
 from parquetry.model import Access
 from parquetry.printing import visible
 
+STORE_KEY = "vector_store"
+"""key in the metadata of a document that was attached to a vector store, with the ids of both and its attributes"""
 UPLOADS = "uploads"
 """name of the source of documents that were handed in; of each namespace that has some"""
 MOST_NAME = 4096
@@ -40,6 +42,22 @@ def upload_path(name: str, access: Access) -> str:
     if access.org_id:
         return f"{_OWNED}@{_quoted(access.org_id)}/{shown}"
     return f"{_OWNED}/{shown}" if shown.startswith(_OWNED) else shown
+
+
+def store_folder(store_id: str) -> str:
+    """Return the folder of the documents that are attached to a vector store; no name of an upload leads there.
+
+    Args:
+        store_id: id of the store, of letters, digits, `_` and `-`.
+    """
+    return f"{_OWNED}/{store_id}"
+
+
+def stored_file(path: str) -> tuple[str, str] | None:
+    """Return the ids of store and file of an attached document, from its path; None for the path of another one."""
+    above, _, rest = path.partition("/")
+    store, _, file = rest.partition("/")
+    return (store, file) if above == _OWNED and file and not rest.startswith(_OWNED) else None
 
 
 def checked_name(name: str) -> str:

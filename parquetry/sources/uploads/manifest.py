@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from parquetry import ids
 from parquetry.errors import BrokenDocument
 from parquetry.masking import holds_credentials
-from parquetry.model import Access, Visibility
+from parquetry.model import Access, ChunkSize, Visibility
 from parquetry.sources.uploads.identity import MOST_NAME, checked_name
 
 Kind = Literal["upload", "url", "youtube", "text"]
@@ -50,18 +50,22 @@ class Upload:
     """address of an imported page or video"""
     file: str = ""
     """name of the file with the bytes, within the upload's folder"""
+    chunk_size: ChunkSize | None = None
+    """None for the size in the settings"""
 
     @property
     def etag(self) -> str:
         """Change token: of the bytes, of what they are read by, and of everything else, divided by dashes."""
         reading = ids.settings_hash({"filename": self.filename, "content_type": self.content_type})
-        rest = {
+        rest: dict[str, object] = {
             "metadata": self.metadata,
             "access": asdict(self.access),
             "uploaded_by": self.uploaded_by,
             "kind": self.kind,
             "times": [self.created_at.isoformat(), self.updated_at.isoformat()],
         }
+        if self.chunk_size is not None:
+            rest["chunk_size"] = asdict(self.chunk_size)
         return f"{self.content_hash}-{reading}-{ids.name_hash(_canonical(rest))}"
 
     def says_the_same_as(self, other: Upload) -> bool:
@@ -89,6 +93,7 @@ def new_upload(
     kind: Kind,
     url: str | None,
     now: datetime,
+    chunk_size: ChunkSize | None = None,
 ) -> Upload:
     """Return an upload with everything checked and in the form in which it is stored.
 
@@ -115,6 +120,7 @@ def new_upload(
         updated_at=now,
         kind=kind,
         url=None if url is None else checked_name(url),
+        chunk_size=chunk_size,
     )
 
 
@@ -126,6 +132,9 @@ def encode(upload: Upload) -> bytes:
     """
     told = {**asdict(upload), "form": _FORM}
     told |= {name: getattr(upload, name).isoformat() for name in ("created_at", "updated_at")}
+    if upload.chunk_size is None:
+        # As manifests were before; an earlier program reads them.
+        del told["chunk_size"]
     content = json.dumps(told, ensure_ascii=True, allow_nan=False, sort_keys=True).encode()
     if len(content) > MOST_BYTES:
         raise BrokenDocument(
@@ -149,7 +158,9 @@ def decode(content: bytes) -> Upload:
         created, updated = (
             datetime.fromisoformat(told.pop(name)).astimezone(UTC) for name in ("created_at", "updated_at")
         )
-        upload = Upload(access=Access(**access), created_at=created, updated_at=updated, **told)
+        size = told.pop("chunk_size", None)
+        chunk_size = None if size is None else ChunkSize(int(size["tokens"]), int(size["overlap"]))
+        upload = Upload(access=Access(**access), created_at=created, updated_at=updated, chunk_size=chunk_size, **told)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"is damaged ({type(error).__name__})") from error
     texts = (upload.namespace, upload.path, upload.filename, upload.content_hash, upload.file)

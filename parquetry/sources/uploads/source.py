@@ -75,6 +75,11 @@ def _item(upload: Upload) -> Item:
         modified_at=upload.updated_at,
         access=upload.access,
         submission=Submission(
-            upload.filename, upload.content_type, upload.metadata, upload.uploaded_by, upload.created_at
+            upload.filename,
+            upload.content_type,
+            upload.metadata,
+            upload.uploaded_by,
+            upload.created_at,
+            upload.chunk_size,
         ),
     )

@@ -19,7 +19,7 @@ from typing import Any
 
 from parquetry import ids
 from parquetry.errors import BrokenDocument, ParquetryError, StorageError
-from parquetry.model import Access
+from parquetry.model import Access, ChunkSize
 from parquetry.settings.sections import Settings
 from parquetry.sources.local.source import is_local, local_path
 from parquetry.sources.paths import within
@@ -82,6 +82,8 @@ class UploadStore:
         uploaded_by: str | None = None,
         kind: Kind = "upload",
         url: str | None = None,
+        path: str | None = None,
+        chunk_size: ChunkSize | None = None,
     ) -> tuple[Upload, bool]:
         """Keep a document; one of the same name and owner is replaced.
 
@@ -96,6 +98,8 @@ class UploadStore:
             uploaded_by: user who hands it in.
             kind: how it came here.
             url: address of an imported page or video.
+            path: path that identifies it, instead of one that follows from name and owner.
+            chunk_size: size of its chunks; None for that in the settings.
 
         Returns:
             The upload as it is kept, and True if anything changed.
@@ -110,7 +114,7 @@ class UploadStore:
         access = access or Access()
         upload = new_upload(
             namespace,
-            upload_path(name or content_hash, access),
+            upload_path(name or content_hash, access) if path is None else path,
             filename=filename or (name or "").rstrip("/").rpartition("/")[2] or content_hash,
             content_type=content_type,
             size=size,
@@ -121,11 +125,15 @@ class UploadStore:
             kind=kind,
             url=url,
             now=datetime.now(UTC),
+            chunk_size=chunk_size,
         )
         encode(upload)
-        known = self._known(namespace, upload.path)
+        return self._kept(upload, content)
+
+    def _kept(self, upload: Upload, content: bytes | Path) -> tuple[Upload, bool]:
+        known = self._known(upload.namespace, upload.path)
         if known is not None:
-            if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == content_hash:
+            if known.says_the_same_as(upload) and self._files.hash(self._place(known)) == upload.content_hash:
                 return known, False
             upload = replace(upload, created_at=known.created_at)
         return self._write(upload, content, known), True
