@@ -24,6 +24,8 @@ def filters_as_json(filters: Filters, namespace: str) -> tuple[dict[str, Any], s
         "caller": "the token names the caller",
         "any_tags": "use tags, or one search for each tag",
         "where": "use the other filters",
+        "subsets": "search the vector store by OpenAI's API",
+        "attributes": "use metadata",
     }
     for name, advice in refused.items():
         if getattr(filters, name):

@@ -113,6 +113,10 @@ def _single(filters: Filters) -> Iterator[tuple[str, Filters]]:
     for each in filters.comparisons:
         values = ", ".join(map(str, each.values))
         yield f"metadata {each.path} {each.operator} {values}", replace(none, comparisons=(each,))
+    if filters.subsets:
+        yield "vector store", replace(none, subsets=filters.subsets)
+    if filters.attributes is not None:
+        yield "attributes", replace(none, attributes=filters.attributes)
 
 
 # --- ranking

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -11,8 +11,10 @@ import duckdb
 
 from parquetry.errors import SettingsError, first_line
 from parquetry.model import What
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.database import Connection, reading, sql_string
 from parquetry.storage.lake.knowledge_views import answers
+from parquetry.storage.search.attribute_conditions import AttributeFilter, attribute_sql
 from parquetry.storage.search.where import parse_where
 
 TYPED_PATH = r"replace(path, '\x21', '!')"
@@ -41,6 +43,15 @@ class MetadataComparison:
     operator: Operator
     values: tuple[str | float, ...]
     """one value; several for `in`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Part of a namespace."""
+
+    namespace: str
+    folder: str | None = None
+    """folder of uploads; None for the whole namespace"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,10 @@ class Filters:
     """documents of this user"""
     origin: str | None = None
     """name of the document's source, or `source` in its metadata"""
+    subsets: tuple[Subset, ...] = ()
+    """a document must be in one of them; empty for no condition"""
+    attributes: AttributeFilter | None = None
+    """condition on attributes"""
 
     def __post_init__(self) -> None:
         for name in ("since", "until"):
@@ -119,7 +134,7 @@ def visible_statements(
         SettingsError: `filters.where` is not a valid filter expression.
     """
     certain = _certain(filters)
-    if filters.where is None and not filters.metadata and not filters.comparisons:
+    if filters.where is None and filters.attributes is None and not filters.metadata and not filters.comparisons:
         return [_create(table, columns, documents, certain)]
     uncertain = _Conditions()
     needed = dict.fromkeys(columns)
@@ -129,6 +144,9 @@ def visible_statements(
     for comparison in filters.comparisons:
         needed["metadata"] = None
         uncertain.add(_compares(comparison, uncertain))
+    if filters.attributes is not None:
+        needed["metadata"] = None
+        uncertain.add(attribute_sql(filters.attributes, uncertain.bind))
     if filters.where is not None:
         where = parse_where(filters.where)
         needed.update(dict.fromkeys(where.columns))
@@ -257,10 +275,20 @@ def _add_columns(filters: Filters, conditions: _Conditions) -> None:
     if filters.origin is not None:
         name = bind(filters.origin)
         add(f"(source = {name} OR json_extract_string(metadata, '/source') = {name})")
+    if filters.subsets:
+        add(f"({' OR '.join(_within(subset, bind) for subset in filters.subsets)})")
     if filters.since is not None:
         add(f"modified_at >= {bind(filters.since)}")
     if filters.until is not None:
         add(f"modified_at < {bind(filters.until)}")
+
+
+def _within(subset: Subset, bind: Callable[[Any], str]) -> str:
+    """Return a condition: a document is in a part of a namespace."""
+    inside = f"namespace = {bind(subset.namespace)}"
+    if subset.folder is None:
+        return inside
+    return f"({inside} AND source = {bind(UPLOADS)} AND starts_with(path, {bind(f'{subset.folder}/')}))"
 
 
 class _Conditions:
