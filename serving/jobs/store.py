@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parquetry.errors import SettingsError, StorageError, TransientError
+from parquetry.errors import SettingsError, TransientError
 from parquetry.masking import masked
 from parquetry.serving.jobs.model import FINAL, KINDS, TOGETHER, Job, Kind, State
 from parquetry.serving.jobs.table import COLUMNS, OWNER, SCHEMA, job_of, json_of, now
-from parquetry.serving.state.folder import private_file
+from parquetry.serving.state.database import StateDatabase
 from parquetry.serving.state.workers import ThisProcess, is_alive
 
 FILE = "jobs.db"
@@ -33,7 +31,6 @@ KEPT_JOBS = 10_000
 """finished jobs that can be looked up"""
 _ALONE_FROM = 2
 """attempts after which a job is carried out alone: it may be what ends the process"""
-_BUSY_MS = 10_000
 _PRUNE_SECONDS = 60.0
 _POLLS = ((1.0, 0.01), (10.0, 0.05), (float("inf"), 0.25))
 """seconds waited so far -> seconds until the next look"""
@@ -52,18 +49,8 @@ class JobStore:
     """
 
     def __init__(self, state: Path) -> None:
-        self._lock = threading.RLock()
         self._pruned = 0.0
-        try:
-            file = private_file(state / FILE)
-            self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
-            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            with self._transaction(durable=True) as connection:
-                for statement in SCHEMA.split(";"):
-                    connection.execute(statement)
-        except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"the queue of jobs in {state} cannot be opened: {error}") from error
+        self._database = StateDatabase(state, FILE, SCHEMA, "the queue of jobs")
 
     def submit(
         self, kind: Kind, namespace: str | None, payload: Mapping[str, Any], owner: Mapping[str, str | None]
@@ -82,7 +69,7 @@ class JobStore:
         """
         text = _checked(kind, payload)
         job = f"job-{secrets.token_hex(12)}"
-        with self._transaction(durable=True) as connection:
+        with self._database.transaction() as connection:
             ((waiting,),) = connection.execute("SELECT count(*) FROM jobs WHERE state = 'queued'")
             if waiting >= MOST_QUEUED:
                 detail = f"{waiting} jobs wait; try again when they are done"
@@ -155,7 +142,7 @@ class JobStore:
         Raises:
             KeyError: there is no such job.
         """
-        with self._transaction(durable=True) as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = 'cancelled', finished_at = ? WHERE id = ? AND state = 'queued'", (now(), id)
             )
@@ -176,7 +163,7 @@ class JobStore:
         """
         wanted = f"state = 'queued' AND kind IN ({', '.join(map(repr, sorted(kinds)))})"
         process = ThisProcess.get()
-        with self._transaction() as connection:
+        with self._database.transaction(durable=False) as connection:
             rows = connection.execute(
                 f"SELECT number, kind, attempts FROM jobs WHERE {wanted} ORDER BY number LIMIT {MOST_TOGETHER}"
             ).fetchall()
@@ -193,15 +180,11 @@ class JobStore:
     def waits(self, kinds: Collection[Kind] = KINDS) -> bool:
         """Return True if a job of one of these kinds waits."""
         names = ", ".join(map(repr, sorted(kinds)))
-        with self._lock, _told():
-            found = self._connection.execute(
-                f"SELECT 1 FROM jobs WHERE state = 'queued' AND kind IN ({names}) LIMIT 1"
-            ).fetchone()
-        return found is not None
+        return bool(self._database.rows(f"SELECT 1 FROM jobs WHERE state = 'queued' AND kind IN ({names}) LIMIT 1"))
 
     def progress(self, id: str, progress: Mapping[str, Any]) -> bool:
         """Record the progress of a running job; return True if it is to be cancelled."""
-        with self._transaction() as connection:
+        with self._database.transaction(durable=False) as connection:
             connection.execute(
                 "UPDATE jobs SET progress = ? WHERE id = ? AND state = 'running'", (json_of(progress), id)
             )
@@ -209,9 +192,7 @@ class JobStore:
 
     def cancel_is_asked(self, id: str) -> bool:
         """Return True if a running job is to be cancelled."""
-        with self._lock, _told():
-            row = self._connection.execute("SELECT cancel_asked FROM jobs WHERE id = ?", (id,)).fetchone()
-        return row is not None and bool(row[0])
+        return any(asked for (asked,) in self._database.rows("SELECT cancel_asked FROM jobs WHERE id = ?", (id,)))
 
     def finish(self, id: str, result: Mapping[str, Any]) -> None:
         """Record the result of a job that is done."""
@@ -234,7 +215,7 @@ class JobStore:
 
     def release(self, ids: Sequence[str]) -> None:
         """Queue jobs of this process again, which stops in an orderly way before they are done."""
-        with self._transaction(durable=True) as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = 'queued', attempts = attempts - 1, pid = NULL, process = NULL "
                 f"WHERE state = 'running' AND id IN ({', '.join('?' * len(ids))})",
@@ -243,12 +224,7 @@ class JobStore:
 
     def forget(self, user_id: str) -> int:
         """Delete the jobs of a user, also those that wait; return their number."""
-        with self._lock:
-            self._connection.execute("PRAGMA secure_delete = ON")
-            with self._transaction(durable=True) as connection:
-                deleted = connection.execute("DELETE FROM jobs WHERE user_id = ?", (user_id,)).rowcount
-            # What was deleted stands in the log of changes, too.
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (deleted,) = self._database.erase(("DELETE FROM jobs WHERE user_id = ?", (user_id,)))
         return deleted
 
     def recover(self) -> int:
@@ -256,7 +232,7 @@ class JobStore:
 
         A job that was in work in too many of such processes fails.
         """
-        with self._transaction(durable=True) as connection:
+        with self._database.transaction() as connection:
             running = connection.execute(
                 "SELECT number, pid, process, attempts FROM jobs WHERE state = 'running'"
             ).fetchall()
@@ -281,8 +257,7 @@ class JobStore:
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def _end(
         self,
@@ -292,7 +267,7 @@ class JobStore:
         reason: str | None = None,
         detail: str | None = None,
     ) -> None:
-        with self._transaction(durable=True) as connection:
+        with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, result = ?, reason = ?, detail = ?, finished_at = ?, progress = NULL, "
                 "pid = NULL, process = NULL WHERE id = ? AND state = 'running'",
@@ -306,8 +281,7 @@ class JobStore:
         return job
 
     def _select(self, where: str, values: Sequence[Any]) -> Sequence[Job]:
-        with self._lock, _told():
-            rows = self._connection.execute(f"SELECT {COLUMNS} FROM jobs WHERE {where}", tuple(values)).fetchall()
+        rows = self._database.rows(f"SELECT {COLUMNS} FROM jobs WHERE {where}", tuple(values))
         return [job_of(row) for row in rows]
 
     def _prune(self, connection: sqlite3.Connection) -> None:
@@ -321,30 +295,6 @@ class JobStore:
             f"DELETE FROM jobs WHERE state IN ({final}) AND number <= (SELECT number FROM jobs WHERE state IN ({final})"
             f" ORDER BY number DESC LIMIT 1 OFFSET {KEPT_JOBS})"
         )
-
-    @contextmanager
-    def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Hold the write lock of the file; commit at the end, on disk if `durable`."""
-        with self._lock, _told():
-            connection = self._connection
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Translate an error of SQLite: a full disk, a damaged file, a lock that is held too long."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StorageError(f"the queue of jobs cannot be read or written: {error}; look after its disk") from error
 
 
 def _together(rows: Sequence[tuple[int, Kind, int]]) -> list[int]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from parquetry.errors import StorageError
-from parquetry.serving.state.folder import private_file
+from parquetry.serving.state.database import StateDatabase
 
 FILE = "feedback.db"
-_BUSY_MS = 10_000
 _TABLE = """CREATE TABLE IF NOT EXISTS feedback (
     id INTEGER PRIMARY KEY,
     at REAL NOT NULL,
@@ -59,17 +55,7 @@ class FeedbackStore:
     """
 
     def __init__(self, state: Path) -> None:
-        self._lock = threading.Lock()
-        try:
-            self._connection = sqlite3.connect(
-                private_file(state / FILE), check_same_thread=False, isolation_level=None
-            )
-            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute(_TABLE)
-        except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"feedback in {state} cannot be opened: {error}") from error
+        self._database = StateDatabase(state, FILE, _TABLE, "feedback")
 
     def add(
         self,
@@ -93,15 +79,12 @@ class FeedbackStore:
             *(time.time(), namespace, query, document_id, chunk_id, int(relevant), comment, version),
             *(user_id, token_id),
         )
-        try:
-            with self._lock:
-                (row,) = self._connection.execute(
-                    f"""INSERT INTO feedback (at, namespace, query, document_id, chunk_id, relevant, comment, version,
-                    user_id, token_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}""",
-                    values,
-                ).fetchall()
-        except sqlite3.Error as error:
-            raise StorageError(f"the feedback cannot be kept: {error}") from error
+        with self._database.transaction() as connection:
+            (row,) = connection.execute(
+                f"""INSERT INTO feedback (at, namespace, query, document_id, chunk_id, relevant, comment, version,
+                user_id, token_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}""",
+                values,
+            ).fetchall()
         return _feedback(row)
 
     def list(self, namespaces: Collection[str] | None, limit: int = 100, offset: int = 0) -> Sequence[Feedback]:
@@ -114,26 +97,20 @@ class FeedbackStore:
         """
         names = tuple(namespaces or ())
         chosen = "true" if namespaces is None else f"namespace IN ({', '.join('?' * len(names))})"
-        with self._lock:
-            rows = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM feedback WHERE {chosen} ORDER BY id DESC LIMIT ? OFFSET ?",
-                (*names, limit, offset),
-            ).fetchall()
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM feedback WHERE {chosen} ORDER BY id DESC LIMIT ? OFFSET ?",
+            (*names, limit, offset),
+        )
         return [_feedback(row) for row in rows]
 
     def forget(self, user_id: str) -> int:
         """Delete the judgements of a user; return their number."""
-        with self._lock:
-            self._connection.execute("PRAGMA secure_delete = ON")
-            deleted = self._connection.execute("DELETE FROM feedback WHERE user_id = ?", (user_id,)).rowcount
-            # What was deleted stands in the log of changes, too.
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (deleted,) = self._database.erase(("DELETE FROM feedback WHERE user_id = ?", (user_id,)))
         return deleted
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
 
 def _feedback(row: tuple[int, float, str, str, str, str | None, int, str | None, int | None]) -> Feedback:

@@ -311,7 +311,7 @@ class Queue(RuleBasedStateMachine):
 
     @rule()
     def process_dies_and_the_next_recovers(self):
-        self.store._connection.execute("UPDATE jobs SET pid = 4194305, process = '1.0' WHERE state = 'running'")
+        self.store._database.write("UPDATE jobs SET pid = 4194305, process = '1.0' WHERE state = 'running'")
         assert self.store.recover() == len(self.claimed)
         for job in self.claimed:
             self.states[job] = "failed" if self.store.get(job).state == "failed" else "queued"

@@ -193,7 +193,7 @@ def test_process_that_ended_after_its_publish_tells_the_same(jobs):
     carry_out(jobs.context, claimed)
     assert jobs.done(gone).result["removed"][0]["chunks"] == 1
     removing = gone.payload["documents"][0] | {"chunks": 1}
-    jobs.store._connection.execute(
+    jobs.store._database.write(
         "UPDATE jobs SET state = 'running', result = NULL, pid = 4194305, process = '1.0', progress = ? WHERE id = ?",
         (json.dumps({"removing": [removing]}), gone.id),
     )
