@@ -6,21 +6,17 @@ A response belongs to the token that made it: what one token may read never reac
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parquetry.errors import StorageError
 from parquetry.serving.access.principals import Principal
-from parquetry.serving.state.folder import private_file
+from parquetry.serving.state.database import StateDatabase
 
 FILE = "responses.db"
-_BUSY_MS = 10_000
-_TABLE = """CREATE TABLE IF NOT EXISTS responses (
+_SCHEMA = """CREATE TABLE IF NOT EXISTS responses (
     id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
     user_id TEXT,
@@ -28,8 +24,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS responses (
     previous TEXT,
     input TEXT NOT NULL,
     response TEXT NOT NULL
-) STRICT"""
-_INDEX = "CREATE INDEX IF NOT EXISTS responses_expire ON responses (expires)"
+) STRICT;
+CREATE INDEX IF NOT EXISTS responses_expire ON responses (expires)"""
 _OPERATOR = "operator"
 SECONDS_PER_DAY = 86_400.0
 
@@ -64,19 +60,7 @@ class ResponseStore:
     """
 
     def __init__(self, state: Path) -> None:
-        self._lock = threading.Lock()
-        try:
-            self._connection = sqlite3.connect(
-                private_file(state / FILE), check_same_thread=False, isolation_level=None
-            )
-            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            # What is deleted is gone from the file.
-            self._connection.execute("PRAGMA secure_delete = ON")
-            self._connection.execute(_TABLE)
-            self._connection.execute(_INDEX)
-        except (OSError, sqlite3.Error) as error:
-            raise StorageError(f"the responses in {state} cannot be opened: {error}") from error
+        self._database = StateDatabase(state, FILE, _SCHEMA, "responses")
 
     def save(self, stored: StoredResponse, principal: Principal, days: float) -> None:
         """Keep a response, and delete those that have expired.
@@ -94,8 +78,9 @@ class ResponseStore:
             *(stored.id, owner_of(principal), principal.user_id, now + days * SECONDS_PER_DAY, stored.previous),
             *(json.dumps(stored.input), json.dumps(stored.response)),
         )
-        self._run("DELETE FROM responses WHERE expires <= ?", (now,))
-        self._run("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM responses WHERE expires <= ?", (now,))
+            connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def get(self, response_id: str, principal: Principal) -> StoredResponse | None:
         """Return a response; None if it does not exist for its caller, or no more.
@@ -103,7 +88,7 @@ class ResponseStore:
         Raises:
             StorageError: it cannot be read.
         """
-        found = self._run(
+        found = self._database.rows(
             "SELECT id, previous, input, response FROM responses WHERE id = ? AND owner = ? AND expires > ?",
             (response_id, owner_of(principal), time.time()),
         )
@@ -117,28 +102,14 @@ class ResponseStore:
         Raises:
             StorageError: it cannot be deleted.
         """
-        return bool(
-            self._run(
-                "DELETE FROM responses WHERE id = ? AND owner = ? AND expires > ? RETURNING id",
-                (response_id, owner_of(principal), time.time()),
-            )
-        )
+        condition = "id = ? AND owner = ? AND expires > ?"
+        values = (response_id, owner_of(principal), time.time())
+        return bool(sum(self._database.erase((f"DELETE FROM responses WHERE {condition}", values))))
 
     def forget(self, user_id: str) -> int:
         """Delete the responses of a user; return their number."""
-        deleted = self._run("DELETE FROM responses WHERE user_id = ? RETURNING id", (user_id,))
-        # What was deleted stands in the log of changes, too.
-        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(deleted)
+        return sum(self._database.erase(("DELETE FROM responses WHERE user_id = ?", (user_id,))))
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            self._connection.close()
-
-    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
-            with self._lock:
-                return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise StorageError(f"the responses cannot be read or written: {error}") from error
+        self._database.close()

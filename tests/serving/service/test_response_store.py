@@ -44,6 +44,7 @@ def test_what_is_deleted_is_gone(store, tmp_path):
     assert store.delete("resp_1", ADA)
     assert store.get("resp_1", ADA) is None
     assert not store.delete("resp_1", ADA)
+    assert not any(b"Gr" in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_what_has_expired_is_gone_and_the_next_write_deletes_it(store):
@@ -51,7 +52,7 @@ def test_what_has_expired_is_gone_and_the_next_write_deletes_it(store):
     assert store.get("resp_1", ADA) is None
     assert not store.delete("resp_1", ADA)
     store.save(replace(STORED, id="resp_2"), ADA, 1)
-    assert store._run("SELECT id FROM responses") == [("resp_2",)]
+    assert store._database.rows("SELECT id FROM responses") == [("resp_2",)]
 
 
 def test_file_is_its_owners_alone(store, tmp_path):
