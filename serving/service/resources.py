@@ -9,9 +9,14 @@ from pathlib import Path
 from parquetry.serving.access.audit import AuditLog
 from parquetry.serving.access.gate import Gate
 from parquetry.serving.access.tokens import TokenStore
+from parquetry.serving.files.content import FileFolder
+from parquetry.serving.files.file_records import FileRecords
+from parquetry.serving.files.store_records import StoreRecords
+from parquetry.serving.files.table import FILE, SCHEMA
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
+from parquetry.serving.state.database import StateDatabase
 from parquetry.serving.state.folder import state_folder
 from parquetry.serving.state.workers import WorkerRecord
 from parquetry.settings.sections import Settings
@@ -31,6 +36,9 @@ class Resources:
     uploads: UploadStore
     audit: AuditLog
     feedback: FeedbackStore
+    files: FileRecords
+    stores: StoreRecords
+    content: FileFolder
     record: WorkerRecord
 
     @classmethod
@@ -47,6 +55,7 @@ class Resources:
         """
         state = state_folder(settings)
         record = WorkerRecord(state)
+        tables = StateDatabase(state, FILE, SCHEMA, "files and vector stores")
         tokens = TokenStore(state)
 
         def announce(version: int) -> None:
@@ -63,6 +72,9 @@ class Resources:
             UploadStore(settings),
             AuditLog(state, keep_text=settings.serve.audit_text),
             FeedbackStore(state),
+            FileRecords(tables),
+            StoreRecords(tables),
+            FileFolder(state),
             record,
         )
 
@@ -76,4 +88,5 @@ class Resources:
         self.follower.stop()
         self.jobs.close()
         self.feedback.close()
+        self.files.close()
         self.tokens.close()

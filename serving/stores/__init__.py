@@ -1,1 +1,1 @@
-"""Files and vector stores of OpenAI's dialect as documents of a corpus; knows no web framework."""
+"""Files and vector stores: attached files become documents, and a search in a store is a search with filters."""
