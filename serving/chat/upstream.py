@@ -10,9 +10,8 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -26,6 +25,10 @@ log = logging.getLogger("parquetry")
 CHAT = "chat/completions"
 _KEEP_ALIVE_SECONDS = 4.0
 """shorter than most servers keep an idle connection, so that no request meets one that is being closed"""
+_DRAIN_SECONDS = 0.05
+"""seconds for the end of a body after the last event of its stream"""
+_MOST_TOOLLESS = 1000
+"""models that are remembered to take no tools"""
 _ERROR_BYTES = 64 * 1024
 """bytes of an error that are read"""
 _MOST_HEADER = 64 * 1024
@@ -87,21 +90,37 @@ class UpstreamAnswer:
                 raise UpstreamFailed("upstream-broken", f"the model service sent an answer of more than {most:,} bytes")
         return bytes(found)
 
-    async def events(self) -> AsyncIterator[ServerEvent]:
-        """Yield the events of a stream, to the last one or the end of the body.
+    async def batches(self) -> AsyncIterator[list[ServerEvent]]:
+        """Yield the events of a stream, together as they arrive, to the last one or the end of the body.
 
         Raises:
             UpstreamFailed: the stream breaks off, stalls, or has an event that is too large.
         """
         buffer = EventBuffer()
         async for block in self.blocks():
-            for event in buffer.feed(block):
-                yield event
-                if event.is_done:
-                    return
+            events = list(buffer.feed(block))
+            last = next((place for place, event in enumerate(events, 1) if event.is_done), None)
+            if events:
+                yield events[:last]
+            if last is not None:
+                return
         rest = buffer.rest()
         if rest is not None:
-            yield rest
+            yield [rest]
+
+    async def events(self) -> AsyncIterator[ServerEvent]:
+        """Yield the events of a stream one by one, as `batches` does."""
+        async for events in self.batches():
+            for event in events:
+                yield event
+
+    async def drain(self) -> None:
+        """Read what may follow the last event, so that the connection can be used again; ends the request if not."""
+        with suppress(UpstreamFailed, TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for _ in self.blocks():
+                    pass
+        self.close()
 
     def close(self) -> None:
         """End the request, also in the middle of its answer."""
@@ -136,12 +155,24 @@ class Upstream:
         self.own_key = settings.key
         """key of this service itself; None if it needs none"""
         self._session: aiohttp.ClientSession | None = None
+        self._toolless: dict[str, None] = {}
+
+    def takes_no_tools(self, model: str) -> None:
+        """Remember that a model takes no tools."""
+        self._toolless[model] = None
+        if len(self._toolless) > _MOST_TOOLLESS:
+            del self._toolless[next(iter(self._toolless))]
+
+    def is_toolless(self, model: str) -> bool:
+        """Return True if a model is known to take no tools."""
+        return model in self._toolless
 
     @property
     def is_configured(self) -> bool:
         return self._settings.base_url is not None
 
-    async def __aenter__(self) -> Upstream:
+    async def open(self) -> None:
+        """Open the connections' pool."""
         settings = self._settings
         if settings.base_url is not None:
             self._session = aiohttp.ClientSession(
@@ -159,11 +190,9 @@ class Upstream:
                 max_line_size=_MOST_HEADER,
                 max_field_size=_MOST_HEADER,
             )
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """End all requests."""
         if self._session is not None:
             await self._session.close()
 

@@ -42,6 +42,10 @@ def serve(
         int | None, typer.Option("--workers", metavar="N", min=1, max=64, help="Processes that answer requests.")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse requests that change the corpus.")] = False,
+    upstream: Annotated[
+        str | None,
+        typer.Option("--upstream", metavar="URL", help="OpenAI-compatible model service that chats are passed on to."),
+    ] = None,
     token_required: Annotated[
         bool, typer.Option("--token-required", help="Refuse requests without a token on loopback, too.")
     ] = False,
@@ -55,7 +59,7 @@ def serve(
     """
     given = {"host": host, "port": port, "workers": workers}
     given |= {"read_only": read_only or None, "token_required": token_required or None}
-    settings, overrides = _settings(config, corpus, namespace, given, targets or ())
+    settings, overrides = _settings(config, corpus, namespace, upstream, given, targets or ())
     _check_targets(settings, targets or (), namespace)
     state = state_folder(settings)
     _check_address(settings, state)
@@ -81,6 +85,7 @@ def _settings(
     config: Path | None,
     corpus: str | None,
     namespace: str | None,
+    upstream: str | None,
     given: dict[str, Any],
     targets: Sequence[str],
 ) -> tuple[Settings, dict[str, dict[str, Any]]]:
@@ -89,6 +94,8 @@ def _settings(
     overrides: dict[str, dict[str, Any]] = {"serve": {key: value for key, value in given.items() if value is not None}}
     if corpus is not None:
         overrides["corpus"] = {"root": corpus}
+    if upstream is not None:
+        overrides["upstream"] = {"base_url": upstream}
     if namespace is not None and targets and not settings.source:
         # All that is served is in this namespace: requests need not name it.
         overrides.setdefault("corpus", {})["namespace"] = namespace

@@ -11,13 +11,15 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from parquetry.masked_output import guard_output
-from parquetry.serving.http import agent_routes, gateway_routes, health_routes, operation_routes
+from parquetry.serving.chat.upstream import Upstream
+from parquetry.serving.http import agent_routes, gateway_routes, health_routes, index_routes, operation_routes
 from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits
 from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.dialects import add_handlers
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
+from parquetry.serving.http.openai.routes import add_openai_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
@@ -60,9 +62,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.resources = Resources.open(known, app.state.metrics.version.set)
         app.state.resources.start()
+        app.state.upstream = Upstream(known.upstream)
+        await app.state.upstream.open()
         try:
             yield
         finally:
+            await app.state.upstream.close()
             app.state.resources.close()
 
     responses: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
@@ -79,6 +84,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_handlers(app)
     for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
         app.include_router(routes.router)
+    app.include_router(index_routes.router)
+    add_openai_routes(app, known)
     serve = known.serve
     app.add_middleware(ETags)
     app.add_middleware(BodyLimits, most=lambda _: serve.max_body_bytes, seconds=serve.body_seconds)

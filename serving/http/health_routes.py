@@ -11,6 +11,7 @@ from parquetry.serving.http.callers import Parts, requires
 from parquetry.serving.http.metrics import Metrics
 from parquetry.serving.http.operation_models import Health, Ready
 from parquetry.serving.http.problems import NOT_READY, Problem
+from parquetry.settings.sections import Settings
 
 router = APIRouter(tags=["health"])
 PUBLIC = frozenset({"/health", "/ready"})
@@ -27,9 +28,28 @@ async def health(parts: Parts) -> Health:
         version=version("parquetry"),
         corpus_version=followed,
         read_only=parts.settings.serve.read_only,
+        corpus=_name_of(parts.settings.corpus.root),
+        models=_models(parts.settings),
         # The reason may name files; those who may not see them learn that there is one.
         detail="the newest version cannot be read; the log of the service says why" if problem else None,
     )
+
+
+def _name_of(root: str) -> str:
+    """Return the last part of a corpus's place; where it is concerns its operator alone."""
+    return root.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+
+
+def _models(settings: Settings) -> dict[str, str | None]:
+    search = settings.search
+    named = {"embedder": settings.corpus.embedder, "language_model": settings.llm.model, "reranker": search.rerank}
+    # The folder of a model is named like the model.
+    return {use: name if name is None or ":" not in name else _short(name) for use, name in named.items()}
+
+
+def _short(name: str) -> str:
+    kind, _, model = name.partition(":")
+    return f"{kind}:{_name_of(model)}" if kind == "onnx" else name
 
 
 @router.get("/ready")

@@ -152,4 +152,6 @@ class Health(BaseModel):
     version: str = Field(description="Version of the program.")
     corpus_version: int | None
     read_only: bool
+    corpus: str = Field(description="Name of its folder.")
+    models: dict[str, str | None] = Field(description="Names of the embedder, language model and reranker.")
     detail: str | None = None

@@ -122,11 +122,17 @@ class Sources:
         """Note a passage; return it with its number."""
         key = (passage.document_id, passage.chunk_index)
         known = self._known.get(key)
+        if passage.chunk_index is None and not self.numbered and self._has(passage.document_id):
+            # The document is among the sources by a chunk.
+            return passage
         number = self._first + len(self._known) if known is None else known.number
         numbered = replace(passage, number=number if self.numbered else None)
         if known is None:
             self._known[key] = numbered
         return numbered
+
+    def _has(self, document_id: str) -> bool:
+        return any(each == document_id for each, _ in self._known)
 
     @property
     def passages(self) -> tuple[ShownPassage, ...]:

@@ -48,7 +48,18 @@ def right_of(route):
     return needed[0] if needed else None
 
 
+def refused(response, path, status, reason):
+    """Check a refusal, in the form of the path's dialect."""
+    if not path.startswith("/v1/"):
+        problem(response, status, reason)
+        return
+    assert response.status_code == status, response.text
+    code = {401: "invalid_api_key", 403: "insufficient_permissions"}[status]
+    assert response.json()["error"]["code"] == code
+
+
 def filled(path):
+    path = path.replace("{path:path}", "fine_tuning/jobs").replace("{model:path}", "m")
     for name in ("namespace", "document_id", "job_id", "run_id"):
         path = path.replace("{" + name + "}", "default" if name == "namespace" else "none")
     assert "{" not in path
@@ -68,7 +79,7 @@ def test_without_a_token_nothing_is_answered(guarded):
             if path in PUBLIC:
                 assert response.status_code == 200, path
                 continue
-            problem(response, 401, "token-missing")
+            refused(response, path, 401, "token-missing")
             assert response.headers["www-authenticate"] == "Bearer"
 
 
@@ -96,7 +107,7 @@ def test_token_without_the_right_is_refused_everywhere(guarded):
         others = [right for right in RIGHTS if right not in (needed, "admin")]
         _, plain = guarded.resources.tokens.create("few", rights=others)
         with guarded.client(plain) as client:
-            problem(client.request(method, filled(path), json={}), 403, "right-missing")
+            refused(client.request(method, filled(path), json={}), path, 403, "right-missing")
 
 
 def test_revoked_token_is_refused_by_the_next_request(guarded):
