@@ -36,6 +36,9 @@ class ServeSettings(Section):
     )
     max_document_bytes: int = Field(32 * MIB, ge=1, le=MOST_BYTES, description="Largest document of an upload.")
     max_body_bytes: int = Field(44 * MIB, ge=1024, le=MOST_BYTES, description="Largest body of a request.")
+    max_file_bytes: int = Field(
+        512 * MIB, ge=1, le=MOST_BYTES, description="Largest file of `/v1/files`, which is kept on disk as it arrives."
+    )
     body_seconds: float = Field(60, gt=0, le=LONGEST_WAIT, description="Time for a request's body to arrive.")
     requests_per_minute: int = Field(
         6000, ge=1, le=10_000_000, description="Requests per token and worker; above it, 429 with Retry-After."

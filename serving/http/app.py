@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -14,15 +15,17 @@ from parquetry.masked_output import guard_output
 from parquetry.serving.chat.upstream import Upstream
 from parquetry.serving.http import agent_routes, gateway_routes, health_routes, index_routes, operation_routes
 from parquetry.serving.http.admission import Admission
-from parquetry.serving.http.body_limits import BodyLimits
+from parquetry.serving.http.body_limits import BodyLimits, body_limit
 from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.dialects import add_handlers
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.openai.routes import add_openai_routes
+from parquetry.serving.http.openai.stores import add_store_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
+from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
 
 _DESCRIPTION = "Search a corpus, add documents to it, and run it."
@@ -62,12 +65,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.resources = Resources.open(known, app.state.metrics.version.set)
         app.state.resources.start()
+        upkeep = Upkeep(app.state.resources)
+        if not known.serve.read_only:
+            upkeep.start()
         app.state.upstream = Upstream(known.upstream)
         await app.state.upstream.open()
         try:
             yield
         finally:
             await app.state.upstream.close()
+            upkeep.stop()
             app.state.resources.close()
 
     responses: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
@@ -85,10 +92,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
         app.include_router(routes.router)
     app.include_router(index_routes.router)
+    add_store_routes(app)
     add_openai_routes(app, known)
     serve = known.serve
     app.add_middleware(ETags)
-    app.add_middleware(BodyLimits, most=lambda _: serve.max_body_bytes, seconds=serve.body_seconds)
+    app.add_middleware(BodyLimits, limit=partial(body_limit, serve))
     app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
     if serve.cors_origins:
         app.add_middleware(

@@ -4,13 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
 from time import monotonic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parquetry.plural import size_of
 from parquetry.serving.http.dialects import error_response
+from parquetry.serving.http.openai.paths import FILES, FORM_BYTES, PART_BYTES, PARTS, UPLOADS
 from parquetry.serving.http.problems import Problem
+from parquetry.settings.serving import ServeSettings
+
+_FILE_RATE = 64 * 1024.0
+"""bytes per second that a file arrives at least"""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """Bounds of the bodies of a path."""
+
+    most: int
+    """bytes"""
+    seconds: float
+    """time to arrive"""
+    rate: float = inf
+    """bytes per second: a body may take longer as long as it arrives at this rate after `seconds`"""
+
+
+def body_limit(serve: ServeSettings, path: str) -> BodyLimit:
+    """Return the bounds of the bodies of a path: files may be large and take long, as long as they arrive."""
+    if path == FILES or (path.startswith(f"{UPLOADS}/") and path.endswith(PARTS)):
+        most = serve.max_file_bytes if path == FILES else PART_BYTES
+        return BodyLimit(most + FORM_BYTES, serve.body_seconds, _FILE_RATE)
+    return BodyLimit(serve.max_body_bytes, serve.body_seconds)
 
 
 class BodyLimits:
@@ -18,24 +45,23 @@ class BodyLimits:
 
     Args:
         app: the application.
-        most: function of a path -> maximum bytes of its bodies.
-        seconds: time for a body to arrive.
+        limit: path -> bounds of its bodies.
     """
 
-    def __init__(self, app: ASGIApp, most: Callable[[str], int], seconds: float) -> None:
-        self._app, self._most, self._seconds = app, most, seconds
+    def __init__(self, app: ASGIApp, limit: Callable[[str], BodyLimit]) -> None:
+        self._app, self._limit = app, limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection event."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        most = self._most(scope["path"])
+        limit = self._limit(scope["path"])
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > most:
-            await error_response(scope["path"], _too_large(most))(scope, receive, send)
+        if declared.isdigit() and int(declared) > limit.most:
+            await error_response(scope["path"], _too_large(limit.most))(scope, receive, send)
             return
-        body = _Body(receive, most, monotonic() + self._seconds)
+        body = _Body(receive, limit)
         started = False
 
         async def sending(message: Message) -> None:
@@ -54,8 +80,9 @@ class BodyLimits:
 class _Body:
     """The body of one request, counted while it arrives."""
 
-    def __init__(self, receive: Receive, most: int, deadline: float) -> None:
-        self._receive, self._most, self._deadline = receive, most, deadline
+    def __init__(self, receive: Receive, limit: BodyLimit) -> None:
+        self._receive, self._limit = receive, limit
+        self._started = monotonic()
         self._read = 0
         self._whole = False
 
@@ -67,8 +94,9 @@ class _Body:
         """
         if self._whole:
             return await self._receive()
+        deadline = self._started + self._limit.seconds + self._read / self._limit.rate
         try:
-            message = await asyncio.wait_for(self._receive(), max(0.001, self._deadline - monotonic()))
+            message = await asyncio.wait_for(self._receive(), max(0.001, deadline - monotonic()))
         except TimeoutError:
             raise Problem(
                 408, "too-slow", "the body of the request did not arrive in time; send it again", headers=_CLOSE
@@ -76,8 +104,8 @@ class _Body:
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
-            if self._read > self._most:
-                raise _too_large(self._most)
+            if self._read > self._limit.most:
+                raise _too_large(self._limit.most)
         return message
 
 
