@@ -45,7 +45,7 @@ class DelimitedExtractor:
     """Reads CSV and TSV files as tables."""
 
     name = "delimited"
-    version = 1
+    version = 2
     media_types = frozenset({"text/csv", "text/tab-separated-values"})
     settings_used: frozenset[str] = frozenset()
 

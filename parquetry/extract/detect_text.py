@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from parquetry.extract import media_types as kinds
+from parquetry.extract.encoding import KOREAN_ESCAPE, is_ebcdic
 from parquetry.extract.media_types import is_source_code
 
 _HEAD_BYTES = 16 * 1024
@@ -45,6 +46,10 @@ def text_head(content: bytes) -> str | None:
             wide = _wide(head, encoding)
             if wide is not None:
                 return wide
+    if is_ebcdic(content):
+        return head.decode("cp037")
+    if KOREAN_ESCAPE in head:
+        return head.decode("ascii", "ignore")
     middle = len(content) // 2
     for sample in (head, content[middle : middle + _SAMPLE_BYTES]):
         controls = len(sample) - len(sample.translate(None, _CONTROL_BYTES))

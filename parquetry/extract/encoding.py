@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
 
 from parquetry.errors import BrokenDocument
 from parquetry.plural import counted
@@ -31,35 +30,44 @@ _LABELS = {
 }  # fmt: skip
 """label -> the encoding that it means in practice, as browsers read it (WHATWG Encoding Standard)"""
 
-_CANDIDATES = (
-    "cp932", "gb18030", "euc_jp", "cp949", "big5", "koi8_r", "koi8_u", "cp1251", "cp1250", "cp1252", "cp1253", "cp1254",
-    "cp1255", "cp1256", "cp1257", "cp874", "cp437", "cp850", "cp852", "cp866", "mac_roman", "mac_cyrillic",
-    "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15",
-)  # fmt: skip
-_MULTI_BYTE = ("cp932", "euc_jp", "gb18030", "cp949", "big5")
-_ESCAPED = re.compile(rb"\x1b(\$[@B]|\(J|\$\(D)")
+_WIDER = {
+    "shift_jis_2004": "cp932", "shift_jisx0213": "cp932", "euc_jis_2004": "euc_jp", "euc_jisx0213": "euc_jp",
+    "cp858": "cp850", "iso8859-1": "cp1252",
+}  # fmt: skip
+"""encoding that is found -> one that contains nearly all of it, and that far more texts are written in; taken if every
+byte of the sample is valid in it"""
+KOREAN_ESCAPE = b"\x1b$)C"
+"""beginning of a text in ISO-2022-KR, whose words stand between control characters"""
+_ESCAPED = (
+    (re.compile(rb"\x1b(?:\$[@B]|\(J|\$\(D)"), "iso2022_jp_2"),
+    (re.compile(re.escape(KOREAN_ESCAPE)), "iso2022_kr"),
+)
+"""escape sequences that switch between character sets, and the encoding that has them"""
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_ESCAPED_GB = re.compile(rb"~\{[!-w][!-~]")
+_COMMON_LEADS = frozenset({0xA1, 0xA3, *range(0xB0, 0xD8)})
+"""lead bytes of signs and of the level of commonly used characters in GB 2312"""
+_EBCDIC_SAMPLE = 4096
+_EBCDIC_LEAST = 16
+"""bytes below which content is too short to be told from binary"""
+_EBCDIC_TEXT = bytes({
+    0x05, 0x0C, 0x0D, 0x15, 0x25, 0x40, 0x4B, 0x4C, 0x4D, 0x4E, 0x50, 0x5B, 0x5C, 0x5D, 0x5E, 0x60, 0x61,
+    *range(0x6B, 0x70), *range(0x7A, 0x80), *range(0x81, 0x8A), *range(0x91, 0x9A), *range(0xA2, 0xAA),
+    *range(0xC1, 0xCA), *range(0xD1, 0xDA), *range(0xE2, 0xEA), *range(0xF0, 0xFA),
+})  # fmt: skip
+"""letters, digits, spaces and signs that all EBCDIC encodings share, and their line ends"""
+_MAINFRAME = ("cp037", "cp273", "cp424", "cp500", "cp875", "cp1026", "cp1140")
+"""the EBCDIC encodings that Python knows; they differ in signs and accented letters"""
 _CONTROL_BYTES = bytes({*range(9), *range(14, 27), *range(28, 32), 127})
 _MAX_CONTROL_SHARE = 0.03
 """share of control characters above which content is not text; random bytes have 0.1, text next to none"""
-
-_WESTERN_ALPHABETS = tuple(
-    frozenset(letters + letters.upper())
-    for letters in (
-        "éèêëàâçîïôùûüœæÿ", "äöüßéàëïèêóí", "áéíóúñüçàèòïâãêôõªº", "àèéìíòóùú", "åäöæøéüõšž", "áéíóúýþðæö"
-    )
-)  # fmt: skip
-"""accented letters of French; German and Dutch; Spanish, Catalan and Portuguese; Italian; Nordic and Baltic Finnic;
-Icelandic"""
-_WESTERN_SIGNS = frozenset("‘’“”–—…•€™©®°§«»¿¡·£´±µ²³½¼¾ºª×\u00a0\u00ad†‰‹›„‚¢¥¶¹")
-_IN_WORD_SIGN = re.compile(r"(?<=[A-Za-z])[^\w\s'’´·\u00ad\x00-\x7f](?=[a-z])")
-_ODD_CASE = re.compile(r"(?<=[a-zà-öø-ÿ])[À-ÖØ-Þ]")
 
 
 def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
     """Decode text of unknown encoding.
 
-    In this order: byte order mark, strict UTF-8, UTF-16 and UTF-32 by their zero bytes, the hint, detection. Bytes
-    invalid in the chosen encoding become U+FFFD; `replaced` reports them.
+    In this order: byte order mark, escape sequences, UTF-16 and UTF-32 by their zero bytes, strict UTF-8, EBCDIC by its
+    spaces, the hint, detection by chardet. Bytes invalid in the chosen encoding become U+FFFD; `replaced` reports them.
 
     Args:
         content: the bytes of a text.
@@ -75,8 +83,8 @@ def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace"), name
     declared = _codec(hint)
-    if _ESCAPED.search(content, 0, SAMPLE_BYTES) and (text := _strict(content, "iso2022_jp_2")) is not None:
-        return text, "iso2022_jp"
+    if (escaped := _escaped(content)) is not None:
+        return escaped
     wide = _wide(content)
     if wide is not None:
         return content.decode(wide, "replace"), wide
@@ -84,6 +92,9 @@ def decode(content: bytes, hint: str | None = None) -> tuple[str, str]:
         if b"\x00" in content:
             _refuse_binary(content)
         return text, "utf-8"
+    if is_ebcdic(content):
+        encoding = _ebcdic(content)
+        return content.decode(encoding, "replace"), encoding
     _refuse_binary(content)
     if declared is not None and declared != "utf-8" and (text := _strict(content, declared)) is not None:
         return text, declared
@@ -132,6 +143,9 @@ def _sample(content: bytes) -> bytes:
     # Cut at line ends, so that no multi-byte character is split.
     head = content[:SAMPLE_BYTES]
     tail = content[middle : middle + SAMPLE_BYTES]
+    if head.isascii() and tail.isascii() and (first := _NOT_ASCII.search(content)) is not None:
+        # ASCII is the same in nearly all encodings.
+        tail = content[first.start() - SAMPLE_BYTES // 2 : first.start() + SAMPLE_BYTES // 2]
     return head[: head.rfind(b"\n") + 1 or None] + tail[tail.find(b"\n") + 1 :][: tail.rfind(b"\n") + 1 or None]
 
 
@@ -191,84 +205,48 @@ def _mostly_utf8(sample: bytes) -> bool:
 
 
 def _detect(sample: bytes, declared: str | None) -> str:
-    for western in ("cp1252", "mac_roman", "cp850"):
-        if _reads_as_western(sample, western):
-            return western
-    if (known := _multi_byte(sample) or _by_alphabet(sample)) is not None:
-        return known
-    from charset_normalizer import from_bytes
+    from chardet import detect
 
-    match = from_bytes(sample[:SAMPLE_BYTES], cp_isolation=list(_CANDIDATES), preemptive_behaviour=False).best()
-    if match is not None:
-        return "cp949" if match.encoding == "euc_kr" else match.encoding
-    return declared if declared not in (None, "utf-8", "ascii") else "cp1252"
-
-
-def _reads_as_western(sample: bytes, encoding: str) -> bool:
-    """Return True if the bytes read as Western European: one language's accented letters, signs in plausible places."""
-    text = _strict(sample, encoding)
-    if text is None:
-        return False
-    high = [character for character in text if character > "\x7f"]
-    accented = [character for character in high if character.isalpha()]
-    if any(not character.isalpha() and character not in _WESTERN_SIGNS for character in high):
-        return False
-    known = max(sum(1 for letter in accented if letter in alphabet) for alphabet in _WESTERN_ALPHABETS)
-    odd = len(_IN_WORD_SIGN.findall(text)) + len(_ODD_CASE.findall(text))
-    letters = sum(1 for character in text if character.isalpha())
-    return known >= 0.75 * len(accented) and len(accented) <= max(1, 0.4 * letters) and odd <= 0.02 * len(high)
+    # Lines of ASCII alone are the same in every candidate, and weigh towards English.
+    telling = b"\n".join(line for line in sample.split(b"\n") if not line.isascii())
+    found = detect(telling, compat_names=False, max_bytes=len(telling))["encoding"]
+    if found is not None and (text := _strict(sample, "cp1252")) is not None and text == _strict(sample, found):
+        return "cp1252"
+    for candidate in (_WIDER.get(found or ""), _codec(found), found, declared):
+        if candidate is not None and candidate not in ("ascii", "utf-8") and _strict(sample, candidate) is not None:
+            return candidate
+    return _codec(found) or "cp1252"
 
 
-def _by_alphabet(sample: bytes) -> str | None:
-    """Detect Hebrew and Turkish, which the detector takes for Russian and Icelandic."""
-    high = [byte for byte in sample if byte > 127]
-    if len(high) >= 8 and all(0xE0 <= byte <= 0xFA for byte in high):
-        return "cp1255"
-    turkish = _strict(sample, "cp1254")
-    if turkish is not None:
-        letters = [character for character in turkish if character > "\x7f" and character.isalpha()]
-        if letters and all(letter in "çğıöşüÇĞİÖŞÜâîûÂÎÛ" for letter in letters):
-            return "cp1254"
+def _escaped(content: bytes) -> tuple[str, str] | None:
+    """Decode the encodings that consist of ASCII: ISO-2022 with its escape sequences, and HZ with its braces."""
+    for mark, encoding in _ESCAPED:
+        if mark.search(content, 0, SAMPLE_BYTES) and (text := _strict(content, encoding)) is not None:
+            return text, encoding.removesuffix("_2")
+    if _ESCAPED_GB.search(content, 0, SAMPLE_BYTES) and content.isascii():
+        text = _strict(content, "hz")
+        wide = [character for character in text or "" if character > "\x7f"]
+        # `~{` occurs in programs too, but then pairs of other signs follow than those of common characters.
+        if text is not None and wide and all(_is_common_chinese(character) for character in wide):
+            return text, "hz"
     return None
 
 
-def _multi_byte(sample: bytes) -> str | None:
-    """Return the East Asian encoding in which nearly all characters are common ones; None if none fits."""
-    scores: list[tuple[float, str]] = []
-    for encoding in _MULTI_BYTE:
-        text = sample.decode(encoding, "replace")
-        wide = [character for character in text if character > "\x7f"]
-        if wide and text.count("\ufffd") <= 0.005 * len(wide):
-            scores.append((_common_share(wide, encoding), encoding))
-    best = max(scores, default=(0.0, ""))
-    return best[1] if best[0] >= 0.7 else None
+def _is_common_chinese(character: str) -> bool:
+    lead = character.encode("gb2312", "replace")[0]
+    return lead in _COMMON_LEADS
 
 
-def _common_share(wide: Sequence[str], encoding: str) -> float:
-    """Return the share of characters typical of texts in this encoding; kana and Hangul weigh most."""
-    points = 0.0
-    for character in wide:
-        if encoding in ("cp932", "euc_jp"):
-            points += 1.0 if "\u3040" <= character <= "\u30ff" else 0.75 if _frequent(character, "shift_jis") else 0
-        elif encoding == "cp949":
-            points += 1.0 if "\uac00" <= character <= "\ud7a3" and _frequent(character, "euc_kr") else 0
-        elif encoding == "gb18030":
-            points += 0.85 if _frequent(character, "gb2312") else 0
-        else:
-            points += 0.85 if _frequent(character, "big5") else 0
-        if "\u3000" <= character <= "\u3020" or "\uff01" <= character <= "\uff5e":
-            points += 0.5
-    return points / len(wide)
-
-
-_FREQUENT_LEAD = {"gb2312": (0xB0, 0xD7), "big5": (0xA4, 0xC6), "shift_jis": (0x88, 0x97), "euc_kr": (0xB0, 0xC8)}
-"""range of lead bytes for each encoding's level of commonly used characters"""
-
-
-def _frequent(character: str, encoding: str) -> bool:
-    try:
-        encoded = character.encode(encoding)
-    except UnicodeEncodeError:
+def is_ebcdic(content: bytes) -> bool:
+    """Return True for text of mainframes, in which the space is 0x40 and letters are above 0x80."""
+    sample = content[:_EBCDIC_SAMPLE]
+    if len(sample) < _EBCDIC_LEAST or sample.count(0x40) < len(sample) / 25 or sample.count(0x20) > len(sample) / 100:
         return False
-    low, high = _FREQUENT_LEAD[encoding]
-    return len(encoded) == 2 and low <= encoded[0] <= high
+    return len(sample) - len(sample.translate(None, _EBCDIC_TEXT)) > 0.85 * len(sample)
+
+
+def _ebcdic(content: bytes) -> str:
+    from chardet import detect
+
+    found = detect(_sample(content), compat_names=False, include_encodings=_MAINFRAME)["encoding"]
+    return found if found in _MAINFRAME else "cp037"

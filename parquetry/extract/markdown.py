@@ -36,7 +36,7 @@ class MarkdownExtractor:
     """Reads Markdown in the CommonMark dialect, with tables."""
 
     name = "markdown"
-    version = 1
+    version = 2
     media_types = frozenset({"text/markdown"})
     settings_used: frozenset[str] = frozenset()
 

@@ -43,7 +43,7 @@ class RecordsExtractor:
     """Reads JSON and JSON Lines."""
 
     name = "records"
-    version = 1
+    version = 2
     media_types = frozenset({"application/json", "application/jsonl"})
     settings_used: frozenset[str] = frozenset()
 

@@ -26,6 +26,18 @@ TEXTS = {
     "japanese": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。\n",
     "simplified": "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。\n",
     "traditional": "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。\n",
+    "hungarian": "Az őszi esőzések miatt a folyó szintje tíz év óta először közelítette meg az árvízi küszöböt.\n",
+    "romanian": "Şedinţa de mâine începe la ora nouă; vă rugăm să aduceţi rapoartele şi facturile semnate.\n",
+    "slovak": "Ďalšia správa o štvrťročných výsledkoch vyjde až začiatkom mája, keď ju schváli predstavenstvo.\n",
+    "slovene": "Če želite podaljšati naročnino, izpolnite obrazec in ga pošljite na naš naslov še ta teden.\n",
+    "croatian": "Zračna luka bit će zatvorena zbog održavanja; putnici će o promjenama biti obaviješteni porukom.\n",
+    "lithuanian": "Šiais metais įmonė pasiekė geriausių rezultatų ir įdarbino dar keturiasdešimt žmonių.\n",
+    "latvian": "Lūdzu, pārbaudiet, vai ierīce ir izslēgta, pirms noņemat vāciņu un nomaināt bojāto detaļu.\n",
+    "ukrainian": "Щойно міст відремонтують, автобуси знову їздитимуть через річку щопівгодини, а не щогодини.\n",
+    "bulgarian": "Договорът влиза в сила от първия ден на следващия месец, след като бъде подписан от двете страни.\n",
+    "serbian": "Библиотека је отворена сваког дана осим недеље, а књиге се могу вратити и преко шалтера.\n",
+    "danish": "Mødet er udsat til på tirsdag, fordi så mange af deltagerne først når frem med færgen om aftenen.\n",
+    "portuguese": "A reunião começará às nove; não se esqueça de trazer as autorizações e três cópias do orçamento.\n",
     "korean": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.\n",
 }
 LEGACY = [
@@ -33,7 +45,18 @@ LEGACY = [
     ("polish", "iso8859_2"), ("czech", "cp1250"), ("russian", "koi8_r"), ("russian", "cp1251"), ("russian", "cp866"),
     ("greek", "cp1253"), ("hebrew", "cp1255"), ("arabic", "cp1256"), ("turkish", "cp1254"), ("thai", "cp874"),
     ("japanese", "cp932"), ("japanese", "euc_jp"), ("japanese", "iso2022_jp"), ("simplified", "gb18030"),
-    ("simplified", "gb2312"), ("traditional", "big5"), ("korean", "cp949"),
+    ("simplified", "gb2312"), ("simplified", "hz"), ("traditional", "big5"), ("korean", "cp949"),
+    ("korean", "iso2022_kr"), ("korean", "johab"),
+    ("hungarian", "cp1250"), ("hungarian", "iso8859_2"), ("hungarian", "cp852"), ("hungarian", "mac_latin2"),
+    ("romanian", "cp1250"), ("romanian", "iso8859_2"), ("slovak", "cp1250"), ("slovak", "iso8859_2"),
+    ("slovene", "cp1250"), ("slovene", "cp852"), ("croatian", "cp1250"), ("croatian", "iso8859_2"),
+    ("czech", "iso8859_2"), ("czech", "cp852"), ("polish", "cp852"), ("polish", "mac_latin2"),
+    ("lithuanian", "cp1257"), ("latvian", "cp1257"), ("latvian", "iso8859_13"), ("latvian", "cp775"),
+    ("ukrainian", "cp1251"), ("ukrainian", "koi8_u"), ("bulgarian", "cp1251"), ("serbian", "cp1251"),
+    ("russian", "iso8859_5"), ("russian", "mac_cyrillic"), ("greek", "iso8859_7"), ("greek", "cp737"),
+    ("turkish", "cp857"), ("turkish", "iso8859_9"), ("hebrew", "cp862"), ("arabic", "iso8859_6"), ("arabic", "cp720"),
+    ("danish", "cp1252"), ("danish", "cp850"), ("danish", "cp500"), ("portuguese", "cp850"), ("portuguese", "cp500"),
+    ("german", "cp437"), ("german", "cp273"),
 ]  # fmt: skip
 
 
@@ -50,6 +73,24 @@ def test_legacy_text_without_any_hint_is_read_in_its_encoding(language: str, enc
 def test_unicode_text_is_read_with_and_without_its_mark(language: str, mark: bool, encoding: str) -> None:
     text = TEXTS[language] * 3
     assert decode((("\ufeff" if mark else "") + text).encode(encoding)) == (text, encoding)
+
+
+def test_letters_far_into_a_file_decide_its_encoding() -> None:
+    text = "key=value of plain letters\n" * (SAMPLE_BYTES // 8) + TEXTS["polish"]
+    assert decode(text.encode("cp1250"))[0] == text
+
+
+@pytest.mark.parametrize("name", ["cp037", "cp500", "cp1140"])
+def test_text_of_a_mainframe_is_read_and_its_encoding_named(name: str) -> None:
+    text = "Customer 4711, Smith and Sons: invoice of 12 March is open, 1,234.56 due.\x85" * 5
+    decoded, encoding = decode(text.encode(name))
+    assert decoded == text
+    assert encoding in ("cp037", "cp500", "cp1140")
+
+
+@pytest.mark.parametrize("text", ["~{code~} in braces", "a ~{b} c", "path ~{ab~}/x"])
+def test_braces_of_programs_are_not_chinese(text: str) -> None:
+    assert decode(text.encode()) == (text, "utf-8")
 
 
 def test_a_csv_of_few_kanji_is_shift_jis() -> None:
