@@ -19,6 +19,8 @@ from parquetry.storage.search.attribute_conditions import AttributeFilter, Attri
 from parquetry.storage.search.filters import Filters, Subset
 from parquetry.storage.search.searcher import Hit
 
+_ROUNDING = 5e-7
+"""largest difference of a score that is shown"""
 MOST_RESULTS = 200
 """maximum number of results of a search, all pages together"""
 
@@ -77,8 +79,9 @@ def search_stores(
         names = tuple(dict.fromkeys(subset.namespace for subset in subsets))
         allowed = filters_for(principal, None, Filters(namespaces=names, subsets=subsets, attributes=filters))
         look = Reranking(rerank=resources.settings.search.rerank is not None if rerank is None else rerank)
+        least = None if not score_threshold else score_threshold - _ROUNDING
         asked = [
-            SearchRequest(query, k=limit, filters=allowed, look=look, min_relevance=score_threshold or None)
+            SearchRequest(query, k=limit, filters=allowed, look=look, min_relevance=least)
             for query in dict.fromkeys(queries)
         ]
         found = [response.hits for response in reader.search_all(asked)]

@@ -1,4 +1,4 @@
-"""The HTTP application on a real socket in a thread of this process: for tests that need no writes."""
+"""The HTTP application on a real socket in a thread of this process, with or without a process of its own for jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ import httpx
 import uvicorn
 
 from parquetry.serving.http.app import create_app
+from parquetry.serving.jobs.context import JobContext
+from parquetry.serving.jobs.execute import lanes_of, stop_all
+from parquetry.serving.jobs.store import JobStore
 from parquetry.settings.sections import Settings
+from parquetry.sources.uploads.store import UploadStore
 
 
 class RunningApp:
@@ -64,3 +68,19 @@ def running_app(settings: Settings) -> Iterator[RunningApp]:
         yield app
     finally:
         app.stop()
+
+
+@contextmanager
+def working_app(settings: Settings) -> Iterator[RunningApp]:
+    """Run an application for the block, and carry out its jobs in threads of this process."""
+    with running_app(settings) as app:
+        state = app.resources.state
+        context = JobContext(settings, state, JobStore(state), UploadStore(settings))
+        lanes = lanes_of(context, by_prefect=False)
+        for lane in lanes:
+            lane.start()
+        try:
+            yield app
+        finally:
+            assert stop_all(context, lanes, 60)
+            context.store.close()
