@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,9 +13,9 @@ from pydantic import BaseModel, Field
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.http.callers import AdminCaller, Namespace, Parts, ReadCaller
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
-from parquetry.serving.search.pages import read_page
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.writing import submit
+from parquetry.storage.search.document_list import count_documents, page_of_documents
 from parquetry.storage.search.filters import Filters
 
 router = APIRouter(tags=["chat"])
@@ -57,8 +58,9 @@ def list_files(
 ) -> IndexedFiles:
     """List the documents that answers rest on."""
     filters = filters_for(caller, namespace, Filters())
-    with parts.follower.reader() as reader:
-        page = read_page(parts.settings, reader, filters, limit=limit, offset=offset)
+    with parts.follower.reader() as reader, closing(reader.index.session()) as session:
+        total = count_documents(session, filters).documents
+        rows = page_of_documents(session, filters, limit, offset)
     files = [
         IndexedFile(
             path=row["path"],
@@ -66,9 +68,9 @@ def list_files(
             chunks=row["chunks"] or 0,
             indexed_at=row["indexed_at"],
         )
-        for row in page.documents
+        for row in rows
     ]
-    return IndexedFiles(files=files, total=page.total)
+    return IndexedFiles(files=files, total=total)
 
 
 @router.post("/reindex", response_model=Reindexed, responses=ACCEPTED)

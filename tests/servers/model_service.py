@@ -177,7 +177,8 @@ class ModelService(LoopbackServer):
         self.requests: list[AskedRequest] = []
         self.gone = threading.Event()
         """set when a client leaves before the end of its answer"""
-        self._script, self._rule = list(script), rule
+        self._script = list(script)
+        self.rule = rule
         self.unexpected: list[str] = []
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -224,8 +225,20 @@ class ModelService(LoopbackServer):
         self._stopped.set()
         super().__exit__(kind, error, trace)
         if kind is None:
-            assert self.unexpected == []
-            assert self._script == [], "never asked for"
+            self.check()
+
+    def check(self) -> None:
+        """Fail if a request was not expected, or an answer not asked for."""
+        assert self.unexpected == []
+        assert self._script == [], "never asked for"
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.requests.clear()
+        self.unexpected.clear()
+        self._script.clear()
+        self.gone.clear()
+        self.rule = None
 
     def expect(self, *script: ModelAnswer) -> None:
         """Continue the script."""
@@ -236,11 +249,11 @@ class ModelService(LoopbackServer):
         with self._lock:
             self.requests.append(asked)
             scripted = None
-            if self._rule is None and (asked.method, asked.path) == ("POST", CHAT) and self._script:
+            if self.rule is None and (asked.method, asked.path) == ("POST", CHAT) and self._script:
                 scripted = self._script.pop(0)
-        if self._rule is not None:
+        if self.rule is not None:
             try:
-                scripted = self._rule(asked)
+                scripted = self.rule(asked)
             except Exception as failed:  # noqa: BLE001 - any error of a rule is raised when the service ends
                 self.unexpected.append(f"{type(failed).__name__}: {failed}")
                 return failing(500, "the rule failed")

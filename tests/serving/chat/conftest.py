@@ -10,7 +10,7 @@ import pytest
 
 from parquetry.flows.pipelines.documents import Request, run_refresh
 from parquetry.serving.cli.progress import Observer
-from parquetry.settings.sections import override, parse_settings
+from parquetry.settings.sections import parse_settings
 from parquetry.tasks.engine.base import DirectEngine
 from tests.servers.http_app import RunningApp, running_app
 from tests.servers.model_service import ModelService
@@ -50,7 +50,49 @@ def proxy(shelf, service: ModelService, **sections) -> Iterator[RunningApp]:
     upstream = {"base_url": service.base_url, "api_key": "sk-own-key-of-the-service", **sections.pop("upstream", {})}
     state = str(shelf.root / "state")
     values = {"upstream": upstream, **sections, "serve": {"state": state, **sections.get("serve", {})}}
-    with running_app(override(shelf.settings, values)) as app:
+    settings = parse_settings({**shelf.settings.model_dump(exclude_unset=True), **values}, "test")
+    with running_app(settings) as app:
         with app.resources.follower.reader(wait=60):
             pass
         yield app
+
+
+AGENTS = [
+    {"name": "helper", "model": "m-large", "system_prompt": "Be brief.", "inline_citations": True, "top_k": 2},
+    {"name": "oak-helper", "model": "m", "filters": {"filename": "oak.*"}, "namespaces": ["default"]},
+    {"name": "hr-helper", "model": "m", "namespaces": ["hr"]},
+]
+
+
+@pytest.fixture(scope="session")
+def running(shelf):
+    """Run one application in front of one model service, for tests that only differ in what the model says."""
+    with ModelService() as service, proxy(shelf, service, agent=AGENTS) as app:
+        tokens = {
+            "ada": app.resources.tokens.create("ada", user_id="ada", rights=["search", "read"])[1],
+            "eve": app.resources.tokens.create("eve", user_id="eve", rights=["search", "read"])[1],
+            "seeker": app.resources.tokens.create("seeker", user_id="ada", rights=["search"])[1],
+            "hr": app.resources.tokens.create("hr", namespaces=["hr"], rights=["search", "read"])[1],
+            "root": app.resources.tokens.create("root", rights=["admin"])[1],
+        }
+        yield SimpleNamespace(app=app, service=service, tokens=tokens)
+
+
+@pytest.fixture
+def model(running):
+    """Return the model service, with nothing asked yet; all that is scripted must be asked for."""
+    running.service.forget()
+    yield running.service
+    running.service.check()
+
+
+@pytest.fixture
+def ask(running, model):
+    """Return a function that sends a chat and returns the answer."""
+
+    def send(question="How many days of holiday?", token="sk-foreign", path="/v1/chat/completions", **body):
+        body.setdefault("messages", [{"role": "user", "content": question}])
+        with running.app.client(running.tokens.get(token, token)) as client:
+            return client.post(path, json={"model": "m", **body})
+
+    return send
