@@ -43,28 +43,30 @@ def unit_rows(vectors: npt.NDArray[np.float32]) -> dict[int, str]:
     return refused
 
 
-def in_order(indices: Sequence[int], expected: int) -> npt.NDArray[np.intp]:
-    """Return the position of each text's vector in a service's reply.
+def in_order(
+    indices: Sequence[int], expected: int, service: str = "the embedding service", what: str = "vectors"
+) -> npt.NDArray[np.intp]:
+    """Return the position of each text's answer in a service's reply.
 
     Args:
         indices: the service's `index` values, in the order of its reply.
         expected: number of texts sent.
+        service: the service, for messages.
+        what: its answers, for messages.
 
     Returns:
-        intp[expected]: for every text, the position of its vector in the reply.
+        intp[expected]: for every text, the position of its answer in the reply.
 
     Raises:
-        TransientError: a text has no vector or more than one.
+        TransientError: a text has no answer or more than one.
     """
     places = np.full(expected, -1, np.intp)
     for place, index in enumerate(indices):
         if not 0 <= index < expected or places[index] >= 0:
-            raise TransientError("bad-reply", f"the embedding service answered {expected} texts with index {index}")
+            raise TransientError("bad-reply", f"{service} answered {expected} texts with index {index}")
         places[index] = place
     if len(indices) != expected:
-        raise TransientError(
-            "bad-reply", f"the embedding service answered {expected} texts with {len(indices)} vectors"
-        )
+        raise TransientError("bad-reply", f"{service} answered {expected} texts with {len(indices)} {what}")
     return places
 
 

@@ -60,6 +60,8 @@ class Endpoint:
 
     url: str
     key: str = field(repr=False)
+    variable: str = "OPENAI_API_KEY"
+    """environment variable of the key, for messages"""
 
     @property
     def official(self) -> bool:
@@ -168,7 +170,7 @@ def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float)
     if status == 402 or {error.code, error.type} & _NO_MONEY:
         return ServiceRefused(f"the account at {where.url} has no quota left; top it up, then run again ({said})")
     if status in {401, 403}:
-        return ServiceRefused(f"{where.url} does not let this API key in; check OPENAI_API_KEY ({status}: {said})")
+        return ServiceRefused(f"{where.url} does not let this API key in; check {where.variable} ({status}: {said})")
     if status in _INPUT_STATUS:
         return BrokenDocument(INPUT_REJECTED, f"the service refuses this text ({status}: {said})")
     if status in _TRANSIENT_STATUS or status >= 500:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from parquetry.llm.spending import Usage
 
 Scores = npt.NDArray[np.float32]
-"""float32[n], 0 (does not answer) to 1 (answers fully)"""
+"""float32[n], 0 or less (does not answer) to 1 (answers fully)"""
 
 CANDIDATES_PER_HIT = 3
 """candidates scored per requested hit: the best value for its cost"""

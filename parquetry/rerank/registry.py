@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from parquetry.errors import SettingsError
-from parquetry.rerank import llm, onnx
+from parquetry.rerank import llm, onnx, service
 from parquetry.rerank.base import Reranker
 from parquetry.settings.llm import LlmSettings
+from parquetry.settings.rerank import KEY_VARIABLE, RerankSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +22,31 @@ class RerankerProvider:
     """spelling in the settings"""
     takes: str
     """meaning of the part after the colon; empty if there is none"""
-    open: Callable[[str, LlmSettings], Reranker]
+    open: Callable[[str, LlmSettings, RerankSettings], Reranker]
 
 
 PROVIDERS: dict[str, RerankerProvider] = {
-    "onnx": RerankerProvider("onnx:<folder>", "a folder", lambda folder, _: onnx.CrossEncoder(folder)),
-    "llm": RerankerProvider("llm", "", lambda _, settings: llm.LlmReranker(settings)),
+    "onnx": RerankerProvider("onnx:<folder>", "a folder", lambda folder, *_: onnx.CrossEncoder(folder)),
+    "llm": RerankerProvider("llm", "", lambda _, settings, __: llm.LlmReranker(settings)),
+    "service": RerankerProvider(
+        "service:<model>", "a model", lambda model, _, settings: service.RerankService(model, settings)
+    ),
 }
 
 _open: dict[tuple[object, ...], Reranker] = {}
 _lock = threading.Lock()
 
 
-def open_reranker(name: str, settings: LlmSettings) -> Reranker:
+def open_reranker(name: str, language_model: LlmSettings, rerank: RerankSettings) -> Reranker:
     """Return the reranker of this name, loaded once per process however many threads ask.
 
     Args:
-        name: `onnx:<folder>` or `llm`.
-        settings: of the language model for `llm`.
+        name: `onnx:<folder>`, `llm` or `service:<model>`.
+        language_model: settings for `llm`.
+        rerank: settings for `service:<model>`.
 
     Raises:
-        SettingsError: there is no such reranker, or a file, a package, a model or a key is missing.
+        SettingsError: there is no such reranker, or a file, a package, a model, an address or a key is missing.
     """
     kind, _, model = name.partition(":")
     provider = PROVIDERS.get(kind)
@@ -49,8 +54,9 @@ def open_reranker(name: str, settings: LlmSettings) -> Reranker:
         choices = ", ".join(each.form for each in PROVIDERS.values())
         raise SettingsError(f"search.rerank is {name!r}, which is not a reranker; choose one of: {choices}")
     # A changed key or endpoint in the environment requires a new client.
-    key = (name, settings, os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY"))
+    environment = [os.environ.get(each) for each in ("OPENAI_BASE_URL", "OPENAI_API_KEY", KEY_VARIABLE)]
+    key = (name, language_model, rerank, *environment)
     with _lock:
         if key not in _open:
-            _open[key] = provider.open(model, settings)
+            _open[key] = provider.open(model, language_model, rerank)
         return _open[key]

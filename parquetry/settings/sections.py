@@ -16,6 +16,7 @@ from parquetry.settings.embedding import ChunkingSettings, EmbeddingSettings
 from parquetry.settings.errors import explain
 from parquetry.settings.llm import LlmSettings, SessionsSettings
 from parquetry.settings.places import anchored
+from parquetry.settings.rerank import RerankSettings
 from parquetry.settings.serving import DenylistSettings, ServeSettings, UploadsSettings
 from parquetry.settings.small_file import read_small
 from parquetry.settings.source import Place, SourceSettings
@@ -114,9 +115,10 @@ class SearchSettings(Section):
     rrf_k: int = Field(10, ge=1, le=10_000, description="Of the fusion `rrf`: how little the first ranks stand out.")
     rerank: str | None = Field(
         None,
-        pattern=r"^(llm|onnx:.+)$",
+        pattern=r"^(llm|onnx:.+|service:.+)$",
         examples=["onnx:./models/cross-encoder"],
-        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, or `llm`, the `[llm]` model.",
+        description="What `--rerank` asks: `onnx:<folder>` of an exported cross-encoder, `llm`, the `[llm]` model, or "
+        "`service:<model>` of the service in `[rerank]`.",
     )
     index_folder: str | None = Field(
         None,
@@ -161,6 +163,7 @@ class Settings(Section):
     llm: LlmSettings = Field(default_factory=LlmSettings)
     sessions: SessionsSettings = Field(default_factory=SessionsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
+    rerank: RerankSettings = Field(default_factory=RerankSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
     upstream: UpstreamSettings = Field(default_factory=UpstreamSettings)
     uploads: UploadsSettings = Field(default_factory=UploadsSettings)

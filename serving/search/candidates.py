@@ -9,7 +9,7 @@ from parquetry.embed.base import Vectors
 from parquetry.serving.search.assessment import assessed
 from parquetry.serving.search.best_documents import CHUNKS_PER_DOCUMENT
 from parquetry.serving.search.explanations import Candidates, Dropped, SearchCandidate, Standing
-from parquetry.serving.search.reranking import Reranking
+from parquetry.serving.search.reranking import RerankerUse, Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import SearchSettings, Settings
 from parquetry.storage.search.searcher import DEEPER, LOOKAHEAD, Hit, Searcher, fold
@@ -34,6 +34,8 @@ class _Course:
     """by chunk id"""
     rescored: dict[str, Hit] = field(default_factory=dict)
     """chunks with the scores of the later steps, by chunk id"""
+    judged: RerankerUse | None = None
+    """None if no reranker was used"""
 
     def drop(self, hits: Sequence[Hit], why: Dropped) -> None:
         for hit in hits:
@@ -61,6 +63,8 @@ def candidates_of(reader: Reader, request: SearchRequest, *, with_vectors: bool 
             course.hits = assessed(course.hits, searcher, vectors, settings.search.calibration)
         _apply_threshold(course, request)
         search = {name: value for name, value in asdict(searcher.explanation).items() if name != "seconds"}
+    if course.judged is not None:
+        search["rerank"] = course.judged.as_json()
     if request.mode == "hybrid":
         search |= {"fusion": settings.search.fusion, "vector_weight": settings.search.vector_weight}
     found = {name: tuple(map(float, vector)) for name, vector in vectors.items()} if with_vectors else None
@@ -116,7 +120,8 @@ def _run(considered: Sequence[Hit], request: SearchRequest, searcher: Searcher, 
     hits = course.hits[:wanted]
     if request.look != Reranking():
         # All of them, in the order in which the search would take them.
-        hits = list(request.look.apply(hits, request.query, len(hits), searcher.connection, settings).hits)
+        looked = request.look.apply(hits, request.query, len(hits), searcher.connection, settings)
+        hits, course.judged = list(looked.hits), looked.judged
     course.rescored = {hit.row["chunk_id"]: hit for hit in hits}
     kept, rest = hits[: request.k], hits[request.k :]
     worst = min((hit.score for hit in kept), default=0.0)

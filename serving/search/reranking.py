@@ -87,7 +87,7 @@ class Reranking:
 
         Raises:
             SettingsError: no reranker is configured, or its configuration is incomplete.
-            TransientError: the language model gave no valid answer.
+            TransientError: the language model or the service gave no valid answer.
         """
         judged = None
         if self.rerank:
@@ -104,9 +104,11 @@ def _reranked(hits: Sequence[Hit], query: str, settings: Settings) -> tuple[list
     if name is None:
         raise SettingsError(
             'no reranker is configured: set rerank in [search] to "onnx:<folder>" of an exported cross-encoder, '
-            'or to "llm" for the [llm] model'
+            'to "llm" for the [llm] model, or to "service:<model>" for the service in [rerank]'
         )
-    reranker = open_reranker(name, settings.llm)
+    if not query.strip():
+        raise SettingsError("a reranker reads the query, and there is none in words; search without rerank")
+    reranker = open_reranker(name, settings.llm, settings.rerank)
     judgement = reranker.judge(query, [_read(hit) for hit in hits])
     scored = [
         replace(hit, score=score, scores={**hit.scores, "rerank": score})

@@ -242,7 +242,7 @@ class Reader:
         settings = self._settings
         # The files distinguish a corpus from one recreated in its place that has reached the same version.
         corpus = (self.snapshot.layout.root, self.snapshot.version, self.snapshot.files["documents"])
-        return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm)
+        return (request, corpus, settings.search, settings.embedders, settings.embedding, settings.llm, settings.rerank)
 
     def _vectors(
         self, searcher: Searcher, requests: Sequence[SearchRequest]

@@ -14,6 +14,7 @@ from parquetry.llm.spending import Usage
 from parquetry.rerank.llm import PASSAGE_CHARACTERS, LlmReranker
 from parquetry.rerank.registry import open_reranker
 from parquetry.settings.llm import LlmSettings
+from parquetry.settings.rerank import RerankSettings
 from tests.servers.chat_server import ChatServer, Reply, error, said, said_json
 
 QUESTION = 'Which kiln dries "walnut"?'
@@ -124,4 +125,4 @@ def test_a_busy_service_is_asked_again_and_a_refusal_is_passed_on() -> None:
 
 def test_without_a_configured_model_the_message_says_what_to_set() -> None:
     with pytest.raises(SettingsError, match=r"set model in \[llm\]"):
-        open_reranker("llm", LlmSettings())
+        open_reranker("llm", LlmSettings(), RerankSettings())
