@@ -130,13 +130,6 @@ class FileRecords:
         rows = self._database.rows(f"SELECT {FILES} FROM files WHERE NOT ({_PRESENT})", {"now": now()})
         return [file_of(row) for row in rows]
 
-    def of_user(self, user_id: str) -> Sequence[KeptFile]:
-        """Return the files that only a user sees."""
-        rows = self._database.rows(
-            f"SELECT {FILES} FROM files WHERE visibility = 'individual' AND user_id = ?", (user_id,)
-        )
-        return [file_of(row) for row in rows]
-
     def known(self) -> set[str]:
         """Return the ids of all files and parts, whose bytes are kept."""
         return {id_ for (id_,) in self._database.rows("SELECT id FROM files UNION ALL SELECT id FROM parts")}
@@ -231,4 +224,8 @@ def visible_to(principal: Principal) -> tuple[str, dict[str, Any]]:
 
 
 def _upload_of(row: Sequence[Any]) -> PartialUpload:
-    return PartialUpload(*row[:10], access_of(row[10:]))
+    id_, filename, size, purpose, content_type, created, status, file_id, seconds, namespace = row[:10]
+    access = access_of(row[10:])
+    return PartialUpload(
+        id_, filename, size, purpose, content_type, created, status, file_id, seconds, namespace, access
+    )

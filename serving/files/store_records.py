@@ -119,11 +119,6 @@ class StoreRecords:
         )
         return [store for store in map(store_of, rows) if store.is_expired(now())]
 
-    def of_user(self, user_id: str) -> Sequence[str]:
-        """Return the stores that only a user sees."""
-        rows = self._database.rows("SELECT id FROM stores WHERE visibility = 'individual' AND user_id = ?", (user_id,))
-        return [id_ for (id_,) in rows]
-
     # --- files of stores
 
     def attach(

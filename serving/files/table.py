@@ -55,7 +55,8 @@ BATCHES = "id, store_id, created_at, cancelled"
 
 def file_of(row: Sequence[Any]) -> KeptFile:
     """Return the file of a row with the columns `FILES`."""
-    return KeptFile(*row[:7], row[7], access_of(row[8:]))
+    id_, filename, size, purpose, content_type, created, expires, namespace = row[:8]
+    return KeptFile(id_, filename, size, purpose, content_type, created, expires, namespace, access_of(row[8:]))
 
 
 def store_of(row: Sequence[Any]) -> VectorStore:

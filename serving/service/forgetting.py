@@ -1,4 +1,4 @@
-"""Erasure of a user from the state of a service: tokens, audit events, jobs, feedback, chats and responses."""
+"""Erasure of a user from the state of a service: tokens, audit events, jobs, feedback, chats, responses and files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parquetry.serving.access.forgetting import forget_access
+from parquetry.serving.files.forgetting import forget_files
 from parquetry.serving.jobs.store import FILE as JOBS
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FILE as FEEDBACK
@@ -25,6 +26,7 @@ class ForgottenState:
     feedback: int
     sessions: int
     responses: int
+    files: int
 
     @property
     def parts(self) -> dict[str, int]:
@@ -34,7 +36,7 @@ class ForgottenState:
     @property
     def named(self) -> dict[str, int]:
         """Numbers by what people call it, in the singular."""
-        names = ("token", "audit event", "job", "judgement", "chat", "response")
+        names = ("token", "audit event", "job", "judgement", "chat", "response", "file")
         return dict(zip(names, self.parts.values(), strict=True))
 
 
@@ -62,4 +64,5 @@ def forget_in_state(state: Path, user_id: str) -> ForgottenState:
         kept = ResponseStore(state)
         responses = kept.forget(user_id)
         kept.close()
-    return ForgottenState(access.tokens, access.events, jobs, feedback, forget_sessions(state, user_id), responses)
+    sessions, files = forget_sessions(state, user_id), forget_files(state, user_id)
+    return ForgottenState(access.tokens, access.events, jobs, feedback, sessions, responses, files)
