@@ -39,6 +39,14 @@ class UpstreamSettings(Section):
     earlier_turns: int = Field(
         0, ge=0, le=100, description="Messages before the last one that weigh in on what is searched for."
     )
+    native_responses: bool = Field(
+        False,
+        description="The endpoint has `/responses` itself: requests without `file_search` are passed on to it as they "
+        "are, instead of being translated to chat completions.",
+    )
+    response_days: float = Field(
+        30, ge=0, le=3650, description="Days to keep responses of `/v1/responses` for their callers; 0 keeps none."
+    )
 
     @field_validator("base_url")
     @classmethod

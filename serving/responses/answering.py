@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from parquetry.errors import ParquetryError
 from parquetry.serving.chat.failures import UpstreamFailed
 from parquetry.serving.responses.asking import ResponseRequest
 from parquetry.serving.responses.messages import with_instructions
@@ -37,11 +36,13 @@ class Answering:
 
     request: ResponseRequest
     transcript: ResponseTranscript
+    model: str
+    """name that the model service knows"""
     ask: Ask
     search: Search
     """of the stores that the request names"""
 
-    async def events(self, messages: list[dict[str, Any]]) -> AsyncIterator[Event]:
+    async def events(self, messages: list[dict[str, Any]]) -> AsyncGenerator[Event]:
         """Yield the events of the response, but for the last; the first comes once the model service has answered.
 
         Args:
@@ -101,12 +102,7 @@ class Answering:
             return
         for event in item.search(queries):
             yield event
-        try:
-            found = await self.search(queries)
-        except ParquetryError:
-            for event in item.close("failed"):
-                yield event
-            raise
+        found = await self.search(queries)
         told["content"] = results_for_model(found, self.transcript.files)
         for event in item.found([each.shown() for each in found]):
             yield event
@@ -118,7 +114,7 @@ class Answering:
     def _body(self, conversation: Sequence[Mapping[str, Any]], number: int, *, searches: bool) -> dict[str, Any]:
         request = self.request
         body = {
-            "model": request.model,
+            "model": self.model,
             "messages": list(conversation),
             "stream": request.stream,
             **request.chat,

@@ -23,6 +23,11 @@ def mark(number: int) -> str:
     return f"{_OPEN}{number}]"
 
 
+def without_marks(text: str) -> str:
+    """Return the text of a document in which nothing is a mark, which a model might copy."""
+    return text.replace(_OPEN, f"({_OPEN[1:]}")
+
+
 @dataclass(frozen=True, slots=True)
 class CitedFile:
     """The file of a result."""

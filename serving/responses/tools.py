@@ -43,7 +43,8 @@ class FileSearch:
         queries = {
             "type": "array",
             "items": {"type": "string"},
-            "description": f"1 to {MOST_QUERIES} queries",
+            "minItems": 1,
+            "maxItems": MOST_QUERIES,
         }
         parameters = {
             "type": "object",

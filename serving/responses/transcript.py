@@ -108,11 +108,10 @@ class ResponseTranscript:
         """Take a chunk of a streamed chat completion, or a whole one."""
         if isinstance(chunk.get("usage"), dict):
             self.round.usage = chunk["usage"]
-        for choice in chunk.get("choices") or ():
+        for choice in _objects(chunk.get("choices")):
             if choice.get("index", 0) != 0:
                 continue
-            delta = choice.get("delta") or choice.get("message") or {}
-            yield from self._delta(delta)
+            yield from self._delta(_object(choice.get("delta") or choice.get("message")))
             self.round.finish = choice.get("finish_reason") or self.round.finish
 
     def end_round(self) -> Iterator[Event]:
@@ -128,7 +127,7 @@ class ResponseTranscript:
     @property
     def cut(self) -> Literal["max_output_tokens", "content_filter"] | None:
         """The reason why the model's last answer is incomplete; None if it is not."""
-        return _CUT.get(self.round.finish or "")
+        return _CUT.get(str(self.round.finish))
 
     @property
     def output_tokens(self) -> int | None:
@@ -186,7 +185,7 @@ class ResponseTranscript:
             message, opening = self._message(refused=True)
             yield from opening
             yield from message.decline(refusal)
-        for call in delta.get("tool_calls") or ():
+        for call in _objects(delta.get("tool_calls")):
             yield from self._call(call)
 
     def _message(self, *, refused: bool) -> tuple[MessageItem, Iterator[Event]]:
@@ -201,15 +200,15 @@ class ResponseTranscript:
 
     def _call(self, call: Mapping[str, Any]) -> Iterator[Event]:
         number = self._number(call)
-        function = call.get("function") or {}
-        piece = function.get("arguments") or ""
+        function = _object(call.get("function"))
+        piece = _text(function.get("arguments"))
         if number in self.round.calls:
             if piece:
                 yield from self.round.calls[number].extend(piece)
             return
         known = self.round.waiting.setdefault(number, {"id": "", "name": "", "arguments": ""})
-        known["id"] = known["id"] or call.get("id") or ""
-        known["name"] = known["name"] or function.get("name") or ""
+        known["id"] = known["id"] or _text(call.get("id"))
+        known["name"] = known["name"] or _text(function.get("name"))
         known["arguments"] += piece
         if known["name"]:
             item = self._new_call(known.get("id") or new_id("call"), known["name"])
@@ -241,16 +240,24 @@ class ResponseTranscript:
 
 
 def _text(content: Any) -> str:
-    """Return a text that some services send in parts."""
+    """Return a text that some services send in parts; empty for anything else."""
     if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if part.get("type") == "text")
-    return content or ""
+        return "".join(_text(part.get("text")) for part in _objects(content) if part.get("type") == "text")
+    return content if isinstance(content, str) else ""
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(values: Any) -> list[Mapping[str, Any]]:
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def _tokens(usage: Mapping[str, Any]) -> Sequence[int]:
     """Return tokens read and written, and of these: read from a cache, written to it, of thoughts."""
-    asked = usage.get("prompt_tokens_details") or {}
-    written = usage.get("completion_tokens_details") or {}
+    asked = _object(usage.get("prompt_tokens_details"))
+    written = _object(usage.get("completion_tokens_details"))
     numbers = (
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
@@ -258,4 +265,4 @@ def _tokens(usage: Mapping[str, Any]) -> Sequence[int]:
         asked.get("cache_write_tokens"),
         written.get("reasoning_tokens"),
     )
-    return [each if isinstance(each, int) else 0 for each in numbers]
+    return [each if isinstance(each, int) and each >= 0 else 0 for each in numbers]

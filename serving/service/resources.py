@@ -16,6 +16,7 @@ from parquetry.serving.files.table import FILE, SCHEMA
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
+from parquetry.serving.service.response_store import ResponseStore
 from parquetry.serving.state.database import StateDatabase
 from parquetry.serving.state.folder import state_folder
 from parquetry.serving.state.workers import WorkerRecord
@@ -36,6 +37,7 @@ class Resources:
     uploads: UploadStore
     audit: AuditLog
     feedback: FeedbackStore
+    responses: ResponseStore
     files: FileRecords
     stores: StoreRecords
     content: FileFolder
@@ -72,6 +74,7 @@ class Resources:
             UploadStore(settings),
             AuditLog(state, keep_text=settings.serve.audit_text),
             FeedbackStore(state),
+            ResponseStore(state),
             FileRecords(tables),
             StoreRecords(tables),
             FileFolder(state),
@@ -88,5 +91,6 @@ class Resources:
         self.follower.stop()
         self.jobs.close()
         self.feedback.close()
+        self.responses.close()
         self.files.close()
         self.tokens.close()

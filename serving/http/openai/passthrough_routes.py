@@ -49,7 +49,14 @@ async def pass_on_request(request: Request, caller: SearchCaller, upstream: Mode
     return await pass_on(request, caller, upstream)
 
 
-async def pass_on(request: Request, caller: Principal, upstream: Upstream, content: bytes | None = None) -> Response:
+async def pass_on(
+    request: Request,
+    caller: Principal,
+    upstream: Upstream,
+    content: bytes | None = None,
+    *,
+    keeps_nothing: bool = False,
+) -> Response:
     """Pass a request on to the model service.
 
     Args:
@@ -57,6 +64,7 @@ async def pass_on(request: Request, caller: Principal, upstream: Upstream, conte
         caller: its maker.
         upstream: the model service.
         content: its body, if that was read already.
+        keeps_nothing: True if it is known to keep nothing at the model service, and to show nothing of others.
 
     Raises:
         AccessRefused: the caller brings no key, or may not make this call with the key of the service.
@@ -66,7 +74,8 @@ async def pass_on(request: Request, caller: Principal, upstream: Upstream, conte
         raise no_upstream()
     path, query = path_of(request)
     sender = sender_of(request, caller, upstream)
-    _check_right(request, caller, sender, path)
+    if not keeps_nothing:
+        _check_right(request, caller, sender, path)
     try:
         answer = await _answered(request, upstream, sender, path, query, content)
     except (ClientGone, ClientDisconnect):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from parquetry.serving.chat.agents import Agents
-from parquetry.serving.http.openai import chat_routes, model_routes, passthrough_routes
+from parquetry.serving.http.openai import chat_routes, model_routes, passthrough_routes, response_routes
 from parquetry.settings.sections import Settings
 
 
@@ -16,5 +16,5 @@ def add_openai_routes(app: FastAPI, settings: Settings) -> None:
         SettingsError: an agent is not valid.
     """
     app.state.agents = Agents(settings)
-    for routes in (chat_routes, model_routes, passthrough_routes):
+    for routes in (chat_routes, response_routes, model_routes, passthrough_routes):
         app.include_router(routes.router)

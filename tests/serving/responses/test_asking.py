@@ -88,7 +88,7 @@ def test_what_the_service_cannot_do_is_refused_by_name(fields, param):
         ({"temperature": "hot"}, "temperature", "invalid-value"),
         ({"stream": "yes"}, "stream", "invalid-value"),
         ({"max_output_tokens": 5}, "max_output_tokens", "invalid-value"),
-        ({"max_output_tokens": True}, "max_output_tokens", "invalid-value"),
+        ({"max_tool_calls": True}, "max_tool_calls", "invalid-value"),
         ({"metadata": {"a": 1}}, "metadata.a", "invalid-value"),
         ({"metadata": {str(n): "x" for n in range(17)}}, "metadata", "invalid-value"),
         ({"include": ["everything"]}, "include[0]", "invalid-value"),
@@ -106,6 +106,17 @@ def test_what_the_service_cannot_do_is_refused_by_name(fields, param):
         (
             {"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]},
             "input[0]",
+            "invalid-value",
+        ),
+        (
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "c", "output": "x"},
+                    {"type": "function_call_output", "call_id": "c", "output": "y"},
+                ]
+            },
+            "input[2].call_id",
             "invalid-value",
         ),
         ({"text": {"format": {"type": "yaml"}}}, "text.format.type", "invalid-value"),
