@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
-WATCHED = ("follower", "tokens", "gate", "jobs", "uploads", "feedback")
+WATCHED = ("follower", "tokens", "gate", "jobs", "uploads", "feedback", "files", "stores", "content")
 """parts of a service that are called for answers; a failing audit log never fails a request"""
 _READER = "reader"
 

@@ -56,7 +56,8 @@ def requests(app):
     # These ask another service, in tests of their own.
     left_out = {"/api/knowledge/documents/url", "/api/v1/knowledge/{namespace}/query"}
     for method, path, _ in routes(app):
-        if path in left_out | FINAL:
+        # OpenAI's dialect has tests of its own.
+        if path in left_out | FINAL or path.startswith("/v1/"):
             continue
         filled = path.replace("{namespace}", "default").replace("{document_id}", app.document)
         filled = filled.replace("{run_id}", app.run).replace("{job_id}", app.job)

@@ -17,6 +17,9 @@ DESCRIPTION = "/openapi.json"
 """the description of the routes, which names no data"""
 
 
+IDS = ("vector_store_id", "file_id", "batch_id", "upload_id")
+
+
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """Run an application that requires tokens, over a corpus."""
@@ -60,7 +63,7 @@ def refused(response, path, status, reason):
 
 def filled(path):
     path = path.replace("{path:path}", "fine_tuning/jobs").replace("{model:path}", "m")
-    for name in ("namespace", "document_id", "job_id", "run_id"):
+    for name in ("namespace", "document_id", "job_id", "run_id", *IDS):
         path = path.replace("{" + name + "}", "default" if name == "namespace" else "none")
     assert "{" not in path
     return path

@@ -1,0 +1,138 @@
+"""A fault in every backend call behind files and vector stores is told in OpenAI's form, never an empty success."""
+
+import sqlite3
+
+import pytest
+
+from parquetry.errors import DamagedCorpus, StorageError
+from parquetry.settings.sections import parse_settings
+from tests.servers.http_app import running_app
+from tests.serving.http.backend_faults import Backend
+from tests.serving.stores.conftest import OAK
+from tests.workshop import Workshop
+
+ERRORS = {
+    "storage": lambda: StorageError("the corpus cannot be read: no such bucket"),
+    "damage": lambda: DamagedCorpus("the corpus is damaged: 0001.parquet"),
+    "system": lambda: OSError(5, "Input/output error"),
+    "sqlite": lambda: sqlite3.OperationalError("disk I/O error"),
+    "unforeseen": lambda: RuntimeError("a secret detail of the program"),
+}
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory):
+    """Run an application whose jobs nobody carries out."""
+    workshop = Workshop(tmp_path_factory.mktemp("idle"))
+    workshop.write("oak.md", "# Oak\n\nAn oak table.")
+    workshop.refresh()
+    tables = {"corpus": {"root": str(workshop.root / "corpus")}, "serve": {"wait_seconds": 0.01}}
+    with running_app(parse_settings(tables, "test")) as app:
+        with app.resources.follower.reader(wait=60):
+            pass
+        yield app
+
+
+def new_file(client, **fields):
+    return client.post("/v1/files", data={"purpose": "assistants", **fields}, files={"file": ("oak.md", OAK)})
+
+
+def new_store(client, **fields):
+    return client.post("/v1/vector_stores", json=fields)
+
+
+def id_of(response):
+    assert response.is_success, response.text
+    return response.json()["id"]
+
+
+def new_upload(client):
+    told = {"bytes": 3, "filename": "a.txt", "mime_type": "text/plain", "purpose": "assistants"}
+    return client.post("/v1/uploads", json=told)
+
+
+def new_part(client, upload):
+    return client.post(f"/v1/uploads/{upload}/parts", files={"data": b"abc"})
+
+
+def requests(client):
+    """Yield requests, each with what has to be there before it."""
+    file, store = id_of(new_file(client)), id_of(new_store(client))
+    attached = f"/v1/vector_stores/{store}/files"
+    id_of(client.post(attached, json={"file_id": file}))
+    batches = f"/v1/vector_stores/{store}/file_batches"
+    batch = id_of(client.post(batches, json={"file_ids": [file]}))
+    listed = client.get("/v1/vector_stores", params={"order": "asc", "limit": 100}).json()["data"]
+    namespace = next(each["id"] for each in listed if each["metadata"] == {"namespace": "default"})
+    document = client.get(f"/v1/vector_stores/{namespace}/files").json()["data"][0]["id"]
+
+    def plain(method, path, **options):
+        return f"{method} {path}", lambda: None, lambda _: client.request(method, path, **options)
+
+    yield "POST /v1/files", lambda: None, lambda _: new_file(client)
+    yield plain("GET", "/v1/files")
+    yield plain("GET", f"/v1/files/{file}")
+    yield plain("GET", f"/v1/files/{file}/content")
+    yield plain("GET", f"/v1/files/{document}/content")
+    yield "DELETE file", lambda: id_of(new_file(client)), lambda id_: client.delete(f"/v1/files/{id_}")
+    yield "POST upload", lambda: None, lambda _: new_upload(client)
+    yield "POST part", lambda: id_of(new_upload(client)), lambda id_: new_part(client, id_)
+    yield plain("POST", "/v1/vector_stores", json={"file_ids": [file]})
+    yield plain("GET", "/v1/vector_stores")
+    yield plain("GET", f"/v1/vector_stores/{store}")
+    yield plain("GET", f"/v1/vector_stores/{namespace}")
+    yield plain("POST", f"/v1/vector_stores/{store}", json={"name": "other"})
+    yield (
+        "DELETE store",
+        lambda: id_of(new_store(client, file_ids=[file])),
+        lambda id_: client.delete(f"/v1/vector_stores/{id_}"),
+    )
+    yield plain("POST", f"/v1/vector_stores/{store}/search", json={"query": "oak"})
+    yield plain("POST", f"/v1/vector_stores/{namespace}/search", json={"query": "oak"})
+    yield plain("POST", attached, json={"file_id": file})
+    yield plain("GET", attached)
+    yield plain("GET", f"{attached}/{file}")
+    yield plain("POST", f"{attached}/{file}", json={"attributes": {"a": 1}})
+    yield plain("GET", f"/v1/vector_stores/{namespace}/files")
+    yield plain("GET", f"/v1/vector_stores/{namespace}/files/{document}")
+    yield plain("GET", f"/v1/vector_stores/{namespace}/files/{document}/content")
+    yield plain("POST", batches, json={"file_ids": [file]})
+    yield plain("GET", f"{batches}/{batch}")
+    yield plain("GET", f"{batches}/{batch}/files")
+    yield (
+        "cancel batch",
+        lambda: id_of(client.post(batches, json={"file_ids": [file]})),
+        lambda id_: client.post(f"{batches}/{id_}/cancel"),
+    )
+
+    def attach_again():
+        id_of(client.post(attached, json={"file_id": file}))
+
+    yield "DELETE attached", attach_again, lambda _: client.delete(f"{attached}/{file}")
+
+
+@pytest.mark.parametrize("kind", sorted(ERRORS))
+def test_fault_in_any_backend_call_is_told(idle, kind):
+    tried = set()
+    with idle.client() as client:
+        for name, prepare, ask in requests(client):
+            backend = Backend(idle)
+            try:
+                prepared = prepare()
+                backend.calls.clear()
+                response = ask(prepared)
+                assert response.is_success, (name, response.text)
+                for call in sorted(set(backend.calls)):
+                    prepared = prepare()
+                    with backend.failing(call, ERRORS[kind]()):
+                        response = ask(prepared)
+                    where = (name, call, response.status_code, response.text)
+                    assert response.status_code >= 500, where
+                    assert response.json()["error"]["type"] == "server_error", where
+                    assert "secret detail" not in response.text, where
+                    # Whoever tries again succeeds.
+                    assert ask(prepared).is_success, where
+                    tried.add((name, call))
+            finally:
+                backend.restore()
+    assert len(tried) >= 80
