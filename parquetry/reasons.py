@@ -107,6 +107,7 @@ JOBS: Mapping[str, str] = {
 """reasons of jobs"""
 
 REQUESTS: Mapping[str, str] = {
+    "answer-too-large": "the answer would be too large; ask for less at once",
     "contradiction": "parts of the request contradict each other",
     "empty-owner": "a user or an organization without a name",
     "failed": "the request failed",

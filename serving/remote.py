@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 QUERIES_AT_ONCE = 100
 """queries of one request"""
+RESULTS_AT_ONCE = 2000
+"""results of all queries of one request"""
 _PAGE = 1000
 """documents or entries of one request"""
 _LOOKS = ((5.0, 0.1), (60.0, 0.5), (float("inf"), 2.0))
@@ -94,8 +96,9 @@ class RemoteCorpus:
 
     def search(self, queries: Sequence[str], options: SearchOptions) -> list[tuple[SearchResult, ...]]:
         found: list[tuple[SearchResult, ...]] = []
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            some = list(queries[start : start + QUERIES_AT_ONCE])
+        at_once = max(1, min(QUERIES_AT_ONCE, RESULTS_AT_ONCE // max(1, options.k)))
+        for start in range(0, len(queries), at_once):
+            some = list(queries[start : start + at_once])
             answer = self._retrieve({"queries": some} if len(some) > 1 else {"query": some[0]}, options)
             found += [self._results(chunks) for chunks in answer.get("results") or [answer["chunks"]]]
         return found

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from parquetry.model import Visibility
-from parquetry.serving.service.request_filters import RequestModel
+from parquetry.serving.service.request_filters import RequestModel, Text
 
 _SHARED = frozenset({"user_id", "org_id"})
 """fields that have one spelling in all dialects"""
@@ -84,7 +84,7 @@ class NewDocument(CamelRequest):
     content_type: str | None = Field(None, max_length=255, examples=["text/markdown"])
     metadata: dict[str, Any] = Field(default_factory=dict, examples=[{"author": "Ada"}])
     include_image_descriptions: bool = False
-    tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
+    tags: list[Text] = Field(default_factory=list, max_length=100, examples=[["policy"]], fail_fast=True)
     visibility: Visibility | None = Field(None, examples=["public"])
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
@@ -96,7 +96,7 @@ class NewUrl(CamelRequest):
 
     url: str = Field(min_length=1, max_length=8192, examples=["https://example.com/leave"])
     metadata: dict[str, Any] = Field(default_factory=dict)
-    tags: list[str] = Field(default_factory=list, max_length=100)
+    tags: list[Text] = Field(default_factory=list, max_length=100, fail_fast=True)
     visibility: Visibility | None = Field(None)
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
 from parquetry.serving.http.agent_models import examples
-from parquetry.serving.service.request_filters import RequestFilters, RequestModel
+from parquetry.serving.service.request_filters import RequestFilters, RequestModel, Text
 
 MOST_DOCUMENTS = 1000
 MOST_QUERIES = 100
 MOST_RESULTS = 200
+MOST_CHUNKS = 2000
+"""results of all queries of a request"""
 LONGEST_QUERY = 32_768
 """characters"""
 LONGEST_CONTEXT = 32_768
 """characters, over all turns"""
+MOST_TURNS = 1000
 
 
 class NewText(RequestModel):
@@ -27,7 +30,7 @@ class NewText(RequestModel):
     source: str | None = Field(
         None, min_length=1, max_length=1024, description="Name of the document.", examples=["leave.md"]
     )
-    tags: list[str] = Field(default_factory=list, max_length=100)
+    tags: list[Text] = Field(default_factory=list, max_length=100, fail_fast=True)
     visibility: Literal["public", "organization", "individual"] | None = None
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
@@ -45,7 +48,7 @@ class NewTexts(RequestModel):
         }
     )
 
-    documents: list[NewText] = Field(min_length=1, max_length=MOST_DOCUMENTS)
+    documents: list[NewText] = Field(min_length=1, max_length=MOST_DOCUMENTS, fail_fast=True)
 
 
 class Ingested(BaseModel):
@@ -134,6 +137,10 @@ class ChatTurn(RequestModel):
     content: str = Field(max_length=LONGEST_CONTEXT)
 
 
+Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
+Turns = Annotated[list[ChatTurn], Field(max_length=MOST_TURNS, fail_fast=True)]
+
+
 class Retrieve(RequestModel):
     """A question to the corpus."""
 
@@ -145,15 +152,15 @@ class Retrieve(RequestModel):
     )
 
     query: str | None = Field(None, min_length=1, max_length=LONGEST_QUERY, examples=["How many days off do I have?"])
-    queries: list[str] | None = Field(None, min_length=1, max_length=MOST_QUERIES)
-    vector: list[float] | None = Field(None, min_length=1, max_length=65_536)
+    queries: list[Query] | None = Field(None, min_length=1, max_length=MOST_QUERIES, fail_fast=True)
+    vector: list[float] | None = Field(None, min_length=1, max_length=65_536, fail_fast=True)
     top_k: int = Field(5, ge=1, le=MOST_RESULTS)
     include_citations: bool = False
     filters: RequestFilters = Field(default_factory=RequestFilters)
     mode: Literal["hybrid", "vector", "text"] = "hybrid"
     rerank: bool = False
     min_score: float | None = Field(None, ge=0, le=1)
-    context: str | list[ChatTurn] | None = Field(None, description="Earlier turns, or a text, that weigh in.")
+    context: Turns | str | None = Field(None, description="Earlier turns, or a text, that weigh in.")
     level: Literal["chunk", "document"] = "chunk"
     type: Literal["documents", "entries", "both"] = "documents"
     explain: bool | ExplainDocument = False
@@ -171,8 +178,11 @@ class Retrieve(RequestModel):
             raise ValueError("a vector goes with one query, not with queries")
         if self.explain and self.queries is not None:
             raise ValueError("explain goes with one query")
-        if isinstance(self.context, str) and len(self.context) > LONGEST_CONTEXT:
-            raise ValueError(f"context is longer than {LONGEST_CONTEXT} characters")
+        turns = [self.context or ""] if not isinstance(self.context, list) else [turn.content for turn in self.context]
+        if sum(map(len, turns)) > LONGEST_CONTEXT:
+            raise ValueError(f"context is longer than {LONGEST_CONTEXT:,} characters")
+        if len(self.queries or ()) * self.top_k > MOST_CHUNKS:
+            raise ValueError(f"queries times top_k is at most {MOST_CHUNKS:,}; ask for fewer at once")
         return self
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from http import HTTPMethod
 from pathlib import Path
 from time import perf_counter
 
@@ -17,6 +18,7 @@ from parquetry.serving.service.supervising import MULTIPROCESS
 
 PROVIDER, STORE_TYPE = "parquetry", "duckdb"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+_METHODS = frozenset(HTTPMethod)
 _SCORES = tuple(tenth / 10 for tenth in range(1, 11))
 
 
@@ -113,5 +115,7 @@ class RequestMetrics:
             metrics: Metrics = self._owner.state.metrics
             # The pattern of the route, and never a path: paths are without bound.
             route = getattr(scope.get("route"), "path", "none")
-            metrics.requests.labels(scope["method"], route, status).inc()
-            metrics.seconds.labels(scope["method"], route).observe(perf_counter() - started)
+            # Methods are any word that a stranger sends.
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            metrics.requests.labels(method, route, status).inc()
+            metrics.seconds.labels(method, route).observe(perf_counter() - started)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from parquetry.serving.http.agent_models import examples
 from parquetry.serving.jobs.model import Kind, State
 from parquetry.serving.service.feedback import Feedback
-from parquetry.serving.service.request_filters import RequestModel
+from parquetry.serving.service.request_filters import RequestModel, Text
 
 
 class JobItem(BaseModel):
@@ -42,13 +42,15 @@ class NewJob(RequestModel):
 
     kind: Literal["refresh", "reindex", "restore", "clear"]
     namespace: str | None = Field(None, max_length=255)
-    targets: list[str] = Field(default_factory=list, max_length=1000, description="Of a refresh: names of sources.")
+    targets: list[Text] = Field(
+        default_factory=list, max_length=1000, description="Of a refresh: names of sources.", fail_fast=True
+    )
     allow_removals: bool = False
     rehash: bool = False
-    documents: list[str] = Field(default_factory=list, max_length=10_000, description="Of a reindex.")
+    documents: list[Text] = Field(default_factory=list, max_length=10_000, description="Of a reindex.", fail_fast=True)
     all: bool = False
     embeddings_only: bool = False
-    version: int | None = Field(None, ge=0, description="Of a restore.")
+    version: int | None = Field(None, ge=0, lt=2**63, description="Of a restore.")
     shared: bool | None = Field(None, description="Of a clear: only shared uploads, or only the caller's own.")
 
     @model_validator(mode="after")
@@ -115,7 +117,7 @@ class NewSession(RequestModel):
     """A finished chat to learn from."""
 
     session_id: str = Field(min_length=1, max_length=512, examples=["chat-17"])
-    messages: list[ChatMessage] = Field(min_length=1, max_length=100_000)
+    messages: list[ChatMessage] = Field(min_length=1, max_length=50_000, fail_fast=True)
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     metadata: dict[str, Any] = Field(default_factory=dict)

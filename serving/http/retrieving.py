@@ -9,12 +9,13 @@ from typing import Any
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import filters_for
 from parquetry.serving.http import gateway_models as forms
+from parquetry.serving.http.problems import Problem
 from parquetry.serving.search.absences import why_not
 from parquetry.serving.search.candidates import candidates_of
 from parquetry.serving.search.citations import cite
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
-from parquetry.serving.search.summaries import summary
+from parquetry.serving.search.summaries import READ, summary
 from parquetry.serving.service import documents as shown
 from parquetry.serving.service.request_filters import filters_of
 from parquetry.serving.service.resources import Resources
@@ -22,6 +23,9 @@ from parquetry.settings.sections import Settings
 from parquetry.storage.database import rows
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.searcher import Hit
+
+MOST_LOADED = 32 * 1024 * 1024
+"""characters of all texts of documents in one answer"""
 
 
 def retrieve_chunks(
@@ -39,8 +43,9 @@ def retrieve_chunks(
     requests = [search_request(asked, query, filters) for query in asked.queries or [asked.query or ""]]
     with parts.follower.reader() as reader:
         responses = list(reader.search_all(requests))
+        texts = _texts(reader, asked, [hit for response in responses for hit in response.hits])
         lists = [
-            chunks_of_hits(reader, parts.settings, asked, response.request.query, response.hits)
+            chunks_of_hits(reader, parts.settings, asked, response.request.query, response.hits, texts)
             for response in responses
         ]
         version = reader.snapshot.version
@@ -91,13 +96,41 @@ def search_request(asked: forms.Retrieve, query: str, filters: Filters) -> Searc
     )
 
 
+def _texts(reader: Reader, asked: forms.Retrieve, hits: Sequence[Hit]) -> Mapping[str, str]:
+    """Return the texts of the documents of hits, as far as they are asked for.
+
+    Raises:
+        Problem: an answer with all of them would be too large.
+    """
+    documents = [hit.row["document_id"] for hit in hits]
+    if asked.load is None:
+        return {}
+    if asked.load == "summary":
+        return reader.texts(documents, READ + 1)
+    lengths = reader.text_lengths(documents)
+    # A document that is found several times is sent as often.
+    length = sum(lengths.get(each, 0) for each in documents)
+    if length > MOST_LOADED:
+        raise Problem(
+            422,
+            "answer-too-large",
+            f"the texts of these results have {length:,} characters, and {MOST_LOADED:,} fit into an answer; ask for "
+            'fewer results, for level "document", or for load "summary" and the documents that matter one by one',
+        )
+    return reader.texts(documents)
+
+
 def chunks_of_hits(
-    reader: Reader, settings: Settings, asked: forms.Retrieve, query: str, hits: Sequence[Hit]
+    reader: Reader,
+    settings: Settings,
+    asked: forms.Retrieve,
+    query: str,
+    hits: Sequence[Hit],
+    texts: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """Return hits as chunks, with citations, fields and texts if they are asked for."""
     citations = citations_of(settings, query, hits) if asked.include_citations else [None] * len(hits)
     documents = _documents(reader, hits) if asked.fields == "all" else {}
-    texts = reader.texts([hit.row["document_id"] for hit in hits]) if asked.load else {}
     chunks = []
     for hit, citation in zip(hits, citations, strict=True):
         row = hit.row
@@ -116,10 +149,12 @@ def chunks_of_hits(
             chunk["scores"] = {side: hit.scores.get(side) for side in ("vector", "text", "rerank")}
         if asked.fields == "all":
             chunk["fields"] = _fields(row, documents[row["document_id"]])
+        # An entry is a text of its own.
+        text = row["text"] if shown.is_entry(row) else texts.get(row["document_id"], "")
         if asked.load == "summary":
-            chunk["summary"] = summary(texts.get(row["document_id"], ""))
+            chunk["summary"] = summary(text)
         elif asked.load == "full":
-            chunk["content"] = texts.get(row["document_id"], "")
+            chunk["content"] = text
         chunks.append(chunk)
     return chunks
 

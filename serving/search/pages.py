@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from parquetry.errors import FilesGaveWay, PagesGone, SettingsError
 from parquetry.serving.search.service import Reader
 from parquetry.settings.sections import Settings
 from parquetry.storage.database import Connection
-from parquetry.storage.search.document_list import count_documents, page_of_documents
+from parquetry.storage.lake.snapshot_views import add_present
+from parquetry.storage.search.document_list import (
+    count_documents,
+    count_still_visible,
+    page_of_documents,
+    still_visible,
+)
 from parquetry.storage.search.filters import Filters
 
 MOST_DOCUMENTS = 1_000
@@ -33,12 +39,8 @@ class DocumentPage:
     limit: int
     version: int
     """version of the corpus that the whole list is read from"""
-
-    @property
-    def next(self) -> str | None:
-        """Token of the page after this one; None for the last page."""
-        end = self.offset + len(self.documents)
-        return f"v{self.version}-{end}" if self.documents and end < self.total else None
+    next: str | None
+    """token of the page after this one; None for the last page"""
 
 
 def read_page(
@@ -53,7 +55,8 @@ def read_page(
     """Read one page of documents.
 
     Without a token, the page is of the reader's version. A token names the version of the page before, so a list that
-    is read to its end by tokens is that of one version, whatever is published meanwhile. Permissions are those of now.
+    is read to its end by tokens is that of one version, whatever is published meanwhile. Documents that were removed or
+    hidden from the caller since are left out: a token can name any version.
 
     Args:
         settings: settings of the corpus.
@@ -79,7 +82,14 @@ def read_page(
         return _of_index(reader, filters, limit, offset)
     with _pinned(settings, version) as earlier:
         # An index of an earlier version would have to be built; the tables are there.
-        return _page(earlier.tables, version, filters, limit, offset)
+        connection = earlier.tables
+        add_present(connection, reader.snapshot)
+        found = _page(connection, version, filters, limit, offset)
+        return replace(
+            found,
+            documents=tuple(still_visible(connection, filters, found.documents)),
+            total=count_still_visible(connection, filters),
+        )
 
 
 def _of_index(reader: Reader, filters: Filters, limit: int, offset: int) -> DocumentPage:
@@ -107,4 +117,7 @@ def _pinned(settings: Settings, version: int) -> Iterator[Reader]:
 
 def _page(connection: Connection, version: int, filters: Filters, limit: int, offset: int) -> DocumentPage:
     total = count_documents(connection, filters).documents
-    return DocumentPage(tuple(page_of_documents(connection, filters, limit, offset)), total, offset, limit, version)
+    documents = tuple(page_of_documents(connection, filters, limit, offset))
+    end = offset + len(documents)
+    following = f"v{version}-{end}" if documents and end < total else None
+    return DocumentPage(documents, total, offset, limit, version, following)

@@ -322,14 +322,26 @@ class Reader:
 
     # --- documents and history
 
-    def texts(self, document_ids: Sequence[str]) -> dict[str, str]:
-        """Return the stored normalised texts by document id; documents without text are missing."""
+    def texts(self, document_ids: Sequence[str], most: int | None = None) -> dict[str, str]:
+        """Return the stored normalised texts by document id; documents without text are missing.
+
+        Args:
+            document_ids: the documents.
+            most: maximum number of characters of each, from its start; None for the whole text.
+        """
+        return self._of_texts("t.text" if most is None else f"left(t.text, {most:d})", document_ids)
+
+    def text_lengths(self, document_ids: Sequence[str]) -> dict[str, int]:
+        """Return the characters of the stored texts by document id; documents without text are missing."""
+        return self._of_texts("length(t.text)", document_ids)
+
+    def _of_texts(self, value: str, document_ids: Sequence[str]) -> dict[str, Any]:
         if not document_ids:
             return {}
         with closing(self.tables.cursor()) as session:
             found = tuples(
                 session,
-                """SELECT d.document_id, t.text FROM all_texts AS t JOIN (
+                f"""SELECT d.document_id, {value} FROM all_texts AS t JOIN (
                     SELECT document_id, revision FROM documents WHERE document_id IN (SELECT unnest($1::VARCHAR[]))
                 ) AS d USING (revision)""",
                 [sorted(set(document_ids))],

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from parquetry.model import What
 from parquetry.storage.search.filters import Filters, MetadataComparison
 
-Scalar = str | int | float | bool
+MOST_FIELDS = 100
+"""fields of one object of a request; more are refused with one error, instead of one for each"""
+MOST_CONDITIONS = 50
+"""paths of the metadata that a request names"""
+MOST_ALTERNATIVES = 1000
+"""values of all lists `in` of a request"""
+_LONGEST_PATH = 1024
+Text = Annotated[str, Field(max_length=1024)]
+"""item of a list: a tag, the name of a source"""
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+Scalar = str | Annotated[int, Field(ge=-(2**63), lt=2**63)] | _Number | bool
 
 
 class RequestModel(BaseModel):
@@ -17,28 +28,52 @@ class RequestModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _few(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > MOST_FIELDS:
+            raise ValueError(f"has {len(given):,} fields, more than any request has")
+        return given
+
 
 class Range(RequestModel):
     """Bounds on a value of the metadata."""
 
-    gt: float | str | None = None
-    gte: float | str | None = None
-    lt: float | str | None = None
-    lte: float | str | None = None
-    in_: list[Scalar] | None = Field(None, alias="in", max_length=1000)
+    gt: _Number | str | None = None
+    gte: _Number | str | None = None
+    lt: _Number | str | None = None
+    lte: _Number | str | None = None
+    in_: list[Scalar] | None = Field(None, alias="in", max_length=MOST_ALTERNATIVES, fail_fast=True)
 
 
 class RequestFilters(RequestModel):
     """Conditions on documents; all of them must hold, before anything is ranked."""
 
     filename: str | None = Field(None, min_length=1, max_length=1024, description="Glob.", examples=["*.md"])
-    tags: list[str] = Field(default_factory=list, max_length=100, examples=[["policy"]])
+    tags: list[Text] = Field(default_factory=list, max_length=100, examples=[["policy"]], fail_fast=True)
     user_id: str | None = Field(None, max_length=255)
     source: str | None = Field(None, max_length=1024)
     media_type: str | None = Field(None, max_length=255)
-    metadata: dict[str, Scalar | Range] = Field(default_factory=dict, examples=[{"year": {"gte": 2020}}])
+    metadata: dict[str, Scalar | Range] = Field(
+        default_factory=dict, max_length=MOST_CONDITIONS, examples=[{"year": {"gte": 2020}}]
+    )
     since: datetime | None = None
     until: datetime | None = None
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _bounded(cls, given: Any) -> Any:
+        # Before the values are looked at: each wrong one would be an error of its own.
+        if not isinstance(given, dict):
+            return given
+        if len(given) > MOST_CONDITIONS:
+            raise ValueError(f"names {len(given):,} paths; a request may name {MOST_CONDITIONS}")
+        if any(len(path) > _LONGEST_PATH for path in given):
+            raise ValueError(f"a path into the metadata has at most {_LONGEST_PATH:,} characters")
+        lists = [each["in"] for each in given.values() if isinstance(each, dict) and isinstance(each.get("in"), list)]
+        if sum(map(len, lists)) > MOST_ALTERNATIVES:
+            raise ValueError(f"all lists `in` together hold at most {MOST_ALTERNATIVES:,} values")
+        return given
 
 
 def filters_of(asked: RequestFilters, what: What = "documents") -> Filters:

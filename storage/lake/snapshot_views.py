@@ -16,13 +16,13 @@ from parquetry.storage.lake.damage import damage_in
 from parquetry.storage.lake.knowledge_views import DOCUMENT_VIEWS, ledger_views
 from parquetry.storage.lake.lake import Snapshot
 
-_PUBLISHED = """
-CREATE VIEW published AS
+_NEWEST = """
 SELECT * FROM (
-    SELECT * FROM document_history
+    SELECT * FROM {history}
     QUALIFY row_number() OVER (PARTITION BY namespace, document_id ORDER BY sequence DESC) = 1
 ) WHERE NOT removed
 """
+_PUBLISHED = f"CREATE VIEW published AS {_NEWEST.format(history='document_history')}"
 
 _CHUNKS = f"""
 CREATE VIEW chunks AS
@@ -70,6 +70,13 @@ def connect_readable(snapshot: Snapshot) -> Connection:
         return connect_snapshot(snapshot)
     except (StorageError, duckdb.Error):
         return connect_snapshot(readable(snapshot))
+
+
+def add_present(connection: Connection, present: Snapshot) -> None:
+    """Add the view `present` to a connection: as `published`, but of another version of the corpus."""
+    with reading():
+        history = f"({scan_of(present, 'documents')})"
+        connection.execute(f"CREATE OR REPLACE VIEW present AS {_NEWEST.format(history=history)}")
 
 
 def readable(snapshot: Snapshot) -> Snapshot:

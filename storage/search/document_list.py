@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,46 @@ def page_of_documents(connection: Connection, filters: Filters, limit: int, offs
         f"SELECT * FROM published WHERE {condition.sql} ORDER BY {ORDER} LIMIT {limit:d} OFFSET {offset:d}",
         list(condition.parameters),
     )
+
+
+def still_visible(
+    connection: Connection, filters: Filters, documents: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return those of the documents of an earlier version that match in the present one as well.
+
+    Args:
+        connection: connection with the view `present` of `parquetry.storage.lake.snapshot_views.add_present`.
+        filters: as in `count_documents`.
+        documents: rows of the earlier version.
+    """
+    condition = permitted(filters)
+    place = len(condition.parameters) + 1
+    found = tuples(
+        connection,
+        f"SELECT namespace, document_id FROM present AS published WHERE ({condition.sql}) "
+        f"AND document_id IN (SELECT unnest(${place}::VARCHAR[]))",
+        [*condition.parameters, [row["document_id"] for row in documents]],
+    )
+    known = set(found)
+    return [row for row in documents if (row["namespace"], row["document_id"]) in known]
+
+
+def count_still_visible(connection: Connection, filters: Filters) -> int:
+    """Count the documents of an earlier version that match there and in the present one.
+
+    Args:
+        connection: as in `still_visible`.
+        filters: as in `count_documents`.
+    """
+    condition = permitted(filters)
+    ((number,),) = tuples(
+        connection,
+        f"""SELECT count(*) FROM (SELECT namespace, document_id FROM published WHERE {condition.sql}) AS earlier
+        SEMI JOIN (SELECT namespace, document_id FROM present AS published WHERE {condition.sql}) AS now
+        USING (namespace, document_id)""",
+        list(condition.parameters),
+    )
+    return int(number)
 
 
 def find_document(connection: Connection, filters: Filters, document_id: str) -> dict[str, Any] | None:

@@ -96,7 +96,8 @@ def test_byte_order_mark_is_skipped():
 
 
 def test_every_route_with_a_body_reads_it_so(app):
-    with_bodies = [route for _, _, route in routes(app) if isinstance(route, APIRoute) and route.body_field is not None]
+    own = [route for _, path, route in routes(app) if path.startswith("/api/")]
+    with_bodies = [route for route in own if isinstance(route, APIRoute) and route.body_field is not None]
     assert len(with_bodies) >= 6
     assert [route.path for route in with_bodies if not isinstance(route, JsonRoute)] == []
 

@@ -113,3 +113,34 @@ def test_wrong_token_is_refused(settings, token):
 def test_number_out_of_range_is_refused(settings, limit, offset):
     with Reader(settings) as reader, pytest.raises(SettingsError, match="1 to 1000"):
         read_page(settings, reader, ALL, limit=limit, offset=offset)
+
+
+def pages_by_token(settings, token, caller=None):
+    with Reader(settings) as reader:
+        return read_page(settings, reader, Filters(caller=caller), limit=10, token=token)
+
+
+def test_token_of_an_earlier_version_shows_nothing_that_was_removed_or_hidden_since(settings, shelf):
+    """A token can be made up: it names a version, and every version is still there."""
+    shelf.remove("a.md")
+    shelf.publish({"b.md": ["text of b"]}, access=Access("individual", user_id="ada"))
+    page = pages_by_token(settings, "v1-0", Caller("bob"))
+    assert {row["path"] for row in page.documents} == {"c.md", "d.md", "e.md"}
+    assert (page.total, page.version, page.next) == (3, 1, None)
+    everything = pages_by_token(settings, "v1-0")
+    assert {row["path"] for row in everything.documents} == {"b.md", "c.md", "d.md", "e.md"}
+    assert everything.total == 4
+
+
+def test_list_goes_on_behind_a_page_of_which_nothing_is_left(settings, shelf):
+    with Reader(settings) as reader:
+        first = read_page(settings, reader, ALL, limit=2)
+    second = all_pages(settings)[1]
+    for path in second:
+        shelf.remove(path)
+    with Reader(settings) as reader:
+        page = read_page(settings, reader, ALL, limit=2, token=first.next)
+        assert (page.documents, page.total) == ((), 4)
+        last = read_page(settings, reader, ALL, limit=2, token=page.next)
+    assert len(last.documents) == 2
+    assert last.next is None
