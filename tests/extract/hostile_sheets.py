@@ -10,7 +10,15 @@ from tests.extract.hostile_office import ODF, OFFICE, relations, types, zipped
 _S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
-def xlsx(sheet: str, *, strings: str = "", sheets: int = 1, before: str = "", after: str = "") -> File:
+def xlsx(
+    sheet: str,
+    *,
+    strings: str = "",
+    sheets: int = 1,
+    before: str = "",
+    after: str = "",
+    parts: dict[str, str | bytes] | None = None,
+) -> File:
     """A workbook with the rows of one sheet, which may be listed more than once, and additional parts."""
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     listed = "".join(f'<sheet name="Sheet{n}" sheetId="{n}" r:id="r1"/>' for n in range(1, sheets + 1))
@@ -28,6 +36,7 @@ def xlsx(sheet: str, *, strings: str = "", sheets: int = 1, before: str = "", af
             "xl/sharedStrings.xml": f'<sst xmlns="{_S}">{strings}</sst>',
             "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_S}">{before}<sheetData>{sheet}</sheetData>{after}'
             "</worksheet>",
+            **(parts or {}),
         },
         "book.xlsx",
     )  # fmt: skip
@@ -185,7 +194,68 @@ def xlsb(sheets: int, rows: int) -> File:
     )
 
 
+def _formatted(size: int) -> File:
+    """Cells of many long formats."""
+    count = max(1, size // 2 // 330)
+    codes = "".join(
+        f'<numFmt numFmtId="{200 + n}" formatCode="{("0,.#/?%E+[&gt;1];" * 20)[:240]}{n}"/>' for n in range(count)
+    )
+    styles = "".join(f'<xf numFmtId="{200 + n}"/>' for n in range(count))
+    rows = "".join(
+        f'<row r="{n + 1}"><c r="A{n + 1}" s="{n % count}"><v>{n}.5</v></c></row>' for n in range(size // 100)
+    )
+    sheet = f'<styleSheet xmlns="{_S}"><numFmts>{codes}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>'
+    return xlsx(rows, parts={"xl/styles.xml": sheet})
+
+
+def _styled(sheet: str) -> File:
+    styles = f'<styleSheet xmlns="{_S}"><cellXfs><xf numFmtId="0"/><xf numFmtId="9"/></cellXfs></styleSheet>'
+    return xlsx(sheet, parts={"xl/styles.xml": styles})
+
+
+def _comments(size: int) -> File:
+    """Comments of many authors, on a sheet that is listed again."""
+    count = max(1, size // 150)
+    authors = "".join(f"<author>a{n}</author>" for n in range(count))
+    comments = "".join(
+        f'<comment ref="A{n + 1}" authorId="{n}"><text><t>a{n}:x</t></text></comment>' for n in range(count)
+    )
+    told = f'<comments xmlns="{_S}"><authors>{authors}</authors><commentList>{comments}</commentList></comments>'
+    return xlsx(
+        row(1, cell("A1")),
+        sheets=50,
+        parts={
+            "xl/comments1.xml": told,
+            "xl/worksheets/_rels/sheet1.xml.rels": relations(*[("r1", "comments", "../comments1.xml")] * 50),
+        },
+    )
+
+
+def _annotations(size: int) -> File:
+    note = '<table:table-cell office:value-type="float" office:value="1"><office:annotation><text:p>n</text:p>'
+    note += "</office:annotation><text:p>1</text:p></table:table-cell>"
+    return _ods("<table:table-row>" + times(note, size) + "</table:table-row>")
+
+
+def _xls_notes(size: int) -> File:
+    """Texts of boxes that go on, in charts that never end."""
+    one = record(0x5D, struct.pack("<HHHH", 0x15, 0x12, 0x19, 1)) + record(0x01B6, bytes(10) + b"\xff\xff" + bytes(6))
+    more = record(0x3C, b"\0x") * 8
+    sheet = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 0x07CC, 0, 6))
+    sheet += (record(0x0809, bytes(16)) + one + more) * (size // 2 // 120) + record(0x0A)
+    return xls((1, sheet))
+
+
 CLASSES: dict[str, Hostile] = {
+    "xlsx-formats": _formatted,
+    "xlsx-open-styled": lambda size: _styled("<row>" + times('<c s="1" ', size) + "</row>"),
+    "xlsx-styled-attributes": lambda size: _styled("<row><c " + times('s="1" ', size) + "/></row>"),
+    "xlsx-styled-backwards": lambda size: _styled(
+        "".join(f'<row r="{n}"><c r="A{n}" s="1"><v>1</v></c></row>' for n in range(size // 45, 0, -1))
+    ),
+    "xlsx-comments": _comments,
+    "xls-notes": _xls_notes,
+    "ods-annotations": _annotations,
     "xlsx-far-corner": lambda _: corners("XFD1048576"),
     "xlsx-far-corner-untold": lambda _: corners("XFD1048576", dimension="A1:B2"),
     "xlsx-within-the-limit": lambda _: corners("EFG5200"),

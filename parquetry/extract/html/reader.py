@@ -44,7 +44,7 @@ class WebExtractor:
     """Reads HTML pages."""
 
     name = "web"
-    version = 2
+    version = 3
     media_types = frozenset({"text/html", "application/xhtml+xml"})
     settings_used = frozenset({"main_content_only"})
 

@@ -10,6 +10,7 @@ from html import unescape
 from parquetry.errors import BrokenDocument
 from parquetry.extract.builder import normalise
 from parquetry.extract.package import Package
+from parquetry.extract.sheets.binary import listed_parts
 from parquetry.plural import counted
 
 _SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
@@ -128,6 +129,13 @@ def listed_again(package: Package) -> set[int]:
 def _sheet_names(package: Package) -> dict[str, str]:
     """Map the lower-case name of a sheet's part to the sheet's name, if the workbook gives it."""
     return dict(_listed_sheets(package))
+
+
+def sheet_parts(package: Package) -> list[str]:
+    """Return the lower-case name of the part of each sheet that an XLSX or XLSB workbook lists."""
+    if "xl/workbook.bin" in package:
+        return listed_parts(package)
+    return [part for part, _ in _listed_sheets(package)]
 
 
 def _listed_sheets(package: Package) -> list[tuple[str, str]]:

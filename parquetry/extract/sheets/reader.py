@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
-from parquetry.extract.builder import TextBuilder
+from parquetry.extract.builder import TextBuilder, one_line
 from parquetry.extract.grid import Row, add_grid, is_caption
-from parquetry.extract.package import Package, is_encrypted_container
+from parquetry.extract.package import Package
 from parquetry.extract.properties import core_properties, odf_properties
 from parquetry.extract.sheets import binary as binary_sheets
 from parquetry.extract.sheets import formulas as sheet_formulas
 from parquetry.extract.sheets import sizes as sheet_sizes
 from parquetry.extract.sheets.compound_file import check_chains
+from parquetry.extract.sheets.looks import Looks, OdsLooks, OoxmlLooks, XlsLooks
+from parquetry.extract.sheets.number_formats import NumberFormat
+from parquetry.extract.sheets.workbook import open_workbook, reading, second_workbook
 from parquetry.extract.spreading import Spreading
 from parquetry.model import Extraction, RawDocument, Scalar
 from parquetry.plural import counted
@@ -43,7 +45,7 @@ class SheetExtractor:
     """Reads XLSX, XLSB, XLS and ODS workbooks."""
 
     name = "sheets"
-    version = 2
+    version = 3
     media_types = frozenset({_XLSX, _XLSB, _ODS, _XLS})
     settings_used = frozenset({"max_unpacked_bytes"})
 
@@ -54,20 +56,30 @@ class SheetExtractor:
             SkippedDocument: `empty`, when no sheet has a filled cell.
             BrokenDocument: `damaged`, `encrypted` or `too-large`.
         """
-        title, metadata, formulas, again = _properties(document.content, media_type, settings)
+        about = _about(document.content, media_type, settings)
+        try:
+            return self._extracted(open_workbook(document.content), about, media_type, ())
+        except BrokenDocument as error:
+            readable = error.reason == "damaged" and media_type == _XLSX
+            second = second_workbook(document.content, settings.max_unpacked_bytes) if readable else None
+            if second is None:
+                raise
+            return self._extracted(second, about, media_type, (f"read with openpyxl, because {error.detail}",))
+
+    def _extracted(self, workbook: Any, about: _About, media_type: str, notes: Sequence[str]) -> Extraction:
         builder = TextBuilder()
-        warnings = [formulas] if formulas else []
+        warnings = [*notes, *([about.formulas] if about.formulas else [])]
         filled = 0
-        workbook = _open(document.content)
         spreading = Spreading()
         sparse = repeated = 0
         for number, sheet in enumerate(workbook.sheets_metadata, start=1):
-            if number in again or sparse > sheet_sizes.MAX_GRID_CELLS:
+            if number in about.again or sparse > sheet_sizes.MAX_GRID_CELLS:
                 repeated += 1
                 continue
-            grid, merged, cells = _read(workbook, number - 1)
-            sparse += max(0, cells - MAX_SPARSE * sum(len(row) - row.count("") for row in grid.values()))
-            if not grid:
+            read = _read(workbook, number - 1, about.looks)
+            beside = about.looks.notes(number - 1)
+            sparse += max(0, read.cells - MAX_SPARSE * sum(len(row) - row.count("") for row in read.grid.values()))
+            if not read.grid and not beside:
                 continue
             filled += 1
             builder.part("sheet", number, sheet.name, "table")
@@ -75,8 +87,11 @@ class SheetExtractor:
                 builder.heading(1, sheet.name)
             if not str(sheet.visible).endswith(".Visible"):
                 warnings.append(f"sheet {number} ({sheet.name}) is hidden; its cells are indexed")
-            _spread_merged(grid, merged, spreading)
-            add_grid(builder, grid, caption_known=sheet.name)
+            _spread_merged(read.grid, read.merged, spreading)
+            if read.grid:
+                add_grid(builder, read.grid, caption_known=sheet.name, bold=read.bold)
+            for note in beside:
+                builder.text(str(note))
         if not filled:
             raise SkippedDocument("empty", "; ".join(["no sheet of the workbook has a filled cell", *warnings]))
         if repeated:
@@ -85,79 +100,93 @@ class SheetExtractor:
             warnings.append(
                 f"{counted(spreading.refused, 'merged range is', 'merged ranges are')} not spread over all cells"
             )
-        metadata["sheets"] = len(workbook.sheets_metadata)
         return builder.build(
-            title=title,
-            metadata=metadata,
+            title=about.title,
+            metadata=about.metadata | {"sheets": len(workbook.sheets_metadata)},
             media_type=media_type,
             extractor=f"{self.name}/{self.version}",
             warnings=warnings,
         )
 
 
-def _properties(
-    content: bytes, media_type: str, settings: ExtractionSettings
-) -> tuple[str | None, dict[str, Scalar], str | None, set[int]]:
-    """Return title, metadata, the warning about formulas, and the 1-based numbers of duplicate sheets.
+@dataclass(frozen=True, slots=True)
+class _About:
+    """Facts about a workbook, collected before its cells are read."""
 
-    Checks the archive first, because calamine unpacks without a cap.
-    """
+    title: str | None
+    metadata: dict[str, Scalar]
+    formulas: str | None
+    """warning about formulas without a value"""
+    again: set[int]
+    """1-based numbers of duplicate sheets"""
+    looks: Looks
+
+
+def _about(content: bytes, media_type: str, settings: ExtractionSettings) -> _About:
+    """Check the archive, because calamine unpacks without a cap, and read what is beside the cells."""
     if media_type == _XLS and not content.startswith(b"PK"):
         check_chains(content)
-        binary_sheets.check_xls(content)
-        return None, {}, None, set()
+        return _About(None, {}, None, set(), XlsLooks(binary_sheets.checked_xls(content)))
     package = Package(content, settings.max_unpacked_bytes)
     package.check()
     sheet_sizes.check(package)
+    formulas = sheet_formulas.note(package)
     if "content.xml" in package:
-        return *odf_properties(package), sheet_formulas.note(package), set()
+        return _About(*odf_properties(package), formulas, set(), OdsLooks(package))
     again = sheet_formulas.listed_again(package) | binary_sheets.listed_again(package)
-    return *core_properties(package), sheet_formulas.note(package), again
+    return _About(*core_properties(package), formulas, again, OoxmlLooks(package))
 
 
-@contextmanager
-def _reading(what: str, *, locked: bool = False) -> Iterator[None]:
-    """Translate calamine's errors; if `locked` is True, the error is reported as `encrypted`."""
-    from python_calamine import CalamineError
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """The cells of a sheet. Columns are counted from the first used one."""
 
-    try:
-        yield
-    except CalamineError as error:
-        reason = "encrypted" if locked or "password" in str(error).lower() else "damaged"
-        raise BrokenDocument(reason, f"{what} cannot be read: {error}") from error
-    except BaseException as error:
-        # A Rust panic, for example on a truncated file; its class cannot be imported and does not derive from
-        # Exception.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise BrokenDocument("damaged", f"{what} cannot be read: {error}") from error
+    grid: dict[int, Row]
+    """rows with a filled cell, by 0-based number"""
+    merged: list[tuple[Cell, Cell]]
+    bold: set[int]
+    """0-based numbers of rows in bold"""
+    cells: int
+    """size of the used rectangle in cells"""
 
 
-def _open(content: bytes) -> Any:
-    from python_calamine import CalamineWorkbook
-
-    with _reading("the workbook", locked=is_encrypted_container(content)):
-        return CalamineWorkbook.from_filelike(io.BytesIO(content))
-
-
-def _read(workbook: Any, index: int) -> tuple[dict[int, Row], list[tuple[Cell, Cell]], int]:
-    """Return rows with a filled cell by 0-based number, merged ranges, and the size of the used rectangle in cells.
-
-    Columns of rows and ranges are counted from the first used column.
-    """
-    with _reading(f"sheet {index + 1}"):
+def _read(workbook: Any, index: int, looks: Looks) -> _Sheet:
+    with reading(f"sheet {index + 1}"):
         sheet = workbook.get_sheet_by_index(index)
-        grid = {}
+        left = sheet.start[1] if sheet.start else 0
+        styles, stored = looks.styles(index), looks.shown(index)
+        grid: dict[int, Row] = {}
+        bold: set[int] = set()
         # iter_rows starts at the first row of the sheet but at the first used column.
         for number, row in enumerate(sheet.iter_rows()):
-            if row.count("") < len(row) and any(cells := [shown(cell) if cell != "" else "" for cell in row]):
+            if row.count("") == len(row):
+                continue
+            cells = [shown(cell) if cell != "" else "" for cell in row]
+            strong = 0
+            for place, style in styles.of(number):
+                column = place - left
+                if 0 <= column < len(row) and row[column] != "":
+                    strong += style.bold
+                    if style.format is not None and not isinstance(row[column], str):
+                        cells[column] = _formatted(style.format, row[column], cells[column])
+            for place, text in stored.get(number, {}).items():
+                if 0 <= place - left < len(row) and cells[place - left]:
+                    cells[place - left] = one_line(text)
+            if any(cells):
                 grid[number] = cells
-        left = sheet.start[1] if sheet.start else 0
+                if strong * 3 > 2 * sum(map(bool, cells)):
+                    bold.add(number)
         merged = [
             ((top, first - left), (bottom, last - left))
             for (top, first), (bottom, last) in sheet.merged_cell_ranges or ()
         ]
-        return grid, merged, sheet.total_height * sheet.total_width
+        return _Sheet(grid, merged, bold, sheet.total_height * sheet.total_width)
+
+
+def _formatted(form: NumberFormat, value: Any, plain: str) -> str:
+    """Show a value by its format; as it is stored if the format hides it."""
+    text = form.show(value)
+    return plain if not text else " ".join(text.split())
 
 
 def shown(value: object) -> str:

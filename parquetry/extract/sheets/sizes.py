@@ -19,7 +19,7 @@ FREE_COPIES = 1_000_000
 MAX_COPIES = 32
 """the same per byte of the workbook's parts"""
 
-_SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
+SHEET_PART = re.compile(r"(?i)xl/worksheets/[^/]+\.xml")
 _STRINGS = "xl/sharedStrings.xml"
 # Each piece ends at the next bracket and is never retried, so that a search takes linear time.
 _FILLED_CELL = re.compile(rb"<(?:\w{1,20}:)?c\s(?>[^<>]*?\br=[\"']([A-Z]{1,3}\d{1,7})[\"'])[^<>]*+(?<!/)>")
@@ -41,7 +41,7 @@ def check(package: Package) -> None:
         _check_ods(package)
         return
     cells = 0
-    parts = [name for name in package.names if _SHEET_PART.fullmatch(name)]
+    parts = [name for name in package.names if SHEET_PART.fullmatch(name)]
     for name in parts:
         cells += _refuse_sprawl(package, name)
     if _STRINGS in package:
@@ -146,10 +146,10 @@ class _OdsScan:
         if kind == "table":
             self._height = self._width = self._rows = 0
         elif kind == "table-row":
-            self._row_repeats = _count(attributes, "number-rows-repeated")
+            self._row_repeats = repeats(attributes, "number-rows-repeated")
             self._column = self._last = self._copied = self._once = 0
         elif kind in ("table-cell", "covered-table-cell"):
-            self._cell_repeats = _count(attributes, "number-columns-repeated")
+            self._cell_repeats = repeats(attributes, "number-columns-repeated")
             self._text = int(any(key.endswith("value-type") for key in attributes))
             self._in_cell = True
 
@@ -174,6 +174,7 @@ class _OdsScan:
                 self.area = max(self.area, self._height * self._width)
 
 
-def _count(attributes: dict[str, str], name: str) -> int:
+def repeats(attributes: dict[str, str], name: str) -> int:
+    """Return the number of rows or cells that an element of ODS stands for."""
     found = next((value for key, value in attributes.items() if key.endswith(name)), "1")
     return int(found[:18]) if re.fullmatch("[0-9]+", found) else 1

@@ -10,7 +10,8 @@ import xlsxwriter
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract.grid import looks_like_names
 from parquetry.extract.package import pack
-from parquetry.extract.sheets.reader import SheetExtractor, _reading, shown
+from parquetry.extract.sheets.reader import SheetExtractor, shown
+from parquetry.extract.sheets.workbook import reading as _reading
 from parquetry.model import RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
@@ -94,7 +95,7 @@ def test_dates_and_truth_values_survive_the_workbook():
         sheet.write_datetime(1, 0, datetime(2024, 5, 6), workbook.add_format({"num_format": "dd.mm.yyyy"}))
         sheet.write_boolean(1, 1, False)
 
-    assert "| 2024-05-06 | FALSE |" in extract(xlsx(fill)).text
+    assert "| 06.05.2024 | FALSE |" in extract(xlsx(fill)).text
 
 
 def test_merged_cells_speak_for_every_row_but_captions_stay_one():
