@@ -37,10 +37,7 @@ class OpenIndex:
 
     def session(self) -> Connection:
         """Return one more connection to the index, for another thread or for temporary tables."""
-        session = self.connection.cursor()
-        session.execute("USE ix")
-        session.execute("SET TimeZone = 'UTC'")
-        return session
+        return another_session(self.connection)
 
     @property
     def is_file(self) -> bool:
@@ -58,6 +55,14 @@ class OpenIndex:
         if self.lease is not None:
             os.close(self.lease)
             self.lease = None
+
+
+def another_session(connection: Connection) -> Connection:
+    """Return one more connection with the same index as current database."""
+    session = connection.cursor()
+    session.execute("USE ix")
+    session.execute("SET TimeZone = 'UTC'")
+    return session
 
 
 def build(connection: Connection, snapshot: Snapshot, language: str) -> None:

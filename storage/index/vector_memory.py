@@ -1,8 +1,8 @@
 """Search indexes in the memory of a long-lived process.
 
 A process holds one `VectorMemories`, which all of its searchers share. Of each index that is open, it holds the codes
-and vectors, the columns of documents, and for small indexes the postings and the columns of chunks. The first index is
-read as a whole; from one version to the next, only vectors that are not there yet are read. See
+and vectors, the columns of chunks and documents, and for small indexes the postings. The first index is read as a
+whole; from one version to the next, only chunks that are not there yet are read. See
 docs/decisions/0035-vectors-in-memory.md.
 """
 
@@ -12,6 +12,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry.storage.database import Connection, reading, tuples
-from parquetry.storage.index.open_index import OpenIndex, attached
+from parquetry.storage.index.open_index import OpenIndex, another_session, attached
+from parquetry.storage.index.vector_memory_keys import ChunkKeys
 from parquetry.storage.index.vector_memory_postings import Postings, read_postings
-from parquetry.storage.index.vector_memory_rows import MOST_CHUNKS, MOST_DOCUMENTS, MemoryRows, read_rows
+from parquetry.storage.index.vector_memory_records import ChunkRecords, read_records
+from parquetry.storage.index.vector_memory_rows import MOST_DOCUMENTS, MemoryRows, read_rows
 from parquetry.storage.index.vector_memory_scan import EXTRA, is_available, load
 from parquetry.storage.index.vector_memory_space import NONE, Numbers, SpaceMemory, read_space
 
@@ -35,49 +38,6 @@ CHUNK_COLUMNS = 'rowid AS chunk, doc, kind, page, headings, start, "end", text, 
 """columns of a chunk that a hit shows"""
 READING_MEMORY = "512MB"
 """memory that DuckDB uses to read an index"""
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""odd number near 2^64 divided by the golden ratio: spreads small numbers over all bits (Knuth, TAOCP 3, 6.4)"""
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkKeys:
-    """Identity of each chunk of an index file. Numbers of chunks and revisions differ between two files."""
-
-    revisions: npt.NDArray[np.int64]
-    """int64[chunks]"""
-    places: Numbers
-    """int32[chunks]: index of the chunk within its revision"""
-
-    def carried(self, earlier: ChunkKeys) -> Numbers:
-        """Return int32[chunks]: number of the same chunk in an earlier file, or NONE.
-
-        Two files begin alike, because chunks are only ever appended; beyond that, chunks are looked up.
-        """
-        count, before = len(self.places), len(earlier.places)
-        common = min(count, before)
-        differing = (self.revisions[:common] != earlier.revisions[:common]) | (
-            self.places[:common] != earlier.places[:common]
-        )
-        alike = int(differing.argmax()) if differing.any() else common
-        found = np.full(count, NONE, np.int32)
-        found[:alike] = np.arange(alike, dtype=np.int32)
-        if alike < min(count, before):
-            known = earlier._mixed(alike)
-            order = np.argsort(known)
-            at = np.minimum(np.searchsorted(known, self._mixed(alike), sorter=order), len(order) - 1)
-            candidate = alike + order[at]
-            same = (earlier.revisions[candidate] == self.revisions[alike:]) & (
-                earlier.places[candidate] == self.places[alike:]
-            )
-            found[alike:] = np.where(same, candidate, NONE)
-        return found
-
-    def _mixed(self, start: int) -> npt.NDArray[np.uint64]:
-        """Return one number for each chunk from `start` on; two chunks with one number are told apart by the keys."""
-        mixed: npt.NDArray[np.uint64] = self.revisions[start:].astype(np.uint64) ^ (
-            self.places[start:].astype(np.uint64) * _MIXER
-        )
-        return mixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +51,8 @@ class IndexMemory:
     """vectors by embedder"""
     postings: Postings | None
     """None if there are too many"""
-    chunks: MemoryRows | None
-    """columns of chunks; None if there are too many"""
+    chunks: ChunkRecords
+    """columns of chunks"""
     documents: MemoryRows | None
     """columns of documents; None if there are too many"""
 
@@ -111,30 +71,33 @@ def read_memory(connection: Connection, earlier: IndexMemory | None) -> IndexMem
         connection: connection with the index as current database.
         earlier: an earlier version, if there is one.
     """
-    with reading():
-        found = connection.execute("SELECT rowid AS row, doc, revision, chunk_index FROM parts.chunks").fetchnumpy()
-        order = np.asarray(found["row"])
-        count = int(order.max(initial=-1)) + 1
-        docs, places = np.full(count, NONE, np.int32), np.zeros(count, np.int32)
-        revisions = np.zeros(count, np.int64)
-        docs[order], places[order], revisions[order] = found["doc"], found["chunk_index"], found["revision"]
-        keys = ChunkKeys(revisions, places)
-        carried = keys.carried(earlier.keys) if earlier else np.full(count, NONE, np.int32)
+    with reading(), ThreadPoolExecutor(1, "index-records") as beside, closing(another_session(connection)) as session:
+        keys, docs, live = _read_chunks(connection)
+        carried = keys.carried(earlier.keys) if earlier else np.full(len(docs), NONE, np.int32)
+        # They take as long as all the rest, and neither waits for the other.
+        records = beside.submit(read_records, session, keys, docs, live, earlier.chunks if earlier else None, carried)
         known = earlier.spaces if earlier else {}
         spaces = {
-            embedder: read_space(connection, number, dimension, count, known.get(embedder), carried)
+            embedder: read_space(connection, number, dimension, len(docs), known.get(embedder), carried)
             for number, embedder, dimension in tuples(
                 connection, "SELECT space, embedder, dimension FROM parts.spaces ORDER BY space"
             )
         }
-        return IndexMemory(
-            keys,
-            docs,
-            spaces,
-            read_postings(connection, docs),
-            read_rows(connection, "parts.chunks", CHUNK_COLUMNS, MOST_CHUNKS),
-            read_rows(connection, "parts.documents", DOCUMENT_COLUMNS, MOST_DOCUMENTS),
-        )
+        postings = read_postings(connection, docs)
+        documents = read_rows(connection, "parts.documents", DOCUMENT_COLUMNS, MOST_DOCUMENTS)
+        return IndexMemory(keys, docs, spaces, postings, records.result(), documents)
+
+
+def _read_chunks(connection: Connection) -> tuple[ChunkKeys, Numbers, npt.NDArray[np.bool_]]:
+    """Return the keys of the chunks of an index file, their revisions' numbers, and which of them are not replaced."""
+    found = connection.execute("SELECT rowid AS row, doc, revision, chunk_index FROM parts.chunks").fetchnumpy()
+    order = np.asarray(found["row"])
+    count = int(order.max(initial=NONE)) + 1
+    docs, places, revisions = np.full(count, NONE, np.int32), np.zeros(count, np.int32), np.zeros(count, np.int64)
+    docs[order], places[order], revisions[order] = found["doc"], found["chunk_index"], found["revision"]
+    live = np.ones(int(docs.max(initial=NONE)) + 2, np.bool_)
+    live[[NONE, *(doc for (doc,) in tuples(connection, "SELECT doc FROM parts.dead"))]] = False
+    return ChunkKeys(revisions, places), docs, live[docs]
 
 
 class VectorMemories:

@@ -1,4 +1,4 @@
-"""The columns that a hit shows, in memory: those of all documents, and those of the chunks of a small index."""
+"""The columns that a hit shows of a document, in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from parquetry.storage.database import Connection
 
 MOST_DOCUMENTS = 500_000
 """documents above which their columns stay in the index file; they take about 200 bytes each"""
-MOST_CHUNKS = 100_000
-"""chunks above which their columns stay in the index file; they take little more than their text"""
 
 
 @dataclass(frozen=True, slots=True)

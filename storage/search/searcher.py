@@ -387,6 +387,5 @@ class Searcher:
         found = self._index.chunk_rows(chunks)
         documents = self._index.documents_of({row["doc"] for row in found})
         for row in found:
-            for document in documents[row["doc"]]:
-                identity = {"chunk_id": chunk_id(document["document_id"], row["chunk_index"])}
-                yield {name: value for name, value in (identity | document | row).items() if name != "doc"}
+            for document in documents[row.pop("doc")]:
+                yield {"chunk_id": chunk_id(document["document_id"], row["chunk_index"]), **document, **row}

@@ -189,8 +189,7 @@ class IndexInMemory:
     # --- what is shown
 
     def chunk_rows(self, chunks: Sequence[int]) -> list[dict[str, Any]]:
-        held = self._memory.chunks
-        return held.of(chunks) if held else self._file.chunk_rows(chunks)
+        return self._memory.chunks.of(chunks)
 
     def documents_of(self, docs: Collection[int]) -> Mapping[int, Sequence[dict[str, Any]]]:
         if self._memory.documents is None:

@@ -2,17 +2,22 @@
 
 import threading
 import weakref
+from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from parquetry.model import Access
-from parquetry.storage.index import vector_memory_space
+from parquetry.storage.database import rows
+from parquetry.storage.index import vector_memory_records, vector_memory_space
 from parquetry.storage.index.folder import IndexFolder
 from parquetry.storage.index.ranking import frequencies, text_scores
 from parquetry.storage.index.signatures import query_signature, signatures_of
-from parquetry.storage.index.vector_memory import ChunkKeys, VectorMemories, vector_memories
+from parquetry.storage.index.vector_memory import CHUNK_COLUMNS, VectorMemories, vector_memories
+from parquetry.storage.index.vector_memory_keys import ChunkKeys
 from parquetry.storage.index.vector_memory_postings import _by_term
+from parquetry.storage.index.vector_memory_records import BLOCK, RecordBlocks
 from parquetry.storage.index.vector_memory_scan import nearest_codes
 from parquetry.storage.index.vector_memory_space import NONE
 from parquetry.storage.search.filters import Filters
@@ -65,13 +70,26 @@ def check(index, memory):
         assert len(slots) == space.live == len(held)
         codes = signatures_of(space.buffers.vectors[slots]).astype("<i8").view(np.uint8)
         assert np.array_equal(space.buffers.codes[slots], codes)
+    check_records(session, memory.chunks)
     session.close()
+
+
+def check_records(session, records):
+    """Compare what is shown of every chunk with the rows of the file."""
+    expected = rows(
+        session,
+        f"SELECT {CHUNK_COLUMNS} FROM parts.chunks WHERE doc IN (SELECT doc FROM parts.revisions) ORDER BY chunk",
+    )
+    found = records.of([row["chunk"] for row in expected])
+    assert found == expected
+    assert all(list(one) == list(other) for one, other in zip(found, expected, strict=True))
+    assert np.array_equal(np.flatnonzero(records.slots != NONE), [row["chunk"] for row in expected])
 
 
 @pytest.mark.slow
 def test_after_many_publishes_a_memory_holds_what_the_file_holds_and_read_only_what_changed(shelf):
     random = np.random.default_rng(1)
-    memories, slots, changed = VectorMemories(), [], 0
+    memories, slots, blocks, changed = VectorMemories(), [], [], 0
     shelf.publish({f"{n}.md": ["one", "two"] for n in range(30)})
     shelf.publish({f"other-{n}.md": ["three"] for n in range(5)}, embedder="other@100", namespace="other")
     before = None
@@ -90,7 +108,10 @@ def test_after_many_publishes_a_memory_holds_what_the_file_holds_and_read_only_w
             before[0].close()
         before = index, memory
         slots.append(memory.spaces[EMBEDDER].count)
+        blocks.append(len(memory.chunks.blocks.blocks))
     assert slots[-1] <= 60 + changed
+    # Six chunks of a publish, or none.
+    assert all(after - first <= 1 for first, after in pairwise(blocks))
     assert memory.spaces["other@100"].count == 5
     before[0].close()
 
@@ -119,7 +140,8 @@ def test_rows_that_moved_are_found_by_their_keys():
 
 def test_full_buffers_are_filled_anew(shelf, monkeypatch):
     monkeypatch.setattr(vector_memory_space, "LEAST_ROOM", 2)
-    memories, seen = VectorMemories(), set()
+    monkeypatch.setattr(vector_memory_records, "LEAST_ROOM", 2)
+    memories, seen, stores = VectorMemories(), set(), set()
     shelf.publish({f"{n}.md": ["one"] for n in range(4)})
     for number in range(8):
         shelf.publish({f"{number % 4}.md": [f"changed {number}"]})
@@ -127,9 +149,35 @@ def test_full_buffers_are_filled_anew(shelf, monkeypatch):
         memory = memories.of(index)
         check(index, memory)
         seen.add(id(memory.spaces[EMBEDDER].buffers))
+        stores.add(id(memory.chunks.blocks))
+        assert len(memory.chunks.blocks.blocks) <= 3
         assert memory.spaces[EMBEDDER].count <= 2 * 4
         index.close()
     assert len(seen) > 1
+    assert len(stores) > 1
+
+
+@pytest.mark.parametrize("count", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3])
+def test_records_are_read_as_they_were_added(count):
+    blocks, expected = RecordBlocks(), {}
+    for batch in range(3):
+        records = [f"{batch} {number} " + "é" * (number % 7) * batch for number in range(count)]
+        first = blocks.add(pa.array(["left out", *records], pa.string()).slice(1))
+        expected |= {first + number: record.encode() for number, record in enumerate(records)}
+    slots = sorted(expected, key=lambda slot: (slot % 5, slot))
+    assert len(slots) == 3 * count
+    assert list(blocks.read(slots)) == [expected[slot] for slot in slots]
+    assert (blocks.used_bytes > 0) == (count > 0)
+
+
+def test_records_hold_any_text(shelf):
+    texts = ["", "\x00 \x7f \u2028 \U0001f600", '"quoted" \\ [1, null]', "line\nline\r\n\ttab", "x" * 100_000]
+    shelf.publish({"a.md": texts})
+    index = opened(shelf)
+    memory = VectorMemories().of(index)
+    check(index, memory)
+    assert [row["text"] for row in memory.chunks.of(range(len(texts)))] == texts
+    index.close()
 
 
 def test_threads_share_one_memory(shelf):

@@ -111,14 +111,13 @@ def test_callers_with_filters_find_what_they_find_by_sql(crowd):
 def test_what_is_too_much_for_the_memory_is_read_by_sql(crowd, monkeypatch):
     for module, name in (
         (vector_memory_postings, "LARGEST"),
-        (vector_memory, "MOST_CHUNKS"),
         (vector_memory, "MOST_DOCUMENTS"),
     ):
         monkeypatch.setattr(module, name, 0)
     crowd.random.seed(2)
     index = opened(crowd.shelf)
     memory = VectorMemories().of(index)
-    assert (memory.postings, memory.chunks, memory.documents) == (None, None, None)
+    assert (memory.postings, memory.documents) == (None, None)
     assert compare(crowd, index, memory, 5) > 100
     index.close()
 
