@@ -19,7 +19,7 @@ _SINGLE = ("filename", "media_type", "user_id", "origin")
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class ChatAgent:
     """An agent of the settings."""
 
     settings: AgentSettings
@@ -50,13 +50,13 @@ class Agents:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._agents = {each.name: Agent(each, _filters(each)) for each in settings.agent}
+        self._agents = {each.name: ChatAgent(each, _filters(each)) for each in settings.agent}
 
-    def visible(self, principal: Principal) -> list[Agent]:
+    def visible(self, principal: Principal) -> list[ChatAgent]:
         """Return the agents that exist for a principal."""
         return [each for each in self._agents.values() if each.exists_for(principal)]
 
-    def find(self, name: Any, principal: Principal) -> Agent | None:
+    def find(self, name: Any, principal: Principal) -> ChatAgent | None:
         """Return the agent of a name; None if there is none, or not for the principal."""
         found = self._agents.get(name) if isinstance(name, str) else None
         return found if found is not None and found.exists_for(principal) else None

@@ -10,7 +10,7 @@ from parquetry.serving.chat.event_stream import ServerEvent
 from parquetry.serving.chat.failures import UpstreamFailed
 from parquetry.serving.chat.relay import SEPARATOR, SOURCES, StreamRelay
 from parquetry.serving.chat.tool_calls import own_calls
-from parquetry.serving.chat.turn import ChatTurn
+from parquetry.serving.chat.turn import ProxyTurn
 from parquetry.serving.chat.upstream import Sender, Upstream, UpstreamAnswer
 from parquetry.serving.chat.usage import added_usage
 
@@ -23,7 +23,7 @@ _ABOUT_TOOLS = frozenset({400, 404, 422, 500, 501})
 Ask = Callable[[dict[str, Any], Sender], Awaitable[T]]
 
 
-async def answer_whole(turn: ChatTurn, upstream: Upstream, sender: Sender) -> dict[str, Any]:
+async def answer_whole(turn: ProxyTurn, upstream: Upstream, sender: Sender) -> dict[str, Any]:
     """Return the answer to a turn, with its sources.
 
     Raises:
@@ -62,7 +62,7 @@ def _message(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finished(
-    turn: ChatTurn,
+    turn: ProxyTurn,
     value: dict[str, Any],
     message: dict[str, Any],
     theirs: list[Any],
@@ -84,7 +84,7 @@ def _finished(
     return value
 
 
-async def open_stream(turn: ChatTurn, upstream: Upstream, sender: Sender) -> UpstreamAnswer:
+async def open_stream(turn: ProxyTurn, upstream: Upstream, sender: Sender) -> UpstreamAnswer:
     """Return the beginning of a streamed answer to a turn; failures until then have a status of their own.
 
     Raises:
@@ -94,7 +94,7 @@ async def open_stream(turn: ChatTurn, upstream: Upstream, sender: Sender) -> Ups
 
 
 async def answer_streamed(
-    turn: ChatTurn, upstream: Upstream, sender: Sender, opened: UpstreamAnswer, relay: StreamRelay
+    turn: ProxyTurn, upstream: Upstream, sender: Sender, opened: UpstreamAnswer, relay: StreamRelay
 ) -> AsyncIterator[bytes]:
     """Yield the stream for the client.
 
@@ -143,13 +143,13 @@ def _fed(relay: StreamRelay, events: list[ServerEvent]) -> tuple[bytes, Upstream
     return bytes(block), None
 
 
-def relay_of(turn: ChatTurn, sender: Sender) -> StreamRelay:
+def relay_of(turn: ProxyTurn, sender: Sender) -> StreamRelay:
     """Return the relay for a turn."""
     sources = None if turn.is_plain else turn.sources.as_json
     return StreamRelay(turn.own_names, turn.client_names, sources, own_key=sender.is_own)
 
 
-async def _first(turn: ChatTurn, upstream: Upstream, sender: Sender, ask: Ask[T]) -> T:
+async def _first(turn: ProxyTurn, upstream: Upstream, sender: Sender, ask: Ask[T]) -> T:
     """Ask for the first time; without the proxy's tools again, if the model takes none."""
     try:
         return await ask(turn.request(), sender)

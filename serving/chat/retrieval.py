@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 from parquetry.errors import SettingsError
 from parquetry.serving.access.principals import Principal, no_such_namespace
 from parquetry.serving.access.visibility import filters_for
-from parquetry.serving.chat.agents import Agent, both
+from parquetry.serving.chat.agents import ChatAgent, both
 from parquetry.serving.chat.options import RagOptions
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import SearchRequest
@@ -34,7 +34,7 @@ _WAITING_THREADS = CapacityLimiter(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ChatScope:
     """Documents that a chat may use, and the way of searching them."""
 
     filters: Filters
@@ -55,9 +55,9 @@ def scope_of(
     resources: Resources,
     principal: Principal,
     options: RagOptions,
-    agent: Agent | None,
+    agent: ChatAgent | None,
     namespace: Callable[[], str],
-) -> Scope:
+) -> ChatScope:
     """Return what a request may use.
 
     Args:
@@ -88,7 +88,7 @@ def scope_of(
         filters = filters_for(principal, None, replace(filters, namespaces=names if asked is None else (asked,)))
     else:
         filters = filters_for(principal, namespace(), filters)
-    return Scope(
+    return ChatScope(
         filters,
         TOP_K if top_k is None else top_k,
         mode or "hybrid",
@@ -98,7 +98,7 @@ def scope_of(
 
 
 async def search(
-    resources: Resources, scope: Scope, query: str, context: str | None = None, top_k: int | None = None
+    resources: Resources, scope: ChatScope, query: str, context: str | None = None, top_k: int | None = None
 ) -> tuple[Hit, ...]:
     """Return the chunks for a query, best first.
 
@@ -127,7 +127,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDocument:
+class ShownDocument:
     """A document with its text."""
 
     document_id: str
@@ -136,7 +136,7 @@ class ReadDocument:
     text: str
 
 
-def read_document(resources: Resources, scope: Scope, name: str, known: Sequence[str] = ()) -> ReadDocument | None:
+def read_document(resources: Resources, scope: ChatScope, name: str, known: Sequence[str] = ()) -> ShownDocument | None:
     """Return the document that a name stands for, of those in the scope; None if there is none.
 
     Args:
@@ -165,7 +165,7 @@ def read_document(resources: Resources, scope: Scope, name: str, known: Sequence
             raise SettingsError(f"several documents have the name {name[:80]!r}; read one by its id: {ids}")
         (row,) = meant
         text = reader.texts([row["document_id"]]).get(row["document_id"], "")
-    return ReadDocument(row["document_id"], str(row["filename"] or row["path"]), row["path"], text)
+    return ShownDocument(row["document_id"], str(row["filename"] or row["path"]), row["path"], text)
 
 
 def _meant(found: Sequence[dict[str, Any]], name: str, known: Sequence[str]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parquetry.errors import SettingsError
-from parquetry.serving.chat.retrieval import Scope, in_thread, read_document, search
+from parquetry.serving.chat.retrieval import ChatScope, in_thread, read_document, search
 from parquetry.serving.service.grounding import ShownPassage, Sources, framed
 from parquetry.serving.service.resources import Resources
 from parquetry.storage.search.searcher import Hit
@@ -67,7 +67,7 @@ class KnowledgeTools:
         names: tools to offer.
     """
 
-    def __init__(self, resources: Resources, scope: Scope, sources: Sources, names: Sequence[str]) -> None:
+    def __init__(self, resources: Resources, scope: ChatScope, sources: Sources, names: Sequence[str]) -> None:
         self._resources, self._scope, self._sources = resources, scope, sources
         self._left = TURN_CHARACTERS
         self.names = frozenset(name for name in names if name != READ or scope.may_read)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from parquetry.serving.chat.agents import Agent
+from parquetry.serving.chat.agents import ChatAgent
 from parquetry.serving.chat.options import ChatRequest, question_of
-from parquetry.serving.chat.retrieval import Scope, search
+from parquetry.serving.chat.retrieval import ChatScope, search
 from parquetry.serving.chat.tools import READ, KnowledgeTools, ToolCall
 from parquetry.serving.service.grounding import MOST_CONTEXT, ShownPassage, Sources, framed
 from parquetry.serving.service.resources import Resources
@@ -28,14 +28,14 @@ _TOOLS: tuple[ToolName, ...] = ("read_full_document", "search_knowledge")
 
 
 @dataclass
-class ChatTurn:
+class ProxyTurn:
     """A turn in work."""
 
     body: Mapping[str, Any]
     """request without fields of the proxy"""
     prompt: str | None
     """prompt of the agent"""
-    scope: Scope
+    scope: ChatScope
     sources: Sources
     hits: tuple[Hit, ...]
     """chunks found for the question"""
@@ -116,8 +116,8 @@ class ChatTurn:
 
 
 async def begin_turn(
-    resources: Resources, request: ChatRequest, scope: Scope, agent: Agent | None, *, without_tools: bool
-) -> ChatTurn:
+    resources: Resources, request: ChatRequest, scope: ChatScope, agent: ChatAgent | None, *, without_tools: bool
+) -> ProxyTurn:
     """Search for the question of a request.
 
     Args:
@@ -142,7 +142,7 @@ async def begin_turn(
     tools = KnowledgeTools(resources, scope, sources, [name for name in names if name not in tool_names(body)])
     prompt = None if agent is None else agent.settings.system_prompt
     queries = [query] if query and scope.top_k else []
-    return ChatTurn(body, prompt, scope, sources, hits, queries, tools if tools.names else None)
+    return ProxyTurn(body, prompt, scope, sources, hits, queries, tools if tools.names else None)
 
 
 def _takes_tools(request: ChatRequest) -> bool:

@@ -186,7 +186,7 @@ class Upstream:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=settings.connect_seconds, sock_read=settings.silence_seconds
                 ),
-                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                skip_auto_headers=("User-ChatAgent", "Accept", "Accept-Encoding", "Content-Type"),
                 max_line_size=_MOST_HEADER,
                 max_field_size=_MOST_HEADER,
             )

@@ -13,9 +13,9 @@ from anyio.to_thread import run_sync
 from parquetry.errors import ParquetryError
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible, UnusableParameter
-from parquetry.serving.chat.agents import Agent
+from parquetry.serving.chat.agents import ChatAgent
 from parquetry.serving.chat.options import ChatRequest, RagOptions
-from parquetry.serving.chat.retrieval import Scope
+from parquetry.serving.chat.retrieval import ChatScope
 from parquetry.serving.chat.turn import begin_turn
 from parquetry.serving.responses.answering import Answering, Ask
 from parquetry.serving.responses.asking import ResponseRequest
@@ -40,9 +40,9 @@ class Speaker:
     """The model that answers."""
 
     ask: Ask
-    agent: Agent | None = None
+    agent: ChatAgent | None = None
     """agent that the request names as its model"""
-    scope: Scope | None = None
+    scope: ChatScope | None = None
     """documents that the agent may use; None without an agent"""
 
 

@@ -17,8 +17,8 @@ from parquetry.serving.chat.event_stream import encoded
 from parquetry.serving.chat.loop import answer_streamed, answer_whole, open_stream, relay_of
 from parquetry.serving.chat.options import ChatRequest, chat_request
 from parquetry.serving.chat.relay import StreamRelay
-from parquetry.serving.chat.retrieval import Scope, scope_of
-from parquetry.serving.chat.turn import ChatTurn, begin_turn
+from parquetry.serving.chat.retrieval import ChatScope, scope_of
+from parquetry.serving.chat.turn import ProxyTurn, begin_turn
 from parquetry.serving.chat.upstream import Sender, Upstream, UpstreamAnswer, no_upstream
 from parquetry.serving.chat.usage import tokens_of
 from parquetry.serving.http.answers import Recorded
@@ -79,7 +79,7 @@ def _read(given: dict[str, Any]) -> ChatRequest:
 
 async def _begun(
     request: Request, parts: Resources, caller: Principal, upstream: Upstream, asked: ChatRequest
-) -> tuple[Scope, ChatTurn]:
+) -> tuple[ChatScope, ProxyTurn]:
     agents: Agents = request.app.state.agents
     agent = agents.find(asked.body["model"], caller)
     named = (asked.options.rag_namespace, request.query_params.get("namespace"), request.headers.get(NAMESPACE_HEADER))
@@ -89,7 +89,7 @@ async def _begun(
 
 
 async def _stream(
-    turn: ChatTurn, upstream: Upstream, sender: Sender, answer: UpstreamAnswer, record: Recorded
+    turn: ProxyTurn, upstream: Upstream, sender: Sender, answer: UpstreamAnswer, record: Recorded
 ) -> AsyncIterator[bytes]:
     relay: StreamRelay = relay_of(turn, sender)
     try:
@@ -106,6 +106,6 @@ async def _stream(
         _record(record, turn, relay.usage)
 
 
-def _record(record: Recorded, turn: ChatTurn, usage: dict[str, Any]) -> None:
+def _record(record: Recorded, turn: ProxyTurn, usage: dict[str, Any]) -> None:
     record.answered(turn.all_hits, turn.all_queries)
     record.spent(*tokens_of(usage))
