@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OWN_RULES = {"docs/deployments.md", "docs/knowledge-api.md"}
+OWN_RULES = {"docs/deployments.md", "docs/knowledge-api.md", "docs/openai-stores.md", "docs/responses.md"}
 """pages whose commands need a running server; other tests cover them"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
