@@ -87,7 +87,7 @@ class FileRecords:
         return file_of(found[0]) if found else None
 
     def of(self, id: str) -> KeptFile | None:
-        """Return a file, whoever asks; None if it does not exist."""
+        """Return a file, for any caller; None if it does not exist."""
         found = self._database.rows(f"SELECT {FILES} FROM files WHERE id = ?", (id,))
         return file_of(found[0]) if found else None
 

@@ -65,7 +65,7 @@ class VectorStore:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class StoreFile:
     """A file in a vector store."""
 
     number: int

@@ -8,7 +8,7 @@ from typing import Any
 from parquetry.model import ChunkSize
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.files.file_records import visible_to
-from parquetry.serving.files.model import SHOWN, Attachment, AttachmentStatus, FileBatch, VectorStore, now
+from parquetry.serving.files.model import SHOWN, AttachmentStatus, FileBatch, StoreFile, VectorStore, now
 from parquetry.serving.files.table import (
     ATTACHMENTS,
     BATCHES,
@@ -65,7 +65,7 @@ class StoreRecords:
         return store_of(found[0]) if found else None
 
     def of(self, id: str) -> VectorStore | None:
-        """Return a store, whoever asks, also one that is being deleted; None if it does not exist."""
+        """Return a store, for any caller, also one that is being deleted; None if it does not exist."""
         found = self._database.rows(f"SELECT {STORES} FROM stores WHERE id = ?", (id,))
         return store_of(found[0]) if found else None
 
@@ -123,7 +123,7 @@ class StoreRecords:
 
     def attach(
         self, store_id: str, files: Sequence[tuple[str, Mapping[str, Any], ChunkSize]], batch_id: str | None = None
-    ) -> Sequence[Attachment]:
+    ) -> Sequence[StoreFile]:
         """Put files into a store, `in_progress`; one that is there already stays in its place.
 
         Args:
@@ -148,7 +148,7 @@ class StoreRecords:
                     connection.execute("INSERT OR IGNORE INTO batch_files VALUES (?, ?)", (batch_id, file_id))
         return self.attachments(store_id, [file_id for file_id, _, _ in files])
 
-    def attachment(self, store_id: str, file_id: str, *, removing: bool = False) -> Attachment | None:
+    def attachment(self, store_id: str, file_id: str, *, removing: bool = False) -> StoreFile | None:
         """Return a file of a store; None if it is not there.
 
         Args:
@@ -160,7 +160,7 @@ class StoreRecords:
         statuses = (*SHOWN, "removing") if removing else SHOWN
         return next((each for each in found if each.status in statuses), None)
 
-    def attachments(self, store_id: str, file_ids: Collection[str]) -> Sequence[Attachment]:
+    def attachments(self, store_id: str, file_ids: Collection[str]) -> Sequence[StoreFile]:
         """Return some files of a store, whatever their status."""
         rows = self._database.rows(
             f"""SELECT {ATTACHMENTS} FROM attachments WHERE store_id = ?
@@ -179,7 +179,7 @@ class StoreRecords:
         batch_id: str | None = None,
         after: int | None = None,
         before: int | None = None,
-    ) -> Sequence[Attachment]:
+    ) -> Sequence[StoreFile]:
         """Return files of a store in order of their attachment.
 
         Args:
@@ -227,7 +227,7 @@ class StoreRecords:
             counts["usage_bytes"] += usage
         return found
 
-    def in_work(self, store_ids: Collection[str] | None = None) -> Sequence[Attachment]:
+    def in_work(self, store_ids: Collection[str] | None = None) -> Sequence[StoreFile]:
         """Return the files of stores whose last change is not known to be done; None for all stores."""
         chosen = "true" if store_ids is None else "store_id IN (SELECT value FROM json_each(?))"
         rows = self._database.rows(
@@ -236,7 +236,7 @@ class StoreRecords:
         )
         return [attachment_of(row) for row in rows]
 
-    def of_files(self, file_ids: Collection[str]) -> Sequence[Attachment]:
+    def of_files(self, file_ids: Collection[str]) -> Sequence[StoreFile]:
         """Return the places of files in all stores, whatever their status."""
         rows = self._database.rows(
             f"SELECT {ATTACHMENTS} FROM attachments WHERE file_id IN (SELECT value FROM json_each(?))",
@@ -244,7 +244,7 @@ class StoreRecords:
         )
         return [attachment_of(row) for row in rows]
 
-    def queued(self, attachments: Collection[Attachment], job: str) -> None:
+    def queued(self, attachments: Collection[StoreFile], job: str) -> None:
         """Note the job that carries out the last change of files; a later change has a job of its own."""
         with self._database.transaction() as connection:
             connection.executemany(
@@ -253,7 +253,7 @@ class StoreRecords:
             )
 
     def settle(
-        self, attachment: Attachment, status: AttachmentStatus, error: tuple[str, str] | None = None, usage: int = 0
+        self, attachment: StoreFile, status: AttachmentStatus, error: tuple[str, str] | None = None, usage: int = 0
     ) -> None:
         """Record how the last change of a file ended; a later change is left alone."""
         code, message = error or (None, None)
@@ -265,10 +265,10 @@ class StoreRecords:
 
     def begin(
         self,
-        attachments: Collection[Attachment],
+        attachments: Collection[StoreFile],
         status: AttachmentStatus,
         attributes: Mapping[str, Any] | None = None,
-    ) -> Sequence[Attachment]:
+    ) -> Sequence[StoreFile]:
         """Begin another change of files; return them as they are now.
 
         Args:
@@ -301,7 +301,7 @@ class StoreRecords:
         found = self._database.rows(f"SELECT {BATCHES} FROM batches WHERE store_id = ? AND id = ?", (store_id, id))
         return batch_of(found[0]) if found else None
 
-    def cancel_batch(self, id: str) -> Sequence[Attachment]:
+    def cancel_batch(self, id: str) -> Sequence[StoreFile]:
         """Cancel a batch: return those of its files that are in progress, `cancelled` now."""
         self._database.write("UPDATE batches SET cancelled = 1 WHERE id = ?", (id,))
         rows = self._database.rows(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from parquetry.model import Access, ChunkSize
-from parquetry.serving.files.model import Attachment, FileBatch, KeptFile, VectorStore
+from parquetry.serving.files.model import FileBatch, KeptFile, StoreFile, VectorStore
 
 FILE = "stores.db"
 _OWNER = "namespace TEXT NOT NULL, visibility TEXT NOT NULL, org_id TEXT, user_id TEXT"
@@ -67,12 +67,12 @@ def store_of(row: Sequence[Any]) -> VectorStore:
     )
 
 
-def attachment_of(row: Sequence[Any]) -> Attachment:
+def attachment_of(row: Sequence[Any]) -> StoreFile:
     """Return the attachment of a row with the columns `ATTACHMENTS`."""
     number, store, file, created, status, code, message, attributes, tokens, overlap, job, touched, usage = row
     error = None if code is None else (code, message or "")
     size = ChunkSize(tokens, overlap)
-    return Attachment(number, store, file, created, status, error, json.loads(attributes), size, job, touched, usage)
+    return StoreFile(number, store, file, created, status, error, json.loads(attributes), size, job, touched, usage)
 
 
 def batch_of(row: Sequence[Any]) -> FileBatch:

@@ -11,7 +11,7 @@ from typing import Any
 from parquetry import ids
 from parquetry.errors import DocumentError
 from parquetry.model import ChunkSize
-from parquetry.serving.files.model import Attachment, KeptFile, VectorStore, now
+from parquetry.serving.files.model import KeptFile, StoreFile, VectorStore, now
 from parquetry.serving.jobs.model import Job, Kind
 from parquetry.serving.search.service import Reader
 from parquetry.serving.service.resources import Resources
@@ -37,19 +37,19 @@ class NewAttachment:
     chunk_size: ChunkSize
 
 
-def path_of(attachment: Attachment) -> str:
+def path_of(attachment: StoreFile) -> str:
     """Return the path of the document of an attachment."""
     return f"{store_folder(attachment.store_id)}/{attachment.file_id}"
 
 
-def document_id_of_attachment(store: VectorStore, attachment: Attachment) -> str:
+def document_id_of_attachment(store: VectorStore, attachment: StoreFile) -> str:
     """Return the id of the document of an attachment."""
     return ids.document_id(store.namespace, UPLOADS, path_of(attachment))
 
 
 def attach(
     resources: Resources, store: VectorStore, files: Sequence[NewAttachment], batch_id: str | None = None
-) -> Sequence[Attachment]:
+) -> Sequence[StoreFile]:
     """Attach files to a store, and queue the job that publishes their documents.
 
     Args:
@@ -68,7 +68,7 @@ def attach(
     return resources.stores.attachments(store.id, [each.file.id for each in files])
 
 
-def publish(resources: Resources, store: VectorStore, attachments: Sequence[Attachment]) -> list[str]:
+def publish(resources: Resources, store: VectorStore, attachments: Sequence[StoreFile]) -> list[str]:
     """Hand in the documents of attachments, and queue the jobs that publish them; what was done already stays.
 
     Returns:
@@ -84,7 +84,7 @@ def publish(resources: Resources, store: VectorStore, attachments: Sequence[Atta
     return jobs
 
 
-def _hand_in(resources: Resources, store: VectorStore, attachment: Attachment) -> bool:
+def _hand_in(resources: Resources, store: VectorStore, attachment: StoreFile) -> bool:
     """Keep the document of an attachment; record a failure of the file itself, and return False then."""
     file = resources.files.of(attachment.file_id)
     if file is None:
@@ -114,8 +114,8 @@ def _hand_in(resources: Resources, store: VectorStore, attachment: Attachment) -
 
 
 def change_attributes(
-    resources: Resources, store: VectorStore, attachment: Attachment, attributes: Mapping[str, Any]
-) -> Attachment:
+    resources: Resources, store: VectorStore, attachment: StoreFile, attributes: Mapping[str, Any]
+) -> StoreFile:
     """Give an attachment other attributes, and queue the job that publishes them."""
     rows = resources.stores.begin([attachment], "in_progress", attributes)
     publish(resources, store, rows)
@@ -123,7 +123,7 @@ def change_attributes(
     return changed
 
 
-def detach(resources: Resources, store: VectorStore, attachments: Sequence[Attachment]) -> list[str]:
+def detach(resources: Resources, store: VectorStore, attachments: Sequence[StoreFile]) -> list[str]:
     """Remove attachments, and queue the jobs that remove their documents.
 
     Returns:
@@ -148,13 +148,13 @@ def cancel(resources: Resources, store: VectorStore, batch_id: str) -> None:
         resources.stores.queued(resources.stores.begin(some, "cancelled"), removal.id)
 
 
-def _groups(attachments: Sequence[Attachment]) -> Iterable[Sequence[Attachment]]:
+def _groups(attachments: Sequence[StoreFile]) -> Iterable[Sequence[StoreFile]]:
     """Yield attachments in groups that one job can carry out."""
     for start in range(0, len(attachments), _TOGETHER):
         yield attachments[start : start + _TOGETHER]
 
 
-def _remove_documents(resources: Resources, store: VectorStore, attachments: Iterable[Attachment]) -> Job:
+def _remove_documents(resources: Resources, store: VectorStore, attachments: Iterable[StoreFile]) -> Job:
     documents = []
     for each in attachments:
         # The job looks for published documents only.
@@ -169,7 +169,7 @@ def _submit(resources: Resources, store: VectorStore, kind: Kind, payload: Mappi
     return resources.jobs.submit(kind, store.namespace, payload, owner)
 
 
-def follow(resources: Resources, store: VectorStore, attachments: Sequence[Attachment]) -> None:
+def follow(resources: Resources, store: VectorStore, attachments: Sequence[StoreFile]) -> None:
     """Record how the jobs of attachments ended, and ask again for changes that got lost.
 
     Raises:
@@ -194,8 +194,8 @@ def follow(resources: Resources, store: VectorStore, attachments: Sequence[Attac
     _again(resources, store, [each for each in lost if each.touched_at < now() - _STRANDED_US])
 
 
-def _again(resources: Resources, store: VectorStore, lost: Sequence[Attachment]) -> None:
-    by_status: dict[str, list[Attachment]] = defaultdict(list)
+def _again(resources: Resources, store: VectorStore, lost: Sequence[StoreFile]) -> None:
+    by_status: dict[str, list[StoreFile]] = defaultdict(list)
     for each in lost:
         by_status[each.status].append(each)
     publish(resources, store, resources.stores.begin(by_status["in_progress"], "in_progress"))
@@ -208,7 +208,7 @@ def bytes_of(reader: Reader, document_id: str) -> int:
         return index_bytes_of(session, [document_id]).get(document_id, 0)
 
 
-def _usage(resources: Resources, store: VectorStore, attachments: Sequence[Attachment]) -> dict[int, int]:
+def _usage(resources: Resources, store: VectorStore, attachments: Sequence[StoreFile]) -> dict[int, int]:
     """Return the bytes that attachments take in the index, by their numbers."""
     documents = {document_id_of_attachment(store, each): each.number for each in attachments}
     if not documents:

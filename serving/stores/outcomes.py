@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from parquetry.serving.files.model import Attachment, AttachmentStatus
+from parquetry.serving.files.model import AttachmentStatus, StoreFile
 from parquetry.serving.jobs.model import Job
 
 UNSUPPORTED, INVALID, SERVER = "unsupported_file", "invalid_file", "server_error"
@@ -31,7 +31,7 @@ class AttachmentOutcome:
     """code and message"""
 
 
-def outcome_of(attachment: Attachment, path: str, job: Job) -> AttachmentOutcome | None:
+def outcome_of(attachment: StoreFile, path: str, job: Job) -> AttachmentOutcome | None:
     """Return how a job ended for an attachment; None if its change has to be asked for again.
 
     Args:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from parquetry.errors import ParquetryError
-from parquetry.serving.files.model import SHOWN, Attachment, KeptFile, VectorStore, now
+from parquetry.serving.files.model import SHOWN, KeptFile, StoreFile, VectorStore, now
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.stores.attaching import detach, follow
 
@@ -128,8 +128,8 @@ def _remove_old_uploads(resources: Resources) -> None:
         resources.files.remove_upload(upload_id)
 
 
-def _by_store(attachments: Sequence[Attachment]) -> dict[str, list[Attachment]]:
-    found: dict[str, list[Attachment]] = defaultdict(list)
+def _by_store(attachments: Sequence[StoreFile]) -> dict[str, list[StoreFile]]:
+    found: dict[str, list[StoreFile]] = defaultdict(list)
     for each in attachments:
         found[each.store_id].append(each)
     return found

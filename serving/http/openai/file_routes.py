@@ -26,34 +26,15 @@ from parquetry.serving.stores.namespaces import document_of, no_such_file, publi
 from parquetry.serving.stores.upkeep import detach_everywhere, finish_file
 from parquetry.sources.uploads.identity import UPLOADS
 
-router = APIRouter(prefix=FILES, tags=["files (OpenAI)"])
+router = APIRouter(prefix=FILES, tags=["files (OpenAI)"], include_in_schema=False)
 FileIdPath = Annotated[str, Path(max_length=128)]
 BATCH_DAYS = 30
 """days after which files of the purpose `batch` expire, as OpenAI states it"""
 _US = 1_000_000
 _NO_TYPE = "application/octet-stream"
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file", "purpose"],
-                    "properties": {
-                        "file": {"type": "string", "format": "binary"},
-                        "purpose": {"type": "string"},
-                        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
-                        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": 2_592_000},
-                    },
-                }
-            }
-        },
-    }
-}
 
 
-@router.post("", openapi_extra=_BODY)
+@router.post("")
 async def create_file(request: Request, caller: WriteCaller, namespace: Namespace, parts: Parts) -> dict[str, Any]:
     """Keep a file, to be attached to vector stores."""
     access = access_for(caller)

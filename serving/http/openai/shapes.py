@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from parquetry.serving.files.file_records import PartialUpload, UploadedPart
-from parquetry.serving.files.model import SHOWN, Attachment, FileBatch, KeptFile, VectorStore
+from parquetry.serving.files.model import SHOWN, FileBatch, KeptFile, StoreFile, VectorStore
 from parquetry.serving.stores.attribute_filters import attributes_of
 from parquetry.serving.stores.namespaces import file_id_of, store_id_of
 from parquetry.serving.stores.outcomes import failure_of_document
 from parquetry.serving.stores.search import StoreHit
+from parquetry.serving.stores.upkeep import UPLOAD_SECONDS
 from parquetry.storage.search.namespace_lists import NamespaceTotals
 
-UPLOAD_SECONDS = 3600
 _US = 1_000_000
 
 
@@ -111,7 +111,7 @@ def counts_shape(counts: Mapping[str, int]) -> dict[str, int]:
     return {**shape, "total": sum(shape.values())}
 
 
-def attachment_shape(attachment: Attachment, denied: Collection[str]) -> dict[str, Any]:
+def attachment_shape(attachment: StoreFile, denied: Collection[str]) -> dict[str, Any]:
     """Return a file of a vector store.
 
     Args:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
-from parquetry.serving.files.model import Attachment, FileBatch, VectorStore, new_id, now
+from parquetry.serving.files.model import FileBatch, StoreFile, VectorStore, new_id, now
 from parquetry.serving.http.callers import Parts, ReadCaller, WriteCaller
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.paths import STORES
@@ -40,7 +40,7 @@ from parquetry.serving.stores.namespaces import (
     published,
 )
 
-router = APIRouter(prefix=f"{STORES}/{{vector_store_id}}", tags=["vector stores (OpenAI)"])
+router = APIRouter(prefix=f"{STORES}/{{vector_store_id}}", tags=["vector stores (OpenAI)"], include_in_schema=False)
 FileIdPath = Annotated[str, Path(max_length=128)]
 BatchIdPath = Annotated[str, Path(max_length=128)]
 BATCH_PREFIX = "vsfb_"
@@ -69,7 +69,7 @@ async def attach_file(
 
 def _attach(
     parts: Resources, caller: Principal, store_id: str, given: Sequence[forms.NewStoreFile], batch_id: str | None
-) -> Sequence[Attachment]:
+) -> Sequence[StoreFile]:
     store = store_to_fill(parts, caller, store_id)
     wanted = {each.file_id: each for each in given}
     files = [
@@ -93,7 +93,7 @@ def _file(response: Response, parts: Resources, caller: Principal, store_id: str
     return shapes.attachment_shape(attachment, parts.settings.metadata_denylists.knowledge)
 
 
-def _attachment(parts: Resources, store: VectorStore, file_id: str) -> Attachment:
+def _attachment(parts: Resources, store: VectorStore, file_id: str) -> StoreFile:
     found = parts.stores.attachment(store.id, file_id)
     if found is not None:
         follow(parts, store, [found])
@@ -203,7 +203,7 @@ async def change_store_file(
     return shape
 
 
-def _change(parts: Resources, caller: Principal, store_id: str, file_id: str, attributes: dict[str, Any]) -> Attachment:
+def _change(parts: Resources, caller: Principal, store_id: str, file_id: str, attributes: dict[str, Any]) -> StoreFile:
     store = store_to_fill(parts, caller, store_id)
     return attaching.change_attributes(parts, store, _attachment(parts, store, file_id), attributes)
 

@@ -39,7 +39,7 @@ from parquetry.serving.stores.rewriting import rewritten
 from parquetry.serving.stores.search import MOST_RESULTS, search_stores
 from parquetry.serving.stores.upkeep import empty_store
 
-router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"])
+router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], include_in_schema=False)
 StoreIdPath = Annotated[str, Path(max_length=128)]
 Cursor = Annotated[str | None, Query(max_length=128)]
 PageLimit = Annotated[int, Query(ge=1, le=100)]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 
+from parquetry.plural import counted, size_of
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.access.visibility import access_for
@@ -23,24 +24,10 @@ from parquetry.serving.service.resources import Resources
 from parquetry.serving.stores.listing import FILE_PREFIX
 from parquetry.serving.stores.upkeep import UPLOAD_SECONDS
 
-router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"])
+router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"], include_in_schema=False)
 UploadIdPath = Annotated[str, Path(max_length=128)]
 _US = 1_000_000
 _BLOCK = 1 << 20
-_BODY = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["data"],
-                    "properties": {"data": {"type": "string", "format": "binary"}},
-                }
-            }
-        },
-    }
-}
 
 
 @router.post("")
@@ -48,7 +35,7 @@ def create_upload(caller: WriteCaller, namespace: Namespace, given: forms.NewUpl
     """Begin a file that arrives in parts."""
     most = parts.settings.serve.max_file_bytes
     if given.bytes > most:
-        raise Problem(413, "too-large", f"a file has at most {most:,} bytes", param="bytes")
+        raise Problem(413, "too-large", f"a file has at most {size_of(most)}", param="bytes")
     created = now()
     upload = PartialUpload(
         new_id("upload_", created),
@@ -67,7 +54,7 @@ def create_upload(caller: WriteCaller, namespace: Namespace, given: forms.NewUpl
     return shapes.upload_shape(upload, None, created)
 
 
-@router.post(f"/{{upload_id}}{PARTS}", openapi_extra=_BODY)
+@router.post(f"/{{upload_id}}{PARTS}")
 async def add_part(request: Request, caller: WriteCaller, upload_id: UploadIdPath, parts: Parts) -> dict[str, Any]:
     """Add a part of a file."""
     upload = await in_thread(_pending, parts, caller, upload_id)
@@ -80,7 +67,7 @@ async def add_part(request: Request, caller: WriteCaller, upload_id: UploadIdPat
         await in_thread(form.file.discard)
     if not await in_thread(parts.files.add_part, part, upload.bytes):
         await in_thread(parts.content.delete, part.id)
-        raise Problem(400, "too-large", f"all parts together have more than the {upload.bytes:,} bytes announced")
+        raise Problem(400, "too-large", f"all parts together have more than the {size_of(upload.bytes)} announced")
     return shapes.part_shape(part)
 
 
@@ -103,7 +90,7 @@ def _complete(
             raise Problem(400, "no-such-part", f"part_ids: no part {part_id[:80]!r}", param="part_ids")
     size = sum(known[part_id].bytes for part_id in given.part_ids)
     if size != upload.bytes:
-        problem = f"the parts have {size:,} bytes, and {upload.bytes:,} were announced"
+        problem = f"the parts have {counted(size, 'byte')}; announced: {upload.bytes:,}"
         raise Problem(400, "wrong-size", problem, param="part_ids")
     created = now()
     seconds = upload.file_seconds

@@ -73,7 +73,7 @@ def calls(client, file, store, batch):
 
 @pytest.mark.parametrize("name", [name for name, seen in SEES.items() if "ada" not in seen])
 def test_ids_of_another_do_not_help(house, name):
-    """What is hidden is answered as what does not exist; without the right to write, nothing is changed either."""
+    """Hidden and missing are the same answer; without the right to write, nothing is changed either."""
     people, owned = house
     hidden = calls(people[name], *owned["ada"])
     missing = calls(people[name], f"file-{MISSING}", f"vs_{MISSING}", f"vsfb_{MISSING}")
