@@ -25,6 +25,7 @@ from parquetry.serving.http.openai.stores import add_store_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
+from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
 
@@ -100,6 +101,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
     if serve.cors_origins:
         app.add_middleware(
+    app.include_router(dify_routes.router)
             CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600
         )
     app.add_middleware(Containment)

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from parquetry.errors import ParquetryError
+from parquetry.serving.http.dify.errors import dify_error
 from parquetry.serving.http.openai.errors import openai_error
 from parquetry.serving.http.problems import Problem, known_problem
 
@@ -28,7 +29,10 @@ class WireDialect:
 
 
 _OWN = WireDialect((), Problem.response)
-_DIALECTS = (WireDialect(("/v1",), openai_error, foreign_bearers=True),)
+_DIALECTS = (
+    WireDialect(("/v1",), openai_error, foreign_bearers=True),
+    WireDialect(("/retrieval",), dify_error),
+)
 
 
 def dialect_of(path: str) -> WireDialect:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from parquetry.model import What
-from parquetry.storage.search.filters import Filters, MetadataComparison
+from parquetry.storage.search.filters import Filters
+from parquetry.storage.search.metadata_conditions import MetadataComparison
 
 MOST_FIELDS = 100
 """fields of one object of a request; more are refused with one error, instead of one for each"""

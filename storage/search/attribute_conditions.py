@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from parquetry.sources.uploads.identity import STORE_KEY
+from parquetry.storage.search.metadata_conditions import MetadataComparison, metadata_sql
 
 AttributeOperator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
 AttributeValue = str | float | bool
@@ -38,7 +39,7 @@ class AttributeGroup:
     """none hold for `and`, and none can for `or`"""
 
 
-AttributeFilter = AttributeComparison | AttributeGroup
+AttributeFilter = AttributeComparison | MetadataComparison | AttributeGroup
 
 
 def attribute_sql(condition: AttributeFilter, bind: Callable[[Any], str]) -> str:
@@ -53,6 +54,8 @@ def attribute_sql(condition: AttributeFilter, bind: Callable[[Any], str]) -> str
         if not parts:
             return "true" if condition.type == "and" else "false"
         return f"({f' {condition.type.upper()} '.join(parts)})"
+    if isinstance(condition, MetadataComparison):
+        return metadata_sql(condition, bind)
     if condition.operator in ("ne", "nin"):
         return f"NOT {_any(condition, '=', bind)}"
     return _any(condition, _SQL.get(condition.operator, "="), bind)

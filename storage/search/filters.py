@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import duckdb
 
@@ -15,6 +15,7 @@ from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.database import Connection, reading, sql_string
 from parquetry.storage.lake.knowledge_views import answers
 from parquetry.storage.search.attribute_conditions import AttributeFilter, attribute_sql
+from parquetry.storage.search.metadata_conditions import MetadataComparison, metadata_sql
 from parquetry.storage.search.where import parse_where
 
 TYPED_PATH = r"replace(path, '\x21', '!')"
@@ -27,22 +28,6 @@ class Caller:
 
     user_id: str | None = None
     org_id: str | None = None
-
-
-Operator = Literal["eq", "gt", "gte", "lt", "lte", "in"]
-"""comparisons with a value of the metadata"""
-_SQL_OPERATORS: Mapping[Operator, str] = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataComparison:
-    """Condition on a value of the metadata: numbers compare as numbers, texts by their characters."""
-
-    path: str
-    """dotted path into the metadata"""
-    operator: Operator
-    values: tuple[str | float, ...]
-    """one value; several for `in`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +75,7 @@ class Filters:
     subsets: tuple[Subset, ...] = ()
     """a document must be in one of them; empty for no condition"""
     attributes: AttributeFilter | None = None
-    """condition on attributes"""
+    """condition on attributes and metadata"""
 
     def __post_init__(self) -> None:
         for name in ("since", "until"):
@@ -140,10 +125,10 @@ def visible_statements(
     needed = dict.fromkeys(columns)
     for path, value in filters.metadata:
         needed["metadata"] = None
-        uncertain.add(_metadata_is(path, uncertain.bind(value)))
+        uncertain.add(metadata_sql(MetadataComparison(path, "is", (value,)), uncertain.bind))
     for comparison in filters.comparisons:
         needed["metadata"] = None
-        uncertain.add(_compares(comparison, uncertain))
+        uncertain.add(metadata_sql(comparison, uncertain.bind))
     if filters.attributes is not None:
         needed["metadata"] = None
         uncertain.add(attribute_sql(filters.attributes, uncertain.bind))
@@ -309,34 +294,6 @@ class _Conditions:
 
     def add(self, condition: str) -> None:
         self._conditions.append(condition)
-
-
-def _pointers(path: str) -> list[str]:
-    """Return the JSON pointers that a dotted path may mean, as SQL text: a key may contain dots, as `dc.title` does."""
-    escaped = path.replace("~", "~0").replace("/", "~1").replace("'", "''")
-    return list(dict.fromkeys((f"/{escaped}", f"/{escaped.replace('.', '/')}")))
-
-
-def _compares(comparison: MetadataComparison, conditions: _Conditions) -> str:
-    """Return a condition: a value of the metadata compares as asked; a missing one does not."""
-    found = []
-    for value in comparison.values:
-        operator = _SQL_OPERATORS.get(comparison.operator, "=")
-        bound = conditions.bind(value)
-        for pointer in _pointers(comparison.path):
-            text = f"json_extract_string(metadata, '{pointer}')"
-            number = f"TRY_CAST({text} AS DOUBLE) {operator} {bound}::DOUBLE"
-            found.append(f"{text} {operator} {bound}" if isinstance(value, str) else number)
-    return f"coalesce({' OR '.join(found)}, false)" if found else "false"
-
-
-def _metadata_is(path: str, value: str) -> str:
-    """Return a condition: the metadata has a value at a path, or in the list there."""
-    return " OR ".join(
-        f"json_extract_string(metadata, '{pointer}') = {value}"
-        f" OR list_contains(TRY_CAST(json_extract(metadata, '{pointer}') AS VARCHAR[]), {value})"
-        for pointer in _pointers(path)
-    ).join("()")
 
 
 def _create(table: str, columns: Sequence[str], relation: str, conditions: _Conditions) -> SqlStatement:

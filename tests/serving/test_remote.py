@@ -7,7 +7,8 @@ import pytest
 from parquetry import Corpus, Filters, SettingsError
 from parquetry.errors import OutageError, RefusedError, SkippedDocument
 from parquetry.serving import remote
-from parquetry.storage.search.filters import Caller, MetadataComparison
+from parquetry.storage.search.filters import Caller
+from parquetry.storage.search.metadata_conditions import MetadataComparison
 from tests.servers.scripted_service import Scripted, ScriptedService
 
 RETRIEVE = "/api/v1/knowledge/hr/retrieve"

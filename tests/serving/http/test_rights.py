@@ -53,6 +53,11 @@ def right_of(route):
 
 def refused(response, path, status, reason):
     """Check a refusal, in the form of the path's dialect."""
+    if path == "/retrieval":
+        # Dify looks for this status alone.
+        assert response.status_code == 403, response.text
+        assert response.json()["error_code"] == (1001 if reason == "token-missing" else 1002)
+        return
     if not path.startswith("/v1/"):
         problem(response, status, reason)
         return

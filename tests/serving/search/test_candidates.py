@@ -14,7 +14,8 @@ from parquetry.serving.search.explanations import Absence, Candidates
 from parquetry.serving.search.reranking import Recency, Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.settings.sections import Settings
-from parquetry.storage.search.filters import Caller, Filters, MetadataComparison
+from parquetry.storage.search.filters import Caller, Filters
+from parquetry.storage.search.metadata_conditions import MetadataComparison
 from tests.records import row
 from tests.storage.shelf import Shelf
 

@@ -6,7 +6,8 @@ import pytest
 
 from parquetry.errors import SettingsError
 from parquetry.model import Access
-from parquetry.storage.search.filters import Caller, Filters, MetadataComparison, select_visible, visible_statements
+from parquetry.storage.search.filters import Caller, Filters, select_visible, visible_statements
+from parquetry.storage.search.metadata_conditions import MetadataComparison
 from tests.storage.shelf import Shelf
 
 MARCH, APRIL = datetime(2031, 3, 1, tzinfo=UTC), datetime(2031, 4, 1, tzinfo=UTC)

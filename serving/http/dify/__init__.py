@@ -1,0 +1,1 @@
+"""Dify's external knowledge API."""
