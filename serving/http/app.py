@@ -18,6 +18,7 @@ from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits, body_limit
 from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.dialects import add_handlers
+from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.http.etags import ETags
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.openai.routes import add_openai_routes
@@ -25,7 +26,6 @@ from parquetry.serving.http.openai.stores import add_store_routes
 from parquetry.serving.http.problems import MEDIA_TYPE
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.state.environment import settings_from_environment
-from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.stores.upkeep import Upkeep
 from parquetry.settings.sections import Settings
 
@@ -93,6 +93,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
         app.include_router(routes.router)
     app.include_router(index_routes.router)
+    app.include_router(dify_routes.router)
     add_store_routes(app)
     add_openai_routes(app, known)
     serve = known.serve
@@ -101,7 +102,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
     if serve.cors_origins:
         app.add_middleware(
-    app.include_router(dify_routes.router)
             CORSMiddleware, allow_origins=serve.cors_origins, allow_methods=["*"], allow_headers=["*"], max_age=600
         )
     app.add_middleware(Containment)
