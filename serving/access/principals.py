@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,6 +15,10 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 admin: all of these, public uploads, and operation of the service"""
 DEFAULT_NAMESPACE = "default"
 """namespace of a request that names none, if its token has no default"""
+_NAMESPACE = re.compile(r"[\w.-]{1,255}")
+"""names of namespaces, as in the settings"""
+_LONGEST = 80
+"""characters of a name that a message repeats"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Principal:
         Raises:
             NotVisible: this namespace does not exist for the principal.
         """
+        if asked is not None and not _NAMESPACE.fullmatch(asked):
+            raise no_such_namespace(asked[:_LONGEST])
         name = asked if asked is not None else self.default_namespace or fallback
         if not self.sees(name):
             raise no_such_namespace(name)

@@ -25,6 +25,7 @@ GROUPS = {
         "reindex": "run_commands.reindex",
         "watch": "watch_command.watch",
         "serve": "serve_command.serve",
+        "mcp": "mcp_command.mcp",
         "add": "add_command.add",
         "sessions": "session_commands.app",
         "token": "token_commands.app",

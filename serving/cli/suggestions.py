@@ -35,8 +35,6 @@ _ELSEWHERE = {
     "help": "--help goes after a command, too: `parquetry search --help`",
     "schedule": "a source has its `schedule` in the settings file, see docs/deployments.md",
     "version": "run `parquetry --version`",
-    "mcp": "there is no service over MCP yet; `parquetry serve` answers over HTTP, and programs search with "
-    "`parquetry search --json` or from Python, see docs/agents.md",
 }
 """name of a missing command -> hint at its substitute"""
 _OTHER_OPTIONS = {

@@ -13,7 +13,14 @@ from starlette.middleware.cors import CORSMiddleware
 
 from parquetry.masked_output import guard_output
 from parquetry.serving.chat.upstream import Upstream
-from parquetry.serving.http import agent_routes, gateway_routes, health_routes, index_routes, operation_routes
+from parquetry.serving.http import (
+    agent_routes,
+    gateway_routes,
+    health_routes,
+    index_routes,
+    mcp_routes,
+    operation_routes,
+)
 from parquetry.serving.http.admission import Admission
 from parquetry.serving.http.body_limits import BodyLimits, body_limit
 from parquetry.serving.http.containment import Containment
@@ -72,7 +79,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.upstream = Upstream(known.upstream)
         await app.state.upstream.open()
         try:
-            yield
+            async with mcp_routes.mcp_endpoint(app, known):
+                yield
         finally:
             await app.state.upstream.close()
             upkeep.stop()
@@ -90,7 +98,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.metrics = Metrics()
     add_handlers(app)
-    for routes in (agent_routes, gateway_routes, operation_routes, health_routes):
+    for routes in (agent_routes, gateway_routes, operation_routes, mcp_routes, health_routes):
         app.include_router(routes.router)
     app.include_router(index_routes.router)
     app.include_router(dify_routes.router)

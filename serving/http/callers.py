@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from parquetry.serving.access.principals import Principal, Right, no_such_namespace
+from parquetry.serving.access.principals import Principal, Right
 from parquetry.serving.access.refusals import AccessRefused, Forbidden
 from parquetry.serving.http.admission import record_refusal
 from parquetry.serving.service.resources import Resources
 
 NAMESPACE_HEADER = "X-Parquetry-Namespace"
-_NAME = re.compile(r"[\w.-]{1,255}")
-"""names of namespaces, as in the settings"""
-_LONGEST = 80
-"""characters of a name that a message repeats"""
 _CHANGES: frozenset[Right] = frozenset({"write", "admin"})
 _READS = frozenset({"GET", "HEAD"})
 
@@ -81,8 +76,6 @@ def namespace_of(resources: Resources, principal: Principal, *asked: str | None)
         NotVisible: it does not exist for the maker of the request.
     """
     named = next((name for name in asked if name is not None), None)
-    if named is not None and not _NAME.fullmatch(named):
-        raise no_such_namespace(named[:_LONGEST])
     return principal.namespace(named, resources.settings.corpus.namespace)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
+from parquetry.errors import SettingsError
 from parquetry.model import ENTRY_TYPE
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
@@ -18,12 +19,17 @@ from parquetry.storage.database import rows
 from parquetry.storage.search.document_list import (
     DocumentTotals,
     count_documents,
+    documents_at,
     find_document,
     visible_namespaces,
 )
 from parquetry.storage.search.filters import Filters
 
 Row = Mapping[str, Any]
+_LONGEST = 80
+"""characters of a name that a message repeats"""
+_MOST_NAMED = 5
+"""ids that a message names"""
 
 
 def counts(reader: Reader, principal: Principal, namespace: str) -> DocumentTotals:
@@ -59,9 +65,34 @@ def document(reader: Reader, principal: Principal, document_id: str, namespace: 
     return found
 
 
+def document_at(reader: Reader, principal: Principal, path: str, namespace: str | None = None) -> dict[str, Any]:
+    """Return the row of the one document with a path within its source, or else with this file name.
+
+    Args:
+        reader: reader of the newest version.
+        principal: maker of the request.
+        path: path or file name.
+        namespace: the namespace that it has to be in; None for any.
+
+    Raises:
+        NotVisible: it does not exist for the principal.
+        SettingsError: there are several; names their ids.
+    """
+    filters = filters_for(principal, namespace, Filters())
+    with closing(reader.index.session()) as session:
+        found = documents_at(session, filters, path, _MOST_NAMED + 1)
+    if not found:
+        raise no_such_document(path)
+    if len(found) > 1:
+        ids = ", ".join(row["document_id"] for row in found[:_MOST_NAMED])
+        more = ", and others" if len(found) > _MOST_NAMED else ""
+        raise SettingsError(f"several documents are named {path[:_LONGEST]!r}; give the id of one: {ids}{more}")
+    return found[0]
+
+
 def no_such_document(document_id: str) -> NotVisible:
     """Return the refusal for a document that does not exist, or not for the caller: one text for both."""
-    return NotVisible("no-such-document", f"no document {document_id[:80]!r}")
+    return NotVisible("no-such-document", f"no document {document_id[:_LONGEST]!r}")
 
 
 def text_of(reader: Reader, row: Row) -> str:

@@ -76,7 +76,9 @@ def keep_statement(state: Path, namespace: str, owner: Owner, level: Visibility,
 
 
 def _folder(above: Path, namespace: str, owner: Owner) -> Path:
-    return above / namespace / _mark(owner[0]) / _mark(owner[1])
+    # A name such as `..` leads elsewhere.
+    place = _mark(namespace) if namespace.startswith(".") else namespace
+    return above / place / _mark(owner[0]) / _mark(owner[1])
 
 
 def _write(file: Path, session: Mapping[str, Any]) -> None:

@@ -112,6 +112,28 @@ def find_document(connection: Connection, filters: Filters, document_id: str) ->
     return found[0] if found else None
 
 
+def documents_at(connection: Connection, filters: Filters, path: str, limit: int) -> list[dict[str, Any]]:
+    """Return the documents with a path within their source; if there are none, those with this file name.
+
+    Args:
+        connection: as in `count_documents`.
+        filters: as in `count_documents`.
+        path: path or file name.
+        limit: maximum number of documents.
+    """
+    condition = permitted(filters)
+    place = len(condition.parameters) + 1
+    for column in ("path", "filename"):
+        found = rows(
+            connection,
+            f"SELECT * FROM published WHERE ({condition.sql}) AND {column} = ${place} ORDER BY {ORDER} LIMIT {limit:d}",
+            [*condition.parameters, path],
+        )
+        if found:
+            return found
+    return []
+
+
 def visible_namespaces(connection: Connection, filters: Filters) -> list[str]:
     """Return the namespaces of the documents that match.
 

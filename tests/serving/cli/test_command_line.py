@@ -102,13 +102,6 @@ def test_unlike_name_is_no_suggestion(capsys):
     assert capsys.readouterr().err == "parquetry: No such command 'frobnicate' (see `parquetry --help`)\n"
 
 
-def test_service_that_there_is_not_is_not_promised(capsys):
-    assert run(["mcp"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "there is no service over MCP yet" in line
-    assert set(re.findall(r"`parquetry (\w+)", line)) <= set(ALL[()].commands)
-
-
 @pytest.mark.parametrize(
     ("typed", "problem"),
     [

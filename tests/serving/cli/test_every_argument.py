@@ -59,7 +59,7 @@ def commands(group, above=""):
         yield f"{above}{name}", command
 
 
-ENDLESS = {"watch", "serve"}
+ENDLESS = {"watch", "serve", "mcp"}
 """commands that run until they are stopped, unless an argument is wrong"""
 COMMANDS = dict(commands(get_command(application())))
 
