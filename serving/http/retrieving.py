@@ -191,6 +191,8 @@ def _fields(row: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, An
     return {
         "filename": row["filename"],
         "path": row["path"],
+        "uri": row["uri"],
+        "title": row["title"],
         "source": row["source"],
         "size": document["size"],
         "uploaded_at": document["created_at"].isoformat(),

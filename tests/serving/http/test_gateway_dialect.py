@@ -115,7 +115,7 @@ def test_all_fields_and_texts_come_on_demand(client, added):
     assert (fields["filename"], fields["chunk_index"], fields["total_chunks"]) == ("red.md", 0, 1)
     assert fields.keys() == {
         *("filename", "path", "source", "size", "uploaded_at", "uploaded_by", "visibility", "tags"),
-        *("chunk_index", "total_chunks", "page", "headings", "span"),
+        *("chunk_index", "total_chunks", "page", "headings", "span", "uri", "title"),
     }
     summary = retrieve(client, query="When was the red barn built?", top_k=1, load="summary")["chunks"][0]["summary"]
     assert summary == "The red barn was built in 1990."

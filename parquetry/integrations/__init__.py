@@ -1,0 +1,1 @@
+"""Parquetry in other frameworks: one module each, with an extra of the same name."""
