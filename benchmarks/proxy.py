@@ -30,7 +30,7 @@ import psutil
 from benchmarks.conditions import conditions, wait_until_idle, write_result
 
 CLIENTS = (1, 8, 64)
-FIRST_SECONDS, TOKEN_SECONDS, TOKENS = 0.2, 0.02, 40
+FIRST_SECONDS, TOKEN_SECONDS, TOKENS = 0.1, 0.01, 30
 """pace of the scripted model: its first token, each further one, and their number"""
 PACKAGES = ("parquetry", "aiohttp", "fastapi", "starlette", "uvicorn", "duckdb")
 _URL = re.compile(r"http://([\w.]+):(\d+)")
