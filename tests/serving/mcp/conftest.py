@@ -33,7 +33,7 @@ def opened(folder, texts, **serve):
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    with opened(tmp_path_factory.mktemp("mcp"), TEXTS) as running:
+    with opened(tmp_path_factory.mktemp("mcp"), TEXTS, wait_seconds=0.01) as running:
         with running.resources.follower.reader(wait=60):
             pass
         running.plain = {name: running.resources.tokens.create(name, **given)[1] for name, given in PEOPLE.items()}
