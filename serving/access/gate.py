@@ -119,6 +119,17 @@ class Gate:
         self._limiter.admit(found.token_id or "")
         return found
 
+    def check_again(self, token_id: str) -> None:
+        """Refuse a request whose token was revoked, or expired, since the request was admitted.
+
+        Raises:
+            NotAuthenticated: it was.
+            StorageError: the tokens cannot be read.
+        """
+        found = self._tokens.check_again(token_id)
+        if found is not None:
+            raise NotAuthenticated(f"token-{found}", _WHY[found])
+
     def screen(self, arrival: Arrival) -> None:
         """Refuse requests that name another host, and writes of pages of other origins.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from parquetry.errors import SettingsError, StorageError
+from parquetry.serving.state.database import roll_back
 from parquetry.serving.state.folder import private_file
 from parquetry.storage.files.durable import PRIVATE, make_folder
 
@@ -99,14 +100,12 @@ class TokenTable:
         Raises:
             StorageError: the file cannot be written.
         """
-        with self.reading() as connection:
+        with self.reading() as connection, ExitStack() as unfinished:
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
+            unfinished.callback(roll_back, connection)
+            yield connection
             connection.execute("COMMIT")
+            unfinished.pop_all()
 
     def _current(self) -> sqlite3.Connection:
         place = self._place()
@@ -131,11 +130,10 @@ class TokenTable:
         connection = sqlite3.connect(
             private_file(self.file), timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(connection.close)
             self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
+            unfinished.pop_all()
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:

@@ -205,10 +205,29 @@ class TokenStore:
         now = self._now()
         if revoked_at is not None:
             return "revoked"
-        if expires_at is not None and expires_at <= now:
-            return "expired"
+        if (expired := _expired(expires_at, now)) is not None:
+            return expired
         self._last_used.note(token_id, int(now), last_used_at)
         return _principal(token_id, *values)
+
+    def check_again(self, token_id: str) -> Invalid | None:
+        """Return the reason for which a token that was accepted before is not accepted any more; None if it is.
+
+        Args:
+            token_id: id of the token.
+
+        Raises:
+            StorageError: the tokens cannot be read.
+        """
+        row = self._table.one("SELECT expires_at, revoked_at FROM tokens WHERE id = ?", token_id)
+        if row is None:
+            return "unknown"
+        expires_at, revoked_at = row
+        return "revoked" if revoked_at is not None else _expired(expires_at, self._now())
+
+
+def _expired(expires_at: int | None, now: float) -> Literal["expired"] | None:
+    return "expired" if expires_at is not None and expires_at <= now else None
 
 
 def _default_namespace(namespaces: Sequence[str] | None, default: str | None) -> str | None:

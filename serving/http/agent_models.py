@@ -89,6 +89,7 @@ class NewDocument(CamelRequest):
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     shared: bool | None = None
+    namespace: str | None = Field(None, max_length=255, description="Namespace; the query and a header name one, too.")
 
 
 class NewUrl(CamelRequest):
@@ -101,6 +102,7 @@ class NewUrl(CamelRequest):
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     shared: bool | None = None
+    namespace: str | None = Field(None, max_length=255, description="Namespace; the query and a header name one, too.")
 
 
 class AddedDocument(AnswerModel):

@@ -11,7 +11,15 @@ from fastapi.responses import JSONResponse
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import agent_models as forms
 from parquetry.serving.http.answers import Recorded, milliseconds
-from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
+from parquetry.serving.http.callers import (
+    Namespace,
+    Parts,
+    PublishedParts,
+    ReadCaller,
+    SearchCaller,
+    WriteCaller,
+    namespace_in_body,
+)
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.uploading import UploadForm, imported, new_content
@@ -19,7 +27,7 @@ from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
 from parquetry.serving.search.service import SearchRequest
 from parquetry.serving.service import documents as shown
-from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.awaiting import fetching, in_thread
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
 
@@ -32,7 +40,7 @@ DocumentId = Annotated[str, Path(max_length=255)]
 
 
 @router.get("/stats")
-def stats(caller: ReadCaller, parts: Parts, namespace: Namespace) -> forms.Stats:
+def stats(caller: ReadCaller, parts: PublishedParts, namespace: Namespace) -> forms.Stats:
     """Count documents and fragments of a namespace."""
     with parts.follower.reader() as reader:
         found = shown.counts(reader, caller, namespace)
@@ -42,7 +50,7 @@ def stats(caller: ReadCaller, parts: Parts, namespace: Namespace) -> forms.Stats
 @router.get("/documents")
 def list_documents(
     caller: ReadCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -73,7 +81,7 @@ def summary(row: Mapping[str, Any]) -> dict[str, Any]:
 def get_document(
     document_id: DocumentId,
     caller: ReadCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
 ) -> forms.DocumentDetail:
     """Return a document with its text and metadata."""
@@ -93,11 +101,12 @@ async def add_document(
     request: Request,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace,
+    _: Namespace,
     at_once: AtOnce,
 ) -> Any:
     """Add a document: JSON with its text, or base64 of other types; or a form with the file itself."""
     form = await UploadForm.read(request, forms.NewDocument)
+    namespace = namespace_in_body(parts, caller, request, form.fields.namespace)
     content = await new_content(form, parts, caller)
     answer = await _added(request, caller, parts, namespace, content, at_once)
     asked = form.fields.include_image_descriptions
@@ -112,12 +121,13 @@ async def add_url(
     given: forms.NewUrl,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace,
+    _: Namespace,
     at_once: AtOnce,
 ) -> Any:
     """Import a web page, or the captions of a video."""
+    namespace = namespace_in_body(parts, caller, request, given.namespace)
     access = access_for(caller, given.visibility, given.user_id, given.org_id, given.shared, given.tags)
-    content = await in_thread(imported, parts.settings, given.url, given.metadata, access)
+    content = await fetching(imported, parts.settings, given.url, given.metadata, access)
     answer = await _added(request, caller, parts, namespace, content, at_once)
     if isinstance(answer, JSONResponse):
         return answer
@@ -131,6 +141,7 @@ async def _added(
     job = await in_thread(ingest, parts, caller, namespace, [content])
     done = await outcome(parts, job, at_once=at_once)
     if isinstance(done, JSONResponse):
+        record.write(documents=1, status=done.status_code)
         return done
     (document,) = (done.result or {})["documents"]
     record.ingested(1, document["chunks"])
@@ -148,7 +159,7 @@ async def _added(
 def get_fragments(
     document_id: DocumentId,
     caller: ReadCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
 ) -> forms.Fragments:
     """Return the chunks of a document, by position."""
@@ -167,7 +178,7 @@ def get_fragments(
 def search(
     request: Request,
     caller: SearchCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
     q: Annotated[str, Query(min_length=1, max_length=8192)],
     threshold: Annotated[float, Query(ge=0, le=1)] = 0.3,
@@ -198,7 +209,7 @@ async def delete_document(
     request: Request,
     document_id: DocumentId,
     caller: WriteCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
     at_once: AtOnce,
 ) -> Any:

@@ -27,6 +27,7 @@ from parquetry.serving.http.containment import Containment
 from parquetry.serving.http.dialects import add_handlers
 from parquetry.serving.http.dify import routes as dify_routes
 from parquetry.serving.http.etags import ETags
+from parquetry.serving.http.methods import HeadRequests
 from parquetry.serving.http.metrics import Metrics, RequestMetrics
 from parquetry.serving.http.openai.routes import add_openai_routes
 from parquetry.serving.http.openai.stores import add_store_routes
@@ -106,6 +107,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_openai_routes(app, known)
     serve = known.serve
     app.add_middleware(ETags)
+    app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimits, limit=partial(body_limit, serve))
     app.add_middleware(Admission, owner=app, public=health_routes.PUBLIC)
     if serve.cors_origins:

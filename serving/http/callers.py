@@ -9,6 +9,7 @@ from fastapi import Depends, Header, Path, Query, Request
 from parquetry.serving.access.principals import Principal, Right
 from parquetry.serving.access.refusals import AccessRefused, Forbidden
 from parquetry.serving.http.admission import record_refusal
+from parquetry.serving.service.awaiting import first_version
 from parquetry.serving.service.resources import Resources
 
 NAMESPACE_HEADER = "X-Parquetry-Namespace"
@@ -25,6 +26,12 @@ def resources_of(request: Request) -> Resources:
 async def _resources(request: Request) -> Resources:
     # A dependency that is no coroutine would cost a change of threads.
     return resources_of(request)
+
+
+async def _published(request: Request) -> Resources:
+    found = resources_of(request)
+    await first_version(found.follower)
+    return found
 
 
 class Requires:
@@ -47,6 +54,9 @@ class Requires:
         principal: Principal = request.state.principal
         try:
             principal.demand(self.right)
+            if self.right in _CHANGES and principal.token_id is not None:
+                # It was valid when the request began; its body may have taken a minute.
+                resources.gate.check_again(principal.token_id)
             if resources.settings.serve.read_only and self.right in _CHANGES and request.method not in _READS:
                 raise Forbidden("read-only", "this service changes nothing; ask its operator for one that does")
         except AccessRefused as refusal:
@@ -67,6 +77,8 @@ ReadCaller = Annotated[Principal, requires("read")]
 WriteCaller = Annotated[Principal, requires("write")]
 AdminCaller = Annotated[Principal, requires("admin")]
 Parts = Annotated[Resources, Depends(_resources)]
+PublishedParts = Annotated[Resources, Depends(_published)]
+"""the open parts of the service, once there is a version of the corpus; for routes that read it"""
 
 
 def namespace_of(resources: Resources, principal: Principal, *asked: str | None) -> str:
@@ -77,6 +89,17 @@ def namespace_of(resources: Resources, principal: Principal, *asked: str | None)
     """
     named = next((name for name in asked if name is not None), None)
     return principal.namespace(named, resources.settings.corpus.namespace)
+
+
+def namespace_in_body(resources: Resources, principal: Principal, request: Request, named: str | None) -> str:
+    """Return the namespace of a request whose body may name one: else, or if the query does, as for other requests.
+
+    Raises:
+        NotVisible: it does not exist for the maker of the request.
+    """
+    asked = request.query_params.get("namespace", named)
+    header = request.headers.get(NAMESPACE_HEADER)
+    return namespace_of(resources, principal, asked, None if header is None else _in_utf_8(header))
 
 
 async def _in_path(request: Request, namespace: Annotated[str, Path(max_length=255)]) -> str:
@@ -93,7 +116,16 @@ async def _named(
         Header(alias=NAMESPACE_HEADER, description="Namespace; default: the token's, else `default`.", max_length=255),
     ] = None,
 ) -> str:
-    return namespace_of(resources_of(request), request.state.principal, namespace, header)
+    named = None if header is None else _in_utf_8(header)
+    return namespace_of(resources_of(request), request.state.principal, namespace, named)
+
+
+def _in_utf_8(header: str) -> str:
+    """Return a header as UTF-8, in which a client sends a name; the web framework takes every byte for a character."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return header
 
 
 PathNamespace = Annotated[str, Depends(_in_path)]

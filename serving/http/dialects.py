@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from parquetry.errors import ParquetryError
 from parquetry.serving.http.dify.errors import dify_error
+from parquetry.serving.http.methods import no_such_method, no_such_route
 from parquetry.serving.http.openai.errors import openai_error
 from parquetry.serving.http.problems import Problem, known_problem
 
@@ -28,6 +29,8 @@ class WireDialect:
     """True if a bearer may be a key of another service: the caller is whom `X-Parquetry-Token` names, or anonymous"""
 
 
+_OF_ROUTER = {404: no_such_route, 405: no_such_method}
+"""errors that the web framework raises before any route is reached"""
 _OWN = WireDialect((), Problem.response)
 _DIALECTS = (
     WireDialect(("/v1",), openai_error, foreign_bearers=True),
@@ -52,6 +55,8 @@ def add_handlers(app: FastAPI) -> None:
     """Answer the known errors of an application in the form of each dialect; `Containment` answers the others."""
 
     async def answer(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, HTTPException) and not isinstance(error, Problem) and error.status_code in _OF_ROUTER:
+            error = _OF_ROUTER[error.status_code](request)
         return error_response(request.url.path, error)
 
     for kind in (Problem, ParquetryError, RequestValidationError, HTTPException):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import gateway_models as forms
 from parquetry.serving.http.answers import Recorded
-from parquetry.serving.http.callers import Parts, PathNamespace, ReadCaller, SearchCaller, WriteCaller
+from parquetry.serving.http.callers import Parts, PathNamespace, PublishedParts, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
@@ -19,10 +20,11 @@ from parquetry.serving.http.retrieving import citations_of, retrieve_chunks
 from parquetry.serving.http.uploading import check_size
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
-from parquetry.serving.search.service import SearchRequest
+from parquetry.serving.search.service import SearchRequest, SearchResponse
 from parquetry.serving.service import documents as shown
-from parquetry.serving.service.awaiting import in_thread
+from parquetry.serving.service.awaiting import asking_model, in_thread
 from parquetry.serving.service.request_filters import filters_of
+from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.words import NoLanguageModel, answer_in_words
 from parquetry.serving.service.writing import NewContent, ingest
 from parquetry.storage.search.filters import Filters
@@ -32,7 +34,7 @@ DocumentId = Annotated[str, Path(max_length=255)]
 
 
 @router.get("/namespaces")
-def list_namespaces(caller: SearchCaller, parts: Parts) -> forms.Namespaces:
+def list_namespaces(caller: SearchCaller, parts: PublishedParts) -> forms.Namespaces:
     """List the namespaces that the caller may see."""
     with parts.follower.reader() as reader:
         return forms.Namespaces(namespaces=shown.namespaces(reader, caller))
@@ -49,10 +51,12 @@ async def add_documents(
 ) -> Any:
     """Add documents; the answer comes when they can be searched."""
     contents = [_content(caller, each, parts.settings.serve.max_document_bytes) for each in given.documents]
+    _check_names(contents)
     record = Recorded(request, caller, "knowledge.ingest", namespace)
     job = await in_thread(ingest, parts, caller, namespace, contents)
     done = await outcome(parts, job, at_once=at_once)
     if isinstance(done, JSONResponse):
+        record.write(documents=len(contents), status=done.status_code)
         return done
     documents = (done.result or {})["documents"]
     record.ingested(len(documents), sum(each["chunks"] for each in documents))
@@ -63,6 +67,25 @@ async def add_documents(
         "ingested": len(documents),
         "warnings": remarks,
     }
+
+
+def _check_names(contents: Sequence[NewContent]) -> None:
+    """Refuse several documents of one name and owner: each would replace the one before it, and only the last be there.
+
+    Raises:
+        Problem: there are such.
+    """
+    known: set[tuple[str | None, str | None, str]] = set()
+    for number, each in enumerate(contents):
+        if each.name is None:
+            continue
+        key = (each.access.user_id, each.access.org_id, each.name)
+        if key in known:
+            what = (
+                f"body.documents.{number}.source: another document of this request has this source; give each its own"
+            )
+            raise Problem(422, "invalid-request", what)
+        known.add(key)
 
 
 def _content(caller: WriteCaller, given: forms.NewText, most: int) -> NewContent:
@@ -80,7 +103,7 @@ def _content(caller: WriteCaller, given: forms.NewText, most: int) -> NewContent
 def list_documents(
     caller: ReadCaller,
     namespace: PathNamespace,
-    parts: Parts,
+    parts: PublishedParts,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     page: Annotated[str | None, Query(max_length=64, description="`next` of the page before.")] = None,
@@ -122,7 +145,7 @@ def _item(parts: Parts, row: Mapping[str, Any]) -> forms.DocumentItem:
 
 @router.get("/{namespace}/documents/{document_id}")
 def get_document(
-    caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: Parts
+    caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: PublishedParts
 ) -> forms.DocumentText:
     """Return a document with its text."""
     with parts.follower.reader() as reader:
@@ -132,7 +155,9 @@ def get_document(
 
 
 @router.get("/{namespace}/documents/{document_id}/chunks")
-def get_chunks(caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: Parts) -> forms.ChunkList:
+def get_chunks(
+    caller: ReadCaller, namespace: PathNamespace, document_id: DocumentId, parts: PublishedParts
+) -> forms.ChunkList:
     """Return the chunks of a document, in order."""
     with parts.follower.reader() as reader:
         row = shown.document(reader, caller, document_id, namespace)
@@ -158,7 +183,7 @@ async def delete_document(
     document_id: DocumentId,
     caller: WriteCaller,
     namespace: PathNamespace,
-    parts: Parts,
+    parts: PublishedParts,
     at_once: AtOnce,
 ) -> Any:
     """Remove a document, and its bytes if it was uploaded."""
@@ -170,7 +195,7 @@ async def delete_document(
 
 @router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
 def retrieve(
-    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Retrieve, parts: Parts
+    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Retrieve, parts: PublishedParts
 ) -> Any:
     """Return the chunks that answer a question, best first."""
     record = Recorded(request, caller, "knowledge.retrieve", namespace)
@@ -180,20 +205,29 @@ def retrieve(
 
 
 @router.post("/{namespace}/query")
-def query(
-    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Ask, parts: Parts
+async def query(
+    request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Ask, parts: PublishedParts
 ) -> forms.WordsAnswer:
     """Have the language model answer a question from what is found."""
     record = Recorded(request, caller, "knowledge.query", namespace)
     filters = filters_for(caller, namespace, filters_of(asked.filters))
     search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
+    found = await run_in_threadpool(_searched, parts, search)
+    answer: forms.WordsAnswer = await asking_model(_in_words, parts, asked.question, found, record)
+    return answer
+
+
+def _searched(parts: Resources, search: SearchRequest) -> SearchResponse:
     with parts.follower.reader() as reader:
-        response = reader.search(search)
+        return reader.search(search)
+
+
+def _in_words(parts: Resources, question: str, found: SearchResponse, record: Recorded) -> forms.WordsAnswer:
     try:
-        words = answer_in_words(parts.settings.llm, asked.question, response.hits)
+        words = answer_in_words(parts.settings.llm, question, found.hits)
     except NoLanguageModel as error:
         raise Problem(501, "no-language-model", str(error)) from error
-    record.answered(response.hits, [asked.question])
+    record.answered(found.hits, [question])
     record.spent(words.input_tokens, words.output_tokens)
-    citations = [forms.CitationItem(**each) for each in citations_of(parts.settings, asked.question, response.hits)]
-    return forms.WordsAnswer(answer=words.text.strip(), citations=citations, version=response.version)
+    citations = [forms.CitationItem(**each) for each in citations_of(parts.settings, question, found.hits)]
+    return forms.WordsAnswer(answer=words.text.strip(), citations=citations, version=found.version)

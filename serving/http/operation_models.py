@@ -74,7 +74,7 @@ class VersionItem(BaseModel):
     version: int
     run_id: str | None
     published_at: datetime
-    rows: int = Field(description="Rows of `documents` that it wrote.")
+    rows: int | None = Field(description="Rows of `documents` that it wrote; null for callers who do not see them all.")
 
 
 class VersionList(BaseModel):
@@ -121,6 +121,7 @@ class NewSession(RequestModel):
     user_id: str | None = Field(None, max_length=255)
     org_id: str | None = Field(None, max_length=255)
     metadata: dict[str, Any] = Field(default_factory=dict)
+    namespace: str | None = Field(None, max_length=255, description="Namespace; the query and a header name one, too.")
 
 
 class NewFeedback(RequestModel):
@@ -133,6 +134,7 @@ class NewFeedback(RequestModel):
     chunk_id: str | None = Field(None, max_length=512)
     relevant: bool
     comment: str | None = Field(None, max_length=4_000)
+    namespace: str | None = Field(None, max_length=255, description="Namespace; the query and a header name one, too.")
 
 
 class FeedbackList(BaseModel):

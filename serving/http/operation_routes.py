@@ -5,21 +5,22 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 
 from parquetry.serving.access.principals import Principal
-from parquetry.serving.access.refusals import NotVisible
+from parquetry.serving.access.refusals import Forbidden, NotVisible
 from parquetry.serving.access.visibility import access_for, filters_for
 from parquetry.serving.http import operation_models as forms
 from parquetry.serving.http.callers import (
     AdminCaller,
     Namespace,
     Parts,
+    PublishedParts,
     ReadCaller,
     WriteCaller,
+    namespace_in_body,
     namespace_of,
-    requires,
 )
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
@@ -140,17 +141,31 @@ def cancel_job(job_id: JobId, caller: WriteCaller, parts: Parts) -> forms.JobIte
     return job_item(parts.jobs.cancel(_job(parts, caller, job_id).id))
 
 
-@router.get("/runs", dependencies=[requires("admin")])
-def list_runs(parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.RunList:
+def _demand_everything(caller: Principal) -> None:
+    """Refuse a token that is limited to a user, an organization or namespaces: runs name documents of all.
+
+    Raises:
+        Forbidden: the caller's is.
+    """
+    if not caller.sees_everything:
+        raise Forbidden(
+            "right-missing", "runs are of the whole corpus: they need a token without user, organization and namespaces"
+        )
+
+
+@router.get("/runs")
+def list_runs(caller: AdminCaller, parts: PublishedParts, limit: Limit = 100, offset: Offset = 0) -> forms.RunList:
     """List runs, the newest first."""
+    _demand_everything(caller)
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
         found = rows(session, f"SELECT * FROM runs ORDER BY started_at DESC LIMIT {limit:d} OFFSET {offset:d}")
     return forms.RunList(runs=[run_json(each) for each in found])
 
 
-@router.get("/runs/{run_id}", dependencies=[requires("admin")])
-def get_run(run_id: Annotated[str, Path(max_length=255)], parts: Parts) -> dict[str, Any]:
+@router.get("/runs/{run_id}")
+def get_run(run_id: Annotated[str, Path(max_length=255)], caller: AdminCaller, parts: PublishedParts) -> dict[str, Any]:
     """Return a run, with the documents that failed in it."""
+    _demand_everything(caller)
     with parts.follower.reader() as reader, closing(reader.index.session()) as session:
         found = rows(session, "SELECT * FROM runs WHERE run_id = $1", [run_id])
         failed = rows(session, "SELECT * EXCLUDE (run_id) FROM failures WHERE run_id = $1", [run_id])
@@ -159,14 +174,20 @@ def get_run(run_id: Annotated[str, Path(max_length=255)], parts: Parts) -> dict[
     return {**run_json(found[0]), "failures": failed}
 
 
-@router.get("/versions", dependencies=[requires("read")])
-def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
+@router.get("/versions")
+def list_versions(caller: ReadCaller, parts: PublishedParts, limit: Limit = 100) -> forms.VersionList:
     """List the published versions, the newest first."""
     with parts.follower.reader() as reader:
         found = reader.history(limit)
         current = reader.snapshot.version
     versions = [
-        forms.VersionItem(version=each.version, run_id=each.run_id, published_at=each.at, rows=each.documents)
+        forms.VersionItem(
+            version=each.version,
+            run_id=each.run_id,
+            published_at=each.at,
+            # Documents that the caller may not see are among them.
+            rows=each.documents if caller.sees_everything else None,
+        )
         for each in found
         if each.version
     ]
@@ -176,7 +197,7 @@ def list_versions(parts: Parts, limit: Limit = 100) -> forms.VersionList:
 @router.get("/entries")
 def list_entries(
     caller: ReadCaller,
-    parts: Parts,
+    parts: PublishedParts,
     namespace: Namespace,
     contains: Annotated[str | None, Query(max_length=1000)] = None,
     limit: Limit = 100,
@@ -196,13 +217,15 @@ def list_entries(
 
 @router.post("/sessions", status_code=201, response_model=forms.JobItem, responses=ACCEPTED)
 async def add_session(
+    request: Request,
     given: forms.NewSession,
     caller: WriteCaller,
     parts: Parts,
-    namespace: Namespace,
+    _: Namespace,
     at_once: AtOnce,
 ) -> Any:
     """Learn from a finished chat; the same session again is one session."""
+    namespace = namespace_in_body(parts, caller, request, given.namespace)
     access = access_for(caller, user_id=given.user_id, org_id=given.org_id)
     user, org = access.user_id or caller.user_id, access.org_id or caller.org_id
     messages = [message.model_dump() for message in given.messages]
@@ -217,12 +240,14 @@ async def add_session(
 
 @router.post("/feedback", status_code=201)
 def add_feedback(
+    request: Request,
     given: forms.NewFeedback,
     caller: WriteCaller,
-    parts: Parts,
-    namespace: Namespace,
+    parts: PublishedParts,
+    _: Namespace,
 ) -> Feedback:
     """Keep a judgement on a result."""
+    namespace = namespace_in_body(parts, caller, request, given.namespace)
     with parts.follower.reader() as reader:
         shown.document(reader, caller, given.document_id, namespace)
         version = reader.snapshot.version
@@ -241,5 +266,9 @@ def add_feedback(
 
 @router.get("/feedback")
 def list_feedback(caller: AdminCaller, parts: Parts, limit: Limit = 100, offset: Offset = 0) -> forms.FeedbackList:
-    """List judgements, the newest first."""
-    return forms.FeedbackList(feedback=list(parts.feedback.list(caller.namespaces, limit, offset)))
+    """List judgements, the newest first: all, or those of the caller's user if the token names one.
+
+    A token of an organization sees those that were given with it.
+    """
+    own = None if caller.caller() is None else (caller.user_id, caller.token_id)
+    return forms.FeedbackList(feedback=list(parts.feedback.list(caller.namespaces, limit, offset, own=own)))

@@ -16,6 +16,8 @@ from parquetry.serving.service import documents as shown
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
 from parquetry.serving.service.writing import submit
+from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.sources.uploads.store import Damaged
 
 
 async def remove_document(
@@ -32,21 +34,30 @@ async def remove_document(
         Problem: the job failed.
     """
     record = Recorded(request, caller, "knowledge.delete", namespace)
-    row = await in_thread(_changeable, parts, caller, namespace, document_id)
-    payload = {"documents": [{"namespace": row["namespace"], "document_id": document_id}]}
+    row, etag = await in_thread(_changeable, parts, caller, namespace, document_id)
+    payload = {"documents": [{"namespace": row["namespace"], "document_id": document_id, "etag": etag}]}
     job = await in_thread(submit, parts, caller, "remove", namespace, payload)
     done = await outcome(parts, job, at_once=at_once)
     if isinstance(done, JSONResponse):
+        record.write(documents=1, status=done.status_code)
         return done
     (removed,) = (done.result or {})["removed"]
     record.write(documents=1, chunks=removed["chunks"])
     return {"document_id": removed["document_id"], "chunks": removed["chunks"]}
 
 
-def _changeable(parts: Resources, caller: Principal, namespace: str, document_id: str) -> dict[str, Any]:
-    """Return the row of a document that the caller may change."""
+def _changeable(
+    parts: Resources, caller: Principal, namespace: str, document_id: str
+) -> tuple[dict[str, Any], str | None]:
+    """Return the row of a document that the caller may change, and the change token of its upload as it is now."""
     with parts.follower.reader() as reader:
         row = shown.document(reader, caller, document_id, namespace)
     access = Access(row["visibility"], row["org_id"], row["user_id"], tuple(row["tags"] or ()))
     demand_change(caller, namespace, access)
-    return row
+    if row["source"] != UPLOADS:
+        return row, None
+    try:
+        upload = parts.uploads.get(row["namespace"], row["path"])
+    except Damaged:
+        return row, None
+    return row, None if upload is None else upload.etag

@@ -47,6 +47,8 @@ class Job:
     """counts of a run in progress"""
     attempts: int = 0
     """number of processes that began it"""
+    number: int = 0
+    """place in the order in which jobs were accepted, whatever the clock said"""
 
     @property
     def is_final(self) -> bool:

@@ -6,6 +6,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from parquetry.serving.state.database import StateDatabase
 from parquetry.serving.state.workers import ThisProcess, is_alive
 
 FILE = "jobs.db"
-MOST_PAYLOAD = 1024 * 1024
-"""characters of a payload as JSON"""
+MOST_PAYLOAD = 8 * 1024 * 1024
+"""characters of a payload as JSON: the longest paths of as many documents as a request may hold"""
 MOST_QUEUED = 10_000
 """jobs that wait; more are refused"""
+MOST_QUEUED_OF_ONE = 2_000
+"""jobs of one organization, user or token that wait; the local operator has no bound of its own"""
 MOST_TOGETHER = 1_000
 """jobs that are carried out in one run"""
+MOST_TOGETHER_OF_ONE = 100
+"""jobs of one organization, user or token that are carried out in one run as long as others wait"""
 MOST_ATTEMPTS = 5
 """processes that may end in the middle of a job before it fails"""
 KEPT_SECONDS = 7 * 24 * 3600
@@ -70,16 +75,21 @@ class JobStore:
         text = _checked(kind, payload)
         job = f"job-{secrets.token_hex(12)}"
         with self._database.transaction() as connection:
-            ((waiting,),) = connection.execute("SELECT count(*) FROM jobs WHERE state = 'queued'")
-            if waiting >= MOST_QUEUED:
-                detail = f"{waiting} jobs wait; try again when they are done"
-                raise TransientError("queue-full", detail, retry_after=10)
+            _check_room(connection.execute(_WAITING, _who(owner)).fetchone(), owner)
             connection.execute(
                 "INSERT INTO jobs (id, kind, namespace, payload, user_id, org_id, token_id, created_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (job, kind, namespace, text, *(owner.get(name) for name in OWNER), now()),
             )
         return self._existing(job)
+
+    def check_room(self, owner: Mapping[str, str | None]) -> None:
+        """Refuse what could not be queued now, before anything is kept for it.
+
+        Raises:
+            TransientError: too many jobs wait.
+        """
+        _check_room(self._database.rows(_WAITING, _who(owner))[0], owner)
 
     def get(self, id: str) -> Job | None:
         """Return a job; None if there is none with this id."""
@@ -93,6 +103,7 @@ class JobStore:
         kind: Kind | None = None,
         owner: Mapping[str, str | None] | None = None,
         namespaces: Collection[str] | None = None,
+        after: int = 0,
         limit: int = 100,
         offset: int = 0,
     ) -> Sequence[Job]:
@@ -103,11 +114,12 @@ class JobStore:
             kind: only jobs of this kind.
             owner: only jobs whose owner has these values.
             namespaces: only jobs of these namespaces; None for all, also those over all namespaces.
+            after: only jobs that were accepted after the one with this number.
             limit: maximum number.
             offset: number of jobs to leave out.
         """
-        where = ["true"]
-        values: Sequence[Any] = ()
+        where = ["number > ?"]
+        values: Sequence[Any] = (after,)
         chosen: Sequence[tuple[str, str | None]] = (("state", state), ("kind", kind))
         for column, value in chosen:
             if value is not None:
@@ -150,10 +162,11 @@ class JobStore:
         return self._existing(id)
 
     def claim(self, kinds: Collection[Kind] = KINDS) -> Sequence[Job]:
-        """Take the oldest waiting job and, if it is an ingest or a removal, the others of these kinds.
+        """Take the oldest waiting job and, if it is an ingest or a removal, others of these kinds.
 
         Jobs are carried out in the order in which they came, as far as that makes a difference: none of those taken
-        came after a restore or a clearing that still waits.
+        came after a restore or a clearing that still waits. While several owners wait, each has its part of a run, so
+        that one with many jobs holds up the others no longer than its part takes.
 
         Args:
             kinds: kinds of jobs to take.
@@ -165,7 +178,7 @@ class JobStore:
         process = ThisProcess.get()
         with self._database.transaction(durable=False) as connection:
             rows = connection.execute(
-                f"SELECT number, kind, attempts FROM jobs WHERE {wanted} ORDER BY number LIMIT {MOST_TOGETHER}"
+                f"SELECT number, kind, attempts, {_OWNER} FROM jobs WHERE {wanted} ORDER BY number LIMIT {MOST_QUEUED}"
             ).fetchall()
             numbers = _together(rows)
             marks = ", ".join("?" * len(numbers))
@@ -297,20 +310,40 @@ class JobStore:
         )
 
 
-def _together(rows: Sequence[tuple[int, Kind, int]]) -> list[int]:
+_OWNER = "coalesce(org_id, user_id, token_id, '')"
+"""SQL of the one whose jobs are counted together; empty for the local operator"""
+_WAITING = f"SELECT count(*), count(*) FILTER (WHERE {_OWNER} = ?) FROM jobs WHERE state = 'queued'"
+
+
+def _who(owner: Mapping[str, str | None]) -> tuple[str]:
+    return (owner.get("org_id") or owner.get("user_id") or owner.get("token_id") or "",)
+
+
+def _check_room(waiting: tuple[int, int], owner: Mapping[str, str | None]) -> None:
+    """Refuse a further job if too many wait: of all, or of its owner."""
+    everyone, own = waiting
+    if everyone >= MOST_QUEUED:
+        raise TransientError("queue-full", f"{everyone} jobs wait; try again when they are done", retry_after=10)
+    if own >= MOST_QUEUED_OF_ONE and _who(owner) != ("",):
+        raise TransientError("queue-full", f"{own} jobs of yours wait; try again when they are done", retry_after=10)
+
+
+def _together(rows: Sequence[tuple[int, Kind, int, str]]) -> list[int]:
     """Return the numbers of the first of some waiting jobs and of those to be carried out with it."""
     if not rows:
         return []
-    (first, kind, attempts), *others = rows
-    chosen = [first]
+    first, kind, attempts, _ = rows[0]
     if kind not in TOGETHER or attempts >= _ALONE_FROM:
-        return chosen
-    for number, other, tried in others:
+        return [first]
+    possible: dict[str, list[int]] = {}
+    for number, other, tried, owner in rows:
         if other in ("clear", "restore"):
             break
         if other in TOGETHER and tried < _ALONE_FROM:
-            chosen.append(number)
-    return chosen
+            possible.setdefault(owner, []).append(number)
+    most = MOST_TOGETHER if len(possible) == 1 else MOST_TOGETHER_OF_ONE
+    turns = zip_longest(*(numbers[:most] for numbers in possible.values()))
+    return sorted(list(chain.from_iterable(filter(None, turn) for turn in turns))[:MOST_TOGETHER])
 
 
 def _checked(kind: Kind, payload: Mapping[str, Any]) -> str:

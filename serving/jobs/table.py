@@ -38,7 +38,7 @@ CREATE INDEX IF NOT EXISTS jobs_by_end ON jobs (finished_at) WHERE finished_at I
 """
 COLUMNS = (
     "id, kind, namespace, state, payload, user_id, org_id, token_id, result, reason, detail, created_at, started_at, "
-    "finished_at, progress, attempts"
+    "finished_at, progress, attempts, number"
 )
 OWNER = ("user_id", "org_id", "token_id")
 """columns on who asked for a job"""
@@ -47,7 +47,7 @@ OWNER = ("user_id", "org_id", "token_id")
 def job_of(row: Sequence[Any]) -> Job:
     """Return the job of a row with the columns `COLUMNS`."""
     id_, kind, namespace, state, payload, *owner = row[:8]
-    result, reason, detail, created, started, finished, progress, attempts = row[8:]
+    result, reason, detail, created, started, finished, progress, attempts, number = row[8:]
     return Job(
         id=id_,
         kind=kind,
@@ -63,6 +63,7 @@ def job_of(row: Sequence[Any]) -> Job:
         finished_at=None if finished is None else _time(finished),
         progress=None if progress is None else json.loads(progress),
         attempts=attempts,
+        number=number,
     )
 
 

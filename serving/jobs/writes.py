@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from parquetry.errors import SettingsError
 from parquetry.flows.pipelines.documents import Request, run_refresh
@@ -102,10 +103,14 @@ def _read(context: JobContext, job: Job, batch: _Batch) -> None:
 
 
 def _is_meant(job: Job, upload: Upload) -> bool:
-    """Return True if a clearing covers an upload: by its audience and owner, and if it was there when asked for."""
+    """Return True if a clearing covers an upload: by its audience and owner, and if it was there when asked for.
+
+    A time that is still to come says nothing: the clock was set back since. An upload that a later job hands in stays
+    in any case.
+    """
     shared, user, org = (job.payload.get(name) for name in ("shared", "user_id", "org_id"))
     access = upload.access
-    if upload.updated_at > job.created_at or shared is (access.visibility == "individual"):
+    if job.created_at < upload.updated_at <= datetime.now(UTC) or shared is (access.visibility == "individual"):
         return False
     if user is None and org is None:
         return True
@@ -146,24 +151,19 @@ def _remove_bytes(context: JobContext, job: Job, batch: _Batch, known: Mapping[K
         context.store.progress(job.id, {"removing": removing})
     places = [by_key[key] for key in keys if key in by_key and key not in batch.elsewhere]
     batch.places.update(places)
-    again = _handed_in_since(context, job, batch) if places else set()
+    again = _handed_in_since(context, job) if places else set()
+    asked = {(each["namespace"], each["document_id"]): each.get("etag") for each in job.payload.get("documents", ())}
     for place in places:
         upload = _upload(context, place)
         # What was handed in after this job asked for the removal stays.
-        if place not in again and (upload is None or upload.updated_at <= job.created_at):
+        if place not in again and (upload is None or asked.get(key_of(place)) in (None, upload.etag)):
             context.uploads.delete(*place)
 
 
-def _handed_in_since(context: JobContext, job: Job, batch: _Batch) -> set[Place]:
-    """Return the uploads of jobs that came after another one; bytes that did not change keep their time."""
-    waiting = context.store.list(kind="ingest", state="queued", limit=MOST_QUEUED)
-    later = {each.id: each for each in (*batch.jobs, *waiting) if each.created_at >= job.created_at}
-    return {
-        (each["namespace"], each["path"])
-        for other in later.values()
-        if other.kind == "ingest"
-        for each in other.payload["uploads"]
-    }
+def _handed_in_since(context: JobContext, job: Job) -> set[Place]:
+    """Return the uploads of jobs that came after another one; an upload that did not change stays as it was."""
+    later = context.store.list(kind="ingest", after=job.number, limit=MOST_QUEUED)
+    return {(each["namespace"], each["path"]) for other in later for each in other.payload["uploads"]}
 
 
 def _upload(context: JobContext, place: Place) -> Upload | None:

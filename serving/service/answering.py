@@ -22,6 +22,7 @@ import uvicorn
 from parquetry.errors import ParquetryError
 from parquetry.masked_output import guard_output
 from parquetry.printing import tell
+from parquetry.serving.service.connections import PatientProtocol
 
 READY = "ready"
 """line on standard output once requests are answered"""
@@ -66,6 +67,9 @@ def _answer(given: dict[str, Any]) -> int:
         given["app"],
         factory=True,
         lifespan="on",
+        # Others, if they are installed, have no limits of heads and connections.
+        http=PatientProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,

@@ -87,16 +87,28 @@ class FeedbackStore:
             ).fetchall()
         return _feedback(row)
 
-    def list(self, namespaces: Collection[str] | None, limit: int = 100, offset: int = 0) -> Sequence[Feedback]:
+    def list(
+        self,
+        namespaces: Collection[str] | None,
+        limit: int = 100,
+        offset: int = 0,
+        *,
+        own: tuple[str | None, str | None] | None = None,
+    ) -> Sequence[Feedback]:
         """Return judgements, the newest first.
 
         Args:
             namespaces: only of these namespaces; None for all.
             limit: maximum number.
             offset: number of judgements to leave out.
+            own: only those of this user, or without one of this token; None for all.
         """
-        names = tuple(namespaces or ())
+        names: tuple[str | None, ...] = tuple(namespaces or ())
         chosen = "true" if namespaces is None else f"namespace IN ({', '.join('?' * len(names))})"
+        if own is not None:
+            user, token = own
+            column, value = ("token_id", token) if user is None else ("user_id", user)
+            chosen, names = f"{chosen} AND {column} = ?", (*names, value)
         rows = self._database.rows(
             f"SELECT {_COLUMNS} FROM feedback WHERE {chosen} ORDER BY id DESC LIMIT ? OFFSET ?",
             (*names, limit, offset),

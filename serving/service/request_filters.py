@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from parquetry.model import What
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.metadata_conditions import MetadataComparison
 
@@ -102,7 +103,8 @@ def filters_of(asked: RequestFilters, what: What = "documents") -> Filters:
         metadata=tuple(pairs),
         comparisons=tuple(comparisons),
         user_id=asked.user_id,
-        origin=asked.source,
+        # Lists of documents call the source of what was handed in so.
+        origin=UPLOADS if asked.source == "upload" else asked.source,
         what=what,
     )
 

@@ -14,6 +14,7 @@ from parquetry import ids
 from parquetry.errors import StorageError
 from parquetry.model import Visibility
 from parquetry.serving.state.folder import PRIVATE_FILE
+from parquetry.sources.uploads.identity import namespace_folder
 from parquetry.storage.files.durable import PRIVATE, make_folder, replace, sync
 
 FOLDER = "sessions"
@@ -76,19 +77,21 @@ def keep_statement(state: Path, namespace: str, owner: Owner, level: Visibility,
 
 
 def _folder(above: Path, namespace: str, owner: Owner) -> Path:
-    # A name such as `..` leads elsewhere.
-    place = _mark(namespace) if namespace.startswith(".") else namespace
-    return above / place / _mark(owner[0]) / _mark(owner[1])
+    # Not every name of a namespace is one of a folder: `..` is none.
+    return above / namespace_folder(namespace) / _mark(owner[0]) / _mark(owner[1])
 
 
 def _write(file: Path, session: Mapping[str, Any]) -> None:
     folder, content = file.parent, json.dumps(session, ensure_ascii=False)
+    unfinished = file.with_suffix(f".{secrets.token_hex(4)}")
     try:
         make_folder(folder, PRIVATE)
-        unfinished = file.with_suffix(f".{secrets.token_hex(4)}")
-        unfinished.touch(PRIVATE_FILE)
-        unfinished.write_bytes(content.encode("utf-8", "surrogatepass"))
-        replace(unfinished, file)
+        try:
+            unfinished.touch(PRIVATE_FILE)
+            unfinished.write_bytes(content.encode("utf-8", "surrogatepass"))
+            replace(unfinished, file)
+        finally:
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"the session cannot be kept in {folder}: {error.strerror}") from error
 

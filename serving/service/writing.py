@@ -50,8 +50,11 @@ def submit(
     resources: Resources, principal: Principal, kind: Kind, namespace: str | None, payload: Mapping[str, Any]
 ) -> Job:
     """Queue a job on behalf of a principal."""
-    owner = {"user_id": principal.user_id, "org_id": principal.org_id, "token_id": principal.token_id}
-    return resources.jobs.submit(kind, namespace, payload, owner)
+    return resources.jobs.submit(kind, namespace, payload, _owner_of(principal))
+
+
+def _owner_of(principal: Principal) -> dict[str, str | None]:
+    return {"user_id": principal.user_id, "org_id": principal.org_id, "token_id": principal.token_id}
 
 
 def ingest(resources: Resources, principal: Principal, namespace: str, contents: Sequence[NewContent]) -> Job:
@@ -62,7 +65,11 @@ def ingest(resources: Resources, principal: Principal, namespace: str, contents:
         principal: maker of the request; becomes `uploaded_by`.
         namespace: namespace of the documents.
         contents: the documents, in the order of the answer.
+
+    Raises:
+        TransientError: too many jobs wait; nothing is kept.
     """
+    resources.jobs.check_room(_owner_of(principal))
     kept = [
         resources.uploads.put(
             namespace,

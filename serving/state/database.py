@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,12 @@ from parquetry.serving.state.folder import private_file
 
 _BUSY_MS = 10_000
 """milliseconds to wait for another process that writes"""
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """Undo the transaction of a connection; SQLite has done so itself after some errors, as of a full disk."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 class StateDatabase:
@@ -51,17 +57,14 @@ class StateDatabase:
         Raises:
             StorageError: the file cannot be read or written.
         """
-        with self._lock, self._translated():
+        with self._lock, self._translated(), ExitStack() as unfinished:
             connection = self._connection
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+            unfinished.callback(roll_back, connection)
+            yield connection
             connection.execute("COMMIT")
+            unfinished.pop_all()
 
     def rows(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query.

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from parquetry import ids
 from parquetry.errors import BrokenDocument
+from parquetry.masking import holds_credentials
 from parquetry.model import Access
 from parquetry.printing import visible
 
@@ -64,10 +65,12 @@ def checked_name(name: str) -> str:
     """Return a name as it is stored and shown.
 
     Raises:
-        BrokenDocument: it is too long.
+        BrokenDocument: it is too long, or an address with a password or token.
     """
     if len(name) > MOST_NAME:
         raise BrokenDocument("name-too-long", f"its name has {len(name):,} characters; {MOST_NAME:,} are possible")
+    if holds_credentials(name):
+        raise BrokenDocument("bad-name", "its name is an address with credentials, which would be stored and shown")
     return visible(name)
 
 
