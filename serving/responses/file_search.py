@@ -36,7 +36,7 @@ class FileSearcher:
         self._resources, self._principal, self._tool = resources, principal, tool
         self._filters = _filters(resources, tool)
         self.queries: list[str] = []
-        """what was searched for"""
+        """queries that were searched for"""
         self.hits: list[Hit] = []
 
     async def check(self) -> None:

@@ -237,19 +237,22 @@ def test_a_failure_before_the_answer_is_an_error(client, service, stream, answer
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "told"),
     [
-        cut(text_stream("It costs 640 euros."), 3),
-        streamed(chunk({"content": "It"}), b'data: {"error": {"message": "out of memory"}}\n\n', done=False),
-        streamed(chunk({"content": "It"})),
-        streamed(chunk({"content": "It"}), b"data: {\n\n"),
+        (cut(text_stream("It costs 640 euros."), 3), "broke off"),
+        (
+            streamed(chunk({"content": "It"}), b'data: {"error": {"message": "out of memory"}}\n\n', done=False),
+            "out of memory",
+        ),
+        (streamed(chunk({"content": "It"})), "ended its answer"),
+        (streamed(chunk({"content": "It"}), b"data: {\n\n"), "no JSON object"),
     ],
 )
-def test_a_failure_within_a_stream_is_told_in_it(client, service, answer):
+def test_a_failure_within_a_stream_is_told_in_it(client, service, answer, told):
     service.expect(answer)
     response = create(client, stream=True)
     assert (response.status, response.error.code) == ("failed", "server_error")
-    assert response.error.message
+    assert told in response.error.message
     assert all(each.status == "incomplete" for each in response.output)
 
 
