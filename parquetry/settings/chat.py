@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator
 
 from parquetry.known_secrets import announce
+from parquetry.settings.addresses import plain_url
 from parquetry.settings.base import LONGEST_WAIT, MOST_BYTES, Section
 
 KEY_VARIABLE = "PARQUETRY_UPSTREAM_API_KEY"
@@ -51,18 +52,7 @@ class UpstreamSettings(Section):
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        try:
-            parts = urlsplit(value)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            usable = False
-        if not usable or any(letter.isspace() or not letter.isprintable() for letter in value):
-            raise ValueError("must be an address such as http://localhost:11434/v1")
-        if parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("must have no user, query or fragment; the key belongs into api_key")
-        return value.rstrip("/")
+        return None if value is None else plain_url(value, "http://localhost:11434/v1")
 
     @property
     def key(self) -> str | None:
