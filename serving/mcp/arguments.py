@@ -59,7 +59,7 @@ class Fetch(RequestModel):
     id: str = Field(min_length=1, max_length=255, description="Id of a result of `search`.")
 
 
-class ReadDocument(RequestModel):
+class ReadArguments(RequestModel):
     """Arguments of `read_document`."""
 
     id: str | None = Field(None, min_length=1, max_length=255, description="Id of the document.")
@@ -71,7 +71,7 @@ class ReadDocument(RequestModel):
     namespace: Namespace = None
 
     @model_validator(mode="after")
-    def _one_document(self) -> ReadDocument:
+    def _one_document(self) -> ReadArguments:
         if (self.id is None) == (self.path is None):
             raise ValueError("give id or path")
         return self

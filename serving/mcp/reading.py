@@ -18,7 +18,7 @@ from parquetry.serving.service.grounding import as_data, name_as_data
 from parquetry.storage.search.filters import Filters
 
 
-def read_document(visit: Visit, asked: forms.ReadDocument) -> ToolOutcome:
+def read_document(visit: Visit, asked: forms.ReadArguments) -> ToolOutcome:
     """Return lines of a document."""
     with visit.follower.reader() as reader:
         if asked.id is not None:

@@ -116,7 +116,7 @@ TOOLS = (
         "Read a document",
         "Read a document line by line, by its id or path, when a passage of search_knowledge is not enough.",
         "read",
-        forms.ReadDocument,
+        forms.ReadArguments,
         _reading(read_document),
         _object(
             {

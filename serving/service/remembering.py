@@ -32,7 +32,7 @@ class StatementFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RememberedStatement:
-    """What became of a statement."""
+    """Fate of a statement."""
 
     level: Visibility
     """visibility of the entry"""

@@ -1,8 +1,13 @@
 """A statement to remember is one session: checked, compared with known entries, and decided once."""
 
+from contextlib import closing
+
 import pytest
 
+from parquetry.serving.search.entry_reading import decisions
 from parquetry.serving.service.session_inbox import forget_sessions, keep_statement
+from parquetry.storage.lake.lake import Lake
+from parquetry.storage.lake.snapshot_views import connect_readable
 from tests.servers import session_model
 from tests.servers.chat_server import ChatServer, error
 from tests.serving.jobs.desk import Desk
@@ -76,6 +81,7 @@ def test_level_is_that_of_the_caller_and_scopes_do_not_mix(desk):
     one = decided(remember(desk, "lunch: is at noon.", "individual"))
     other = decided(remember(desk, "lunch: is at noon.", "individual", ("bob", "acme")))
     assert one["status"] == other["status"] == "new"
+    assert "less widely" not in one["detail"]
     assert one["entry_id"] != other["entry_id"]
 
 
@@ -93,7 +99,8 @@ def test_earlier_statements_are_not_read_again_with_another_model(desk, tmp_path
     job = remember(desk, "tea: is served at four.")
     assert decided(job)["status"] == "new"
     assert first["status"] == "new"
-    assert desk.publishes() == job.result["version"] == 2
+    with closing(connect_readable(Lake(desk.settings.corpus.root).snapshot())) as connection:
+        assert [each["text"] for each in decisions(connection)] == ["tea: is served at four.", "oak: has four legs."]
 
 
 def test_a_model_that_fails_fails_the_job_and_the_next_try_decides(desk, model):

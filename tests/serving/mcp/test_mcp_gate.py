@@ -1,4 +1,4 @@
-"""What the gate of the service refuses, it refuses here too, and what the service does not do is no tool."""
+"""Refusals of the gate hold here as on every route, and a service that changes nothing remembers nothing."""
 
 import pytest
 from mcp.shared.exceptions import MCPError
