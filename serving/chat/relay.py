@@ -50,7 +50,7 @@ class StreamRelay:
         self._spent: dict[str, Any] = {}
         """usage of earlier requests"""
         self._text: list[str] = []
-        """what the model said in this request, if it may call tools"""
+        """text of the model in this request, if it may call tools"""
         self._begin()
 
     def _begin(self) -> None:

@@ -72,7 +72,7 @@ class KnowledgeTools:
         self._left = TURN_CHARACTERS
         self.names = frozenset(name for name in names if name != READ or scope.may_read)
         self.queries: list[str] = []
-        """what was searched for"""
+        """searches, in order"""
         self.hits: list[Hit] = []
 
     @property

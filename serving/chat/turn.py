@@ -40,7 +40,7 @@ class ProxyTurn:
     hits: tuple[Hit, ...]
     """chunks found for the question"""
     queries: list[str]
-    """what was searched for"""
+    """searches of the turn, in order"""
     tools: KnowledgeTools | None
     """tools of the proxy; None if the model gets none"""
     added: list[dict[str, Any]] = field(default_factory=list)

@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from parquetry.plural import size_of
 from parquetry.serving.chat.event_stream import EventBuffer, ServerEvent
 from parquetry.serving.chat.failures import UpstreamFailed, refusal
 from parquetry.settings.chat import UpstreamSettings
@@ -87,7 +88,9 @@ class UpstreamAnswer:
         async for block in self.blocks():
             found += block
             if len(found) > most:
-                raise UpstreamFailed("upstream-broken", f"the model service sent an answer of more than {most:,} bytes")
+                raise UpstreamFailed(
+                    "upstream-broken", f"the answer of the model service is larger than {size_of(most)}"
+                )
         return bytes(found)
 
     async def batches(self) -> AsyncIterator[list[ServerEvent]]:

@@ -241,9 +241,10 @@ def numbers():
 @pytest.mark.parametrize("value", [10**30, 1e300, float("inf"), float("nan")], ids=["whole", "large", "inf", "nan"])
 def test_every_number_has_a_maximum_that_is_told(section, name, key, value):
     (most,) = (bound.le for bound in key.metadata if hasattr(bound, "le"))
-    table = {"name": "a", "uri": "a", name: value} if section == "source" else {name: value}
+    needed = {"source": {"name": "a", "uri": "a"}, "agent": {"name": "a", "model": "m"}}.get(section)
+    table = {name: value} if needed is None else {**needed, name: value}
     with pytest.raises(SettingsError, match=name) as refused:
-        parse_settings({section: [table] if section == "source" else table}, "x")
+        parse_settings({section: table if needed is None else [table]}, "x")
     assert "\n" not in str(refused.value)
     if value == 1e300 and key.annotation in (float, float | None):
         assert f"less than or equal to {most}" in str(refused.value)

@@ -11,7 +11,7 @@ from parquetry.settings.template import outline, template
 COMMENTED = re.compile(r"^#(?=[a-z_]+ = |\[\[)", re.MULTILINE)
 """comment mark before a key, or before the head of a table that is only shown"""
 
-SHOWN_ONLY = {"namespace"}
+SHOWN_ONLY = {"namespace", "agent"}
 
 
 def _load(text, folder):
@@ -59,6 +59,12 @@ def test_table_that_is_only_shown_is_valid_once_all_of_it_is_uncommented(tmp_pat
     assert [(each.name, each.embedder) for each in settings.namespace] == [
         ("contracts", f"onnx:{tmp_path}/models/e5-small")
     ]
+
+
+def test_agent_that_is_only_shown_is_valid_once_all_of_it_is_uncommented(tmp_path):
+    block = next(block for block in template().split("\n\n") if "#[[agent]]" in block)
+    settings = _load(template().replace(block, COMMENTED.sub("", block)), tmp_path)
+    assert [(each.name, each.model) for each in settings.agent] == [("hr-helper", "llama3.2")]
 
 
 def test_everything_uncommented_is_valid(tmp_path):

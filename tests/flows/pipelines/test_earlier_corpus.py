@@ -82,12 +82,17 @@ def test_it_is_opened_and_searched_with_its_index(corpus, capsys):
     assert files_of(corpus) == before
 
 
-def test_refresh_finds_everything_unchanged_and_reads_nothing(corpus, capsys):
+def test_refresh_reads_again_what_is_extracted_better_now_and_then_nothing(corpus, capsys):
+    documents = asked(capsys, "refresh", "--direct")
+    assert documents["version"] == 5
+    assert documents["documents"]["unchanged"] + documents["documents"]["changed"] == 3
+    assert documents["chunks"]["embedded"] == 0
+    SHELVES["docs"].fetched.clear()
     before = files_of(corpus)
     documents = asked(capsys, "refresh", "--direct")
-    assert (documents["version"], documents["documents"]["unchanged"]) == (4, 3)
+    assert (documents["version"], documents["documents"]["unchanged"]) == (5, 3)
     sessions = asked(capsys, "sessions", "refresh", "--direct")
-    assert (sessions["version"], sessions["sessions"]["unchanged"]) == (4, 2)
+    assert (sessions["version"], sessions["sessions"]["unchanged"]) == (5, 2)
     assert [SHELVES[name].fetched for name in ("docs", "chats")] == [[], []]
     assert files_of(corpus) == before
 

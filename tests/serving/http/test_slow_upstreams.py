@@ -1,4 +1,4 @@
-"""What waits for another service, or for the first version, holds up no other request."""
+"""A wait for another service, or for the first version, holds up no other request."""
 
 import threading
 import time
