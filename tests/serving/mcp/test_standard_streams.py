@@ -191,15 +191,14 @@ def test_standard_output_holds_messages_alone_and_its_end_ends_the_process(shop)
         {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": meta}},
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "parquetry.serving.cli.main", "mcp"],
-        cwd=shop.root,
-        input="".join(f"{json.dumps(each)}\n" for each in messages),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    command = [sys.executable, "-m", "parquetry.serving.cli.main", "mcp"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=shop.root, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        process.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages))
+        process.stdin.flush()
+        # The end of the input gives up what is not answered yet.
+        answers = [json.loads(process.stdout.readline()) for _ in messages]
+        rest, told = process.communicate(timeout=120)
     assert {each["id"] for each in answers} == {1, 2}
     assert all("result" in each for each in answers)
-    assert done.returncode == 0, done.stderr
+    assert (rest, process.returncode) == ("", 0), told
