@@ -53,8 +53,10 @@ def _alphabet(character: str, word: str, digit: str) -> _Alphabet:
 
 
 _ASCII = _alphabet("[a-z0-9]", "[a-z0-9]+", "0-9")
-_SPACED = _alphabet(r"[^\W_]", r"[^\W_]+", r"\d")
-_MIXED = _alphabet(r"[^\W_]", rf"(?:(?![{_UNSPACED}])[^\W_])+", r"\d")
+_DIGIT = r"\d\xb2\xb3\xb9\xbc-\xbe"
+"""digits, and the superscripts and fractions among Latin letters, which are no digits for Python"""
+_SPACED = _alphabet(r"[^\W_]", r"[^\W_]+", _DIGIT)
+_MIXED = _alphabet(r"[^\W_]", rf"(?:(?![{_UNSPACED}])[^\W_])+", _DIGIT)
 _RUNS = re.compile(f"[{_UNSPACED}]+")
 _LATIN_ACCENTS = re.compile("[\u0300-\u036f]+")
 _BEYOND_LATIN = re.compile("[\u0370-\u1fff\u2c00-\U0010ffff]")

@@ -53,11 +53,6 @@ MACROS = (
 occur"""
 
 
-def query_tokens(query: str) -> str:
-    """Return SQL equivalent to `tokens($1)` for a query, without compiling Unicode classes for an ASCII query."""
-    return "tokens_ascii(lower($1))" if query.isascii() else "tokens($1)"
-
-
 CHUNK_CONTENT = """concat_ws(' ', list_aggregate(
     list_filter(coalesce(headings, []), lambda h: NOT contains(text, h)), 'string_agg', ' '), text)"""
 """SQL of the tokenised content of a chunk: its text, and the headings above it that the text does not repeat"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from parquetry.storage.database import Connection
 
 MOST_DOCUMENTS = 500_000
 """documents above which their columns stay in the index file; they take about 200 bytes each"""
+MOST_SHOWN = 20_000
+"""rows that are kept as dictionaries, of about 2 kB each: making one takes longer than reading its chunk"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +26,33 @@ class MemoryRows:
     """int64[rows]: rowid, ascending"""
     table: pa.Table
     """columns to show, in the same order"""
+    shown: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """rowid -> row that a hit has shown before"""
 
     @property
     def bytes(self) -> int:
         return int(self.numbers.nbytes + self.table.nbytes)
 
-    def of(self, numbers: Sequence[int] | npt.NDArray[Any], columns: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def of(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return rows as dictionaries.
 
         Args:
             numbers: rowids, each of which is there.
-            columns: names of columns; empty for all.
         """
-        table = self.table.select(columns) if columns else self.table
-        rows: list[dict[str, Any]] = table.take(
-            np.searchsorted(self.numbers, np.asarray(numbers, np.int64))
-        ).to_pylist()
+        missing = [number for number in numbers if number not in self.shown]
+        made = dict(zip(missing, self._taken(self.table, missing), strict=True)) if missing else {}
+        rows = [dict(made[number] if number in made else self.shown[number]) for number in numbers]
+        if len(self.shown) + len(made) <= MOST_SHOWN:
+            self.shown.update(made)
+        return rows
+
+    def values(self, numbers: Sequence[int] | npt.NDArray[Any], columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Return some columns of rows; see `of`."""
+        return self._taken(self.table.select(columns), numbers)
+
+    def _taken(self, table: pa.Table, numbers: Sequence[int] | npt.NDArray[Any]) -> list[dict[str, Any]]:
+        places = np.searchsorted(self.numbers, np.asarray(numbers, np.int64))
+        rows: list[dict[str, Any]] = table.take(places).to_pylist()
         return rows
 
 

@@ -66,7 +66,10 @@ def fold(hits: Sequence[Hit]) -> list[Hit]:
     for hit in hits:
         entry = hit.row["chunk_id"] if hit.row["media_type"] == ENTRY_TYPE else None
         copies.setdefault((hit.row["text"], entry), []).append(hit)
-    return [replace(first, also_in=tuple(hit.row for hit in others)) for first, *others in copies.values()]
+    return [
+        replace(first, also_in=tuple(hit.row for hit in others)) if others else first
+        for first, *others in copies.values()
+    ]
 
 
 @dataclass
@@ -338,6 +341,8 @@ class Searcher:
             _Ranked(*values) for values in zip(*(each[order].tolist() for each in (chunk, doc, score)), strict=True)
         ]
         tied = {each.doc for one, other in pairwise(ranked) if one.score == other.score for each in (one, other)}
+        if not tied:
+            return ranked
         # Ties are in an order that does not depend on the rest of the corpus.
         first = self._index.first_documents(tied)
         return sorted(ranked, key=lambda each: (-each.score, first.get(each.doc, ""), each.chunk))

@@ -195,7 +195,7 @@ class IndexInMemory:
         if self._memory.documents is None:
             return self._file.documents_of(docs)
         found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for row in self._memory.documents.of(self._places_of(docs)):
+        for row in self._memory.documents.of(self._places_of(docs).tolist()):
             found[row.pop("doc")].append(row)
         return found
 
@@ -203,7 +203,7 @@ class IndexInMemory:
         if self._memory.documents is None:
             return self._file.first_documents(docs)
         lowest: dict[int, str] = {}
-        for row in self._memory.documents.of(self._places_of(docs), ("doc", "document_id")) if docs else ():
+        for row in self._memory.documents.values(self._places_of(docs), ("doc", "document_id")) if docs else ():
             lowest[row["doc"]] = min(row["document_id"], lowest.get(row["doc"], row["document_id"]))
         return lowest
 

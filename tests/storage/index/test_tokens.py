@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquetry.storage.database import open_duckdb
-from parquetry.storage.index.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, query_tokens, tokenised
+from parquetry.storage.index.tokens import CHUNK_TOKENS, LONGEST_TOKEN, MACROS, tokenised
 from parquetry.storage.index.words import stems_of
 
 
@@ -68,7 +68,6 @@ def test_text_and_query_of_the_same_words_have_the_same_tokens(duck, text):
 def test_short_way_for_ascii_gives_the_same_tokens(duck, text):
     unicode = duck.execute("SELECT tokens_unicode(lower($1))", [text]).fetchall()[0][0]
     assert tokens(duck, text) == unicode
-    assert duck.execute(f"SELECT {query_tokens(text)}", [text]).fetchall()[0][0] == unicode
 
 
 @settings(deadline=None, max_examples=40)
