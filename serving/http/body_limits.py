@@ -96,7 +96,9 @@ class _Body:
             return await self._receive()
         deadline = self._started + self._limit.seconds + self._read / self._limit.rate
         try:
-            message = await asyncio.wait_for(self._receive(), max(0.001, deadline - monotonic()))
+            # Not `wait_for`, which makes each wait a task.
+            async with asyncio.timeout(max(0.001, deadline - monotonic())):
+                message = await self._receive()
         except TimeoutError:
             raise Problem(
                 408, "too-slow", "the body of the request did not arrive in time; send it again", headers=_CLOSE

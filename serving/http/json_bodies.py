@@ -1,14 +1,20 @@
-"""JSON bodies of requests: bounded in what they hold, so that reading one never holds up other requests for long."""
+"""JSON of requests and answers.
+
+Bodies are bounded in what they hold, so that reading one never holds up other requests for long.
+"""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Coroutine
+from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any
 
 import numpy as np
 from anyio.to_thread import run_sync
 from fastapi import Request, Response
+from fastapi.exceptions import ResponseValidationError
 from fastapi.routing import APIRoute
 from pydantic_core import from_json
 
@@ -22,11 +28,42 @@ UNCOUNTED_BYTES = 1024 * 1024
 _AT_ONCE_BYTES = 64 * 1024
 """size up to which a body is read without a change of threads"""
 _BLOCK = 1024 * 1024
+_WRITES = "__writes_json__"
+"""attribute of endpoints that write their answer themselves: a route is made again for each router that includes it"""
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 
 
 class JsonRoute(APIRoute):
-    """Route whose JSON body is read by `parsed`, instead of by the web framework."""
+    """Route whose JSON body is read by `parsed`, and whose answer is checked and written in the thread that found it.
+
+    The web framework would check it in another thread, and write it while nothing else is answered.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        written = iscoroutinefunction(endpoint) or hasattr(endpoint, _WRITES)
+        super().__init__(path, endpoint if written else self._writing(endpoint), **options)
+
+    def _writing(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
+        """Return an endpoint that answers with the JSON of what another one returns."""
+
+        @wraps(endpoint)
+        def answer(**values: Any) -> Any:
+            found, field = endpoint(**values), self.response_field
+            if isinstance(found, Response) or field is None:
+                return found
+            checked, errors = field.validate(found, {}, loc=("response",))
+            if errors:
+                raise ResponseValidationError(errors=errors, body=found)
+            content = field.serialize_json(
+                checked,
+                by_alias=self.response_model_by_alias,
+                exclude_unset=self.response_model_exclude_unset,
+                exclude_none=self.response_model_exclude_none,
+            )
+            return Response(content, self.status_code or 200, media_type="application/json")
+
+        setattr(answer, _WRITES, True)
+        return answer
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the route."""

@@ -58,10 +58,12 @@ class Metrics:
 
     def retrieved(self, scores: Iterable[float | None]) -> None:
         """Count the chunks of an answer."""
-        for score in scores:
-            self.chunks.labels(PROVIDER, STORE_TYPE).inc()
+        known = list(scores)
+        self.chunks.labels(PROVIDER, STORE_TYPE).inc(len(known))
+        relevance = self.scores.labels(PROVIDER, STORE_TYPE)
+        for score in known:
             if score is not None:
-                self.scores.labels(PROVIDER, STORE_TYPE).observe(score)
+                relevance.observe(score)
 
     def ingested(self, documents: int) -> None:
         """Count added documents."""
