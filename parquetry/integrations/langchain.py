@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pydantic import ConfigDict
+
 from parquetry.errors import MissingExtra
 from parquetry.integrations.places import metadata_of
 from parquetry.serving.corpus import Corpus
@@ -28,6 +30,9 @@ class LangChainRetriever(BaseRetriever):
 
     Awaited, it searches in a thread.
     """
+
+    # An option that is misspelt would otherwise be ignored.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     corpus: Corpus
     k: int = 5

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -164,9 +165,18 @@ def test_awaited_searches_run_beside_other_tasks(workshop, retrieve):
     assert threading.main_thread() not in threads
 
 
-def test_an_unknown_option_is_an_error(corpus, retrieve):
-    with pytest.raises((TypeError, ValueError)):
-        retrieve(corpus, mode="hybrid", reranker=True) if retrieve is llamaindex else retrieve(corpus, mode="fuzzy")
+def test_an_unknown_option_is_an_error_before_any_search(workshop):
+    """Ignored, `reranker=True` would leave the second stage out without a word."""
+    from parquetry.integrations.langchain import LangChainRetriever
+    from parquetry.integrations.llamaindex import LlamaIndexRetriever
+
+    with Corpus(workshop.settings) as corpus:
+        for make in (lambda **given: LangChainRetriever(corpus=corpus, **given), partial(LlamaIndexRetriever, corpus)):
+            assert make(rerank=False)
+            with pytest.raises((TypeError, ValueError), match="reranker"):
+                make(reranker=True)
+        with pytest.raises(ValueError, match="mode"):
+            LangChainRetriever(corpus=corpus, mode="fuzzy")
 
 
 def test_options_of_one_call_win(workshop):
