@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import re
 import signal
@@ -42,6 +43,8 @@ CLIENTS = (1, 8, 64)
 FILTERED = "vector, 40 % visible"
 MODES = ("vector", "text", "hybrid", FILTERED)
 PACKAGES = ("parquetry", "fastapi", "starlette", "uvicorn", "duckdb", "faiss-cpu", "numpy")
+_SEEDS = itertools.count()
+"""a seed for each series of requests: the cache would answer those of another series with the same seed"""
 _URL = re.compile(r"http://([\w.]+):(\d+)")
 
 
@@ -141,7 +144,7 @@ class Questions:
         seed: of the random generator.
     """
 
-    def __init__(self, material: Material, seed: int = 0) -> None:
+    def __init__(self, material: Material, seed: int) -> None:
         self._vectors, self._texts = material.array("queries"), material.query_texts()
         self._rng = np.random.default_rng(seed)
         self._words = sorted({word for text in self._texts for word in text.split()})
@@ -160,7 +163,7 @@ class Questions:
 
 async def load(service: Service, material: Material, mode: str, clients: int, requests: int) -> dict[str, Any]:
     """Send requests of one kind; return figures about them."""
-    questions, taken, failed = Questions(material, clients), [], []
+    questions, taken, failed = Questions(material, next(_SEEDS)), [], []
     left = requests
 
     async def client() -> None:

@@ -22,6 +22,7 @@ from parquetry.serving.http.callers import (
 )
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.removing import remove_document
+from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.http.uploading import UploadForm, imported, new_content
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
@@ -175,6 +176,7 @@ def get_fragments(
 
 
 @router.get("/search")
+@takes_turns()
 def search(
     request: Request,
     caller: SearchCaller,

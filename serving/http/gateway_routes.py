@@ -17,6 +17,7 @@ from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.http.removing import remove_document
 from parquetry.serving.http.retrieving import citations_of, retrieve_chunks
+from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.http.uploading import check_size
 from parquetry.serving.http.writes import ACCEPTED, AtOnce, outcome
 from parquetry.serving.search.pages import read_page
@@ -194,6 +195,10 @@ async def delete_document(
 
 
 @router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
+@takes_turns(
+    reranked=lambda values: values["asked"].rerank,
+    long=lambda values: values["asked"].queries is not None or bool(values["asked"].explain),
+)
 def retrieve(
     request: Request, caller: SearchCaller, namespace: PathNamespace, asked: forms.Retrieve, parts: PublishedParts
 ) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -20,6 +20,7 @@ from pydantic_core import from_json
 
 from parquetry.plural import size_of
 from parquetry.serving.http.problems import Problem
+from parquetry.serving.http.turns import SearchKind, kind_of
 
 MOST_VALUES = 200_000
 """JSON values of a body larger than `UNCOUNTED_BYTES`: objects of Python are made while nothing else runs"""
@@ -62,8 +63,9 @@ class JsonRoute(APIRoute):
             )
             return Response(content, self.status_code or 200, media_type="application/json")
 
-        setattr(answer, _WRITES, True)
-        return answer
+        made = answer if (kind := kind_of(endpoint)) is None else _in_turn(answer, kind)
+        setattr(made, _WRITES, True)
+        return made
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the route."""
@@ -73,6 +75,14 @@ class JsonRoute(APIRoute):
             return await handler(_JsonRequest(request.scope, request.receive))
 
         return handle
+
+
+def _in_turn(endpoint: Callable[..., Any], kind: SearchKind) -> Callable[..., Any]:
+    @wraps(endpoint)
+    async def answer(**values: Any) -> Any:
+        return await run_sync(partial(endpoint, **values), limiter=kind.limiter(values))
+
+    return answer
 
 
 class _JsonRequest(Request):

@@ -13,6 +13,7 @@ from parquetry.serving.http.callers import Parts, SearchCaller, namespace_of
 from parquetry.serving.http.dify import models as forms
 from parquetry.serving.http.dify.conditions import condition_of
 from parquetry.serving.http.json_bodies import JsonRoute
+from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.search.reranking import Reranking
 from parquetry.serving.search.service import Reader, SearchRequest
 from parquetry.serving.service import documents as shown
@@ -27,6 +28,7 @@ router = APIRouter(tags=["Dify"], route_class=JsonRoute)
 
 
 @router.post("/retrieval", responses=_ERROR)
+@takes_turns(reranked=lambda values: values["parts"].settings.search.rerank is not None)
 def retrieval(request: Request, caller: SearchCaller, asked: forms.Retrieval, parts: Parts) -> forms.DifyRecords:
     """Return the records that answer a question, best first, in Dify's form."""
     settings = parts.settings
