@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OWN_RULES = {"docs/deployments.md", "docs/knowledge-api.md", "docs/openai-stores.md", "docs/responses.md"}
+OWN_RULES = {f"docs/{page}.md" for page in ("chat", "deployments", "knowledge-api", "openai-stores", "responses")}
 """pages whose commands need a running server; other tests cover them"""
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()

@@ -54,9 +54,8 @@ class Requires:
         principal: Principal = request.state.principal
         try:
             principal.demand(self.right)
-            if self.right in _CHANGES and principal.token_id is not None:
-                # It was valid when the request began; its body may have taken a minute.
-                resources.gate.check_again(principal.token_id)
+            if self.right in _CHANGES:
+                check_again(request)
             if resources.settings.serve.read_only and self.right in _CHANGES and request.method not in _READS:
                 raise Forbidden("read-only", "this service changes nothing; ask its operator for one that does")
         except AccessRefused as refusal:
@@ -65,6 +64,17 @@ class Requires:
             record_refusal(resources, address, refusal, f"{request.method} {route}", principal)
             raise
         return principal
+
+
+def check_again(request: Request) -> None:
+    """Refuse a request whose token was revoked, or expired, while its body arrived: that may have taken a minute.
+
+    Raises:
+        NotAuthenticated: it was.
+    """
+    token_id = request.state.principal.token_id
+    if token_id is not None:
+        resources_of(request).gate.check_again(token_id)
 
 
 def requires(right: Right) -> Any:

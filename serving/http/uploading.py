@@ -19,6 +19,7 @@ from parquetry.model import Access
 from parquetry.plural import size_of
 from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import access_for
+from parquetry.serving.http.callers import check_again
 from parquetry.serving.http.json_bodies import json_of
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.awaiting import in_thread
@@ -65,11 +66,15 @@ class UploadForm:
             form: model of its fields, with `content` and `filename` among them.
 
         Raises:
+            NotAuthenticated: the token was revoked meanwhile.
             RequestValidationError: a field is missing, unknown or invalid.
         """
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _MULTIPART:
-            return cls(_checked(form, await json_of(await request.body())), None)
+            body = await request.body()
+            check_again(request)
+            return cls(_checked(form, await json_of(body)), None)
         async with request.form(max_files=1, max_fields=_MOST_FIELDS) as sent:
+            check_again(request)
             file = sent.get(_FILE)
             if not isinstance(file, UploadFile):
                 raise Problem(422, "invalid-request", f"the form has no file in a field named {_FILE!r}")

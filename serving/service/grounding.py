@@ -31,7 +31,7 @@ _WIDE = {
 _HEAD = re.compile(rf"[\[［〔【⟦❲](?=\s*{''.join(_WIDE[letter] for letter in 'source')}\s*[:：])")
 _NUMBER = re.compile(r"[\[［【](\d[\d\s,;–-]{0,40})[\]］】]")
 _TAG = re.compile(
-    r"<(?=\s*[|｜]|<\s*/?\s*sys|\s*/?\s*(?:documents?|system|user|assistant|developer|human|tool\w*|function\w*|think\w*|instructions?|"
+    r"<(?=\s*[|｜]|<\s*(?:/\s*)?sys|\s*(?:/\s*)?(?:documents?|system|user|assistant|developer|human|tool\w*|function\w*|think\w*|instructions?|"
     r"context|messages?|s|bos|eos|im_\w+|(?:start|end)_of_\w+|start_header_id|end_header_id|eot_id|begin_of_text|endoftext)\b)"
     r"|\[(?=/?(?:INST|SYS|SYSTEM|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\b)",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ _TAG = re.compile(
 """beginnings of marks of the formats in which models are addressed, and of the frame"""
 _ROLE = re.compile(
     r"^(?=[^\S\n]*(?:\#{1,6}[^\S\n]*|\*{1,2})?(?:system|user|assistant|developer|human|tool|instructions?|response)\b"
-    r"[^\S\n]*(?:message|prompt)?[^\S\n]*\*{0,2}[:：])",
+    r"(?:[^\S\n]*(?:message|prompt))?[^\S\n]*\*{0,2}[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
 """beginnings of lines as in a printed conversation"""

@@ -117,7 +117,7 @@ def test_any_command_line_ends_with_an_exit_code_and_clear_lines(made, tmp_path,
             shutil.rmtree(desk, ignore_errors=True)
             shutil.copytree(made, desk)
         monkeypatch.chdir(desk)
-        monkeypatch.setattr("sys.stdin", io.StringIO("oak table\n"))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"oak table\n")))
         capsys.readouterr()
         code = run(arguments)
         said = capsys.readouterr()

@@ -34,7 +34,7 @@ country, are not here: such dates are shown as `2025-03-14`."""
 Value = float | int | datetime | date | time | timedelta
 
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]|(?P<general>General)|'
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]{0,255})\]|(?P<general>General)|'
     r"(?P<ampm>AM/PM|A/P|上午/下午)|(?P<exponent>E[+-])|(?P<date>y+|m+|d+|h+|s+(?:\.0+)?|e+|b+|g+)|"
     r"(?P<digit>[0#?])|(?P<sign>[.,%/@])|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,

@@ -12,6 +12,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from parquetry.plural import size_of
 from parquetry.serving.files.content import Incoming
+from parquetry.serving.http.callers import check_again
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.awaiting import in_thread
 
@@ -44,6 +45,7 @@ async def read_file_form(request: Request, name: str, begin: Callable[[], Incomi
         most: maximum bytes of the file.
 
     Raises:
+        NotAuthenticated: the token was revoked meanwhile.
         Problem: the body is no such form, or too large.
         StorageError: the file cannot be written.
     """
@@ -58,6 +60,7 @@ async def read_file_form(request: Request, name: str, begin: Callable[[], Incomi
             if len(reader.pending) >= _BLOCK:
                 await in_thread(reader.write)
         reader.finish()
+        check_again(request)
         await in_thread(reader.write)
     except BaseException:
         await in_thread(form.file.discard)

@@ -89,6 +89,39 @@ def test_queue_is_bounded(store, monkeypatch):
     assert refused.value.reason == "queue-full"
 
 
+@pytest.mark.parametrize("of", [{"org_id": "acme"}, {"org_id": None, "user_id": "ada"}, {"user_id": None}])
+def test_one_owner_leaves_room_for_others(store, monkeypatch, of):
+    monkeypatch.setattr(module, "MOST_QUEUED_OF_ONE", 2)
+    ingest(store, **of), ingest(store, **of)
+    for refused in (lambda: ingest(store, **of), lambda: store.check_room(OWNER | of)):
+        with pytest.raises(TransientError, match="2 jobs of yours wait") as told:
+            refused()
+        assert told.value.reason == "queue-full"
+    operator = dict.fromkeys(OWNER)
+    others = ({"org_id": "other"}, {"user_id": "bob"}, operator, operator, operator)
+    assert [ingest(store, **other).state for other in others] == ["queued"] * 5
+
+
+def test_each_owner_has_a_part_of_a_run_while_others_wait(store, monkeypatch):
+    monkeypatch.setattr(module, "MOST_TOGETHER_OF_ONE", 2)
+    for _ in range(5):
+        ingest(store, org_id="acme")
+    other = ingest(store, org_id="other")
+    first = store.claim()
+    assert [job.owner["org_id"] for job in first] == ["acme", "acme", "other"]
+    assert first[-1].id == other.id
+    assert [len(store.claim()), len(store.claim())] == [3, 0], "alone, one owner has all of a run"
+
+
+def test_clock_set_back_changes_no_order(store, monkeypatch):
+    jobs = []
+    for hours in (3, 2, 1):
+        monkeypatch.setattr(module, "now", lambda hours=hours: hours * 3600.0)
+        jobs.append(store.submit("refresh", None, {}, OWNER).id)
+    assert [job.id for job in store.list()] == jobs[::-1]
+    assert [job.id for _ in jobs for job in store.claim()] == jobs
+
+
 def test_jobs_are_listed_newest_first_by_state_kind_and_owner(store):
     first, second = ingest(store), store.submit("refresh", None, {}, OWNER | {"token_id": "t2"})
     third = store.submit("ingest", "other", {"uploads": []}, {})

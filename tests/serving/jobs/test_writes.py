@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from parquetry import ids
 from parquetry.model import Access
 from parquetry.serving.jobs.execute import carry_out
 from parquetry.serving.jobs.writes import publish_writes
 from parquetry.settings.sections import override
+from parquetry.sources.uploads.identity import UPLOADS
 from parquetry.storage.lake.current import current_rows
 from parquetry.storage.lake.lake import Lake
 from tests.servers.embedding_server import EmbeddingServer, embeddings, refusal
@@ -138,6 +140,24 @@ def test_document_handed_in_after_its_removal_was_asked_for_stays(jobs):
     jobs.work()
     assert jobs.done(again).result["documents"][0]["status"] == "indexed"
     assert jobs.found("very") == ["oak.md"]
+
+
+def test_removal_names_the_state_that_was_to_be_removed(jobs):
+    """Times tell nothing of what came first: a clock that is set back would take the newer document out."""
+    jobs.put("oak.md", "Oak is hard.")
+    jobs.work()
+    seen = jobs.uploads.get("default", "oak.md").etag
+    document = ids.document_id("default", UPLOADS, "oak.md")
+    place = {"namespace": "default", "document_id": document}
+    # Handed in by a job that came, and ended, before the removal of what was there before it.
+    jobs.put("oak.md", "Oak is very hard.")
+    jobs.work()
+    gone = jobs.ask("remove", "default", documents=[place | {"etag": seen}])
+    jobs.work()
+    assert (jobs.done(gone).state, jobs.found("very")) == ("completed", ["oak.md"])
+    jobs.ask("remove", "default", documents=[place | {"etag": jobs.uploads.get("default", "oak.md").etag}])
+    jobs.work()
+    assert jobs.paths() == []
 
 
 def test_document_removed_after_it_was_handed_in_is_gone(jobs):
