@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parquetry.serving.files.content import FileFolder
-from parquetry.serving.files.table import FILE, SCHEMA
+from parquetry.serving.files.table import ADDED, FILE, SCHEMA
 from parquetry.serving.state.database import StateDatabase
 
 _OF_USER = "visibility = 'individual' AND user_id = ?"
@@ -35,7 +35,7 @@ def forget_files(state: Path, user_id: str) -> int:
     """
     if not (state / FILE).exists():
         return 0
-    database = StateDatabase(state, FILE, SCHEMA, "files and vector stores")
+    database = StateDatabase(state, FILE, SCHEMA, "files and vector stores", ADDED)
     try:
         own = database.rows(
             f"SELECT id FROM files WHERE {_OF_USER} UNION ALL "

@@ -51,6 +51,7 @@ class VectorStore:
     expires_days: int | None
     """days without activity after which it expires; None if it does not"""
     metadata: Mapping[str, str]
+    description: str = ""
     expired: bool = False
     """True once its files were removed because it expired"""
 

@@ -41,10 +41,11 @@ class StoreRecords:
     def add(self, store: VectorStore) -> None:
         """Add a store."""
         self._database.write(
-            f"INSERT INTO stores ({STORES}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)",
+            f"INSERT INTO stores ({STORES}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)",
             (
                 *(store.id, store.name, store.created_at, store.last_active_at, store.expires_days),
                 json_of(dict(store.metadata)),
+                store.description,
                 *owner_values(store.namespace, store.access),
             ),
         )

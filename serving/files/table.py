@@ -43,9 +43,11 @@ CREATE TABLE IF NOT EXISTS parts (
     id TEXT PRIMARY KEY, upload_id TEXT NOT NULL, created_at INTEGER NOT NULL, bytes INTEGER NOT NULL
 ) STRICT
 """
+ADDED = (("stores", "description TEXT NOT NULL DEFAULT ''"),)
+"""columns that the schema of older versions lacks"""
 _OWNER_COLUMNS = "namespace, visibility, org_id, user_id"
 FILES = f"id, filename, bytes, purpose, content_type, created_at, expires_at, {_OWNER_COLUMNS}"
-STORES = f"id, name, created_at, last_active_at, expires_days, metadata, expired, {_OWNER_COLUMNS}"
+STORES = f"id, name, created_at, last_active_at, expires_days, metadata, expired, description, {_OWNER_COLUMNS}"
 ATTACHMENTS = (
     "number, store_id, file_id, created_at, status, error_code, error_message, attributes, chunk_tokens, "
     "chunk_overlap, job, touched_at, usage_bytes"
@@ -61,10 +63,9 @@ def file_of(row: Sequence[Any]) -> KeptFile:
 
 def store_of(row: Sequence[Any]) -> VectorStore:
     """Return the store of a row with the columns `STORES`."""
-    id_, name, created, active, days, metadata, expired, namespace = row[:8]
-    return VectorStore(
-        id_, name, namespace, access_of(row[8:]), created, active, days, json.loads(metadata), bool(expired)
-    )
+    id_, name, created, active, days, metadata, expired, description, namespace = row[:9]
+    access, labels = access_of(row[9:]), json.loads(metadata)
+    return VectorStore(id_, name, namespace, access, created, active, days, labels, description, bool(expired))
 
 
 def attachment_of(row: Sequence[Any]) -> StoreFile:

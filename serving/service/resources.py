@@ -12,7 +12,7 @@ from parquetry.serving.access.tokens import TokenStore
 from parquetry.serving.files.content import FileFolder
 from parquetry.serving.files.file_records import FileRecords
 from parquetry.serving.files.store_records import StoreRecords
-from parquetry.serving.files.table import FILE, SCHEMA
+from parquetry.serving.files.table import ADDED, FILE, SCHEMA
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.follower import CorpusFollower
@@ -57,7 +57,7 @@ class Resources:
         """
         state = state_folder(settings)
         record = WorkerRecord(state)
-        tables = StateDatabase(state, FILE, SCHEMA, "files and vector stores")
+        tables = StateDatabase(state, FILE, SCHEMA, "files and vector stores", ADDED)
         tokens = TokenStore(state)
 
         def announce(version: int) -> None:

@@ -30,12 +30,15 @@ class StateDatabase:
         file: name of the file.
         schema: statements that create what is missing, divided by semicolons.
         holds: what it holds, for messages.
+        columns: table and declaration of columns that files of older versions lack.
 
     Raises:
         StorageError: the file cannot be opened.
     """
 
-    def __init__(self, state: Path, file: str, schema: str, holds: str) -> None:
+    def __init__(
+        self, state: Path, file: str, schema: str, holds: str, columns: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self._lock = threading.RLock()
         self._holds = holds
         try:
@@ -46,6 +49,10 @@ class StateDatabase:
             with self.transaction() as connection:
                 for statement in schema.split(";"):
                     connection.execute(statement)
+                for table, column in columns:
+                    known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+                    if column.partition(" ")[0] not in known:
+                        connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
         except (OSError, sqlite3.Error, StorageError) as error:
             cause = error.__cause__ or error
             raise StorageError(f"{holds} in {state} cannot be opened: {cause}") from error

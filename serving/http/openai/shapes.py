@@ -84,6 +84,8 @@ def store_shape(store: VectorStore, counts: Mapping[str, int], now: int) -> dict
         "last_active_at": store.last_active_at // _US,
         "metadata": dict(store.metadata),
     }
+    if store.description:
+        shape["description"] = store.description
     if store.expires_days is not None:
         shape["expires_after"] = {"anchor": "last_active_at", "days": store.expires_days}
     return shape

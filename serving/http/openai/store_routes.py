@@ -14,6 +14,7 @@ from parquetry.serving.access.visibility import access_for
 from parquetry.serving.files.model import VectorStore, new_id, now
 from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.waiting import removed
@@ -39,7 +40,7 @@ from parquetry.serving.stores.rewriting import rewritten
 from parquetry.serving.stores.search import MOST_RESULTS, search_stores
 from parquetry.serving.stores.upkeep import empty_store
 
-router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], include_in_schema=False)
+router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
 StoreIdPath = Annotated[str, Path(max_length=128)]
 Cursor = Annotated[str | None, Query(max_length=128)]
 PageLimit = Annotated[int, Query(ge=1, le=100)]
@@ -73,6 +74,7 @@ def _create(parts: Resources, caller: Principal, namespace: str, given: forms.Ne
         created,
         None if given.expires_after is None else given.expires_after.days,
         given.metadata or {},
+        given.description or "",
     )
     parts.stores.add(store)
     if files:

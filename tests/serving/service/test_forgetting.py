@@ -7,7 +7,7 @@ from parquetry.serving.files.content import FileFolder
 from parquetry.serving.files.file_records import FileRecords
 from parquetry.serving.files.model import KeptFile, VectorStore
 from parquetry.serving.files.store_records import StoreRecords
-from parquetry.serving.files.table import FILE, SCHEMA
+from parquetry.serving.files.table import ADDED, FILE, SCHEMA
 from parquetry.serving.jobs.store import JobStore
 from parquetry.serving.service.feedback import FeedbackStore
 from parquetry.serving.service.forgetting import forget_in_state
@@ -39,7 +39,7 @@ def filled(state):
 def keep_file(state, name):
     """Keep a file of a user, in a vector store with the file of everybody."""
     tables, content, mine = (
-        StateDatabase(state, FILE, SCHEMA, "files"),
+        StateDatabase(state, FILE, SCHEMA, "files", ADDED),
         FileFolder(state),
         Access("individual", None, name),
     )
