@@ -6,6 +6,7 @@ Bodies are bounded in what they hold, so that reading one never holds up other r
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from inspect import iscoroutinefunction
@@ -61,7 +62,10 @@ class JsonRoute(APIRoute):
                 exclude_unset=self.response_model_exclude_unset,
                 exclude_none=self.response_model_exclude_none,
             )
-            return Response(content, self.status_code or 200, media_type="application/json")
+            # Where endpoints set headers of the answer to come.
+            given = next((each for each in values.values() if isinstance(each, Response)), None)
+            headers = {} if given is None else dict(given.headers)
+            return Response(content, self.status_code or 200, headers, "application/json")
 
         made = answer if (kind := kind_of(endpoint)) is None else _in_turn(answer, kind)
         setattr(made, _WRITES, True)
@@ -90,13 +94,18 @@ class _JsonRequest(Request):
         return await json_of(await self.body())
 
 
-async def json_of(body: bytes) -> Any:
+async def json_of(body: bytes, *, halves: bool = False) -> Any:
     """Return the value of a body, as `parsed`; a large one is read in a thread."""
-    return parsed(body) if len(body) <= _AT_ONCE_BYTES else await run_sync(parsed, body)
+    read = partial(parsed, body, halves=halves)
+    return read() if len(body) <= _AT_ONCE_BYTES else await run_sync(read)
 
 
-def parsed(body: bytes) -> Any:
+def parsed(body: bytes, *, halves: bool = False) -> Any:
     """Return the value of a body.
+
+    Args:
+        body: the body.
+        halves: take escaped halves of characters, as clients send that cut texts.
 
     Raises:
         Problem: it is no JSON in UTF-8, or holds too many values.
@@ -107,9 +116,13 @@ def parsed(body: bytes) -> Any:
         what = f"the body of the request has {size_of(len(body))} and holds more than {MOST_VALUES:,} JSON values"
         raise Problem(413, "too-large", f"{what}; send less at once")
     try:
-        return from_json(body, allow_inf_nan=False)
-    except ValueError as error:
+        return json.loads(body, parse_constant=_no_number) if halves else from_json(body, allow_inf_nan=False)
+    except (ValueError, RecursionError) as error:
         raise Problem(422, "invalid-request", f"the body is no JSON in UTF-8: {error}") from None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _has_too_many(body: bytes) -> bool:

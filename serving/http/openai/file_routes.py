@@ -12,6 +12,7 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.visibility import access_for, demand_change
 from parquetry.serving.files.model import DAY, KeptFile, new_id, now
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.multipart import FileForm, read_file_form
 from parquetry.serving.http.openai.paths import FILES
@@ -26,7 +27,7 @@ from parquetry.serving.stores.namespaces import document_of, no_such_file, publi
 from parquetry.serving.stores.upkeep import detach_everywhere, finish_file
 from parquetry.sources.uploads.identity import UPLOADS
 
-router = APIRouter(prefix=FILES, tags=["files (OpenAI)"], include_in_schema=False)
+router = APIRouter(prefix=FILES, tags=["files (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
 FileIdPath = Annotated[str, Path(max_length=128)]
 BATCH_DAYS = 30
 """days after which files of the purpose `batch` expire, as OpenAI states it"""

@@ -6,14 +6,12 @@ A token of this service names the caller and never leaves: in a header, a query 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
-from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Send
@@ -22,6 +20,7 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotAuthenticated
 from parquetry.serving.access.token_text import TOKEN_PREFIX
 from parquetry.serving.chat.upstream import Sender, Upstream
+from parquetry.serving.http.json_bodies import json_of
 from parquetry.serving.http.problems import Problem
 
 T = TypeVar("T")
@@ -46,8 +45,6 @@ _TOKEN = re.compile(rb"pqt_[0-9A-Za-z]{16}")
 _TOKEN_BEGIN = 20
 """bytes of it"""
 _SEGMENT = re.compile(r"[\w\-.~!$&'()*+,;=:@%]+", re.ASCII)
-_LARGE = 1024 * 1024
-"""bytes of JSON that are parsed in a thread"""
 
 
 async def _model_service(request: Request) -> Upstream:
@@ -132,24 +129,14 @@ async def json_object(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request that will go on.
 
     Raises:
-        Problem: there is none, or it holds a token of this service.
+        Problem: there is none, it holds a token of this service, or more than `parsed` allows.
     """
     content = await request.body()
     check_no_token(content)
-    try:
-        value = await run_sync(_parsed, content) if len(content) > _LARGE else _parsed(content)
-    except (ValueError, RecursionError):
-        raise Problem(400, "invalid-request", "the body of the request is no JSON") from None
+    value = await json_of(content, halves=True)
     if not isinstance(value, dict):
         raise Problem(400, "invalid-request", "the body of the request is no JSON object")
     return value
-
-
-def _parsed(content: bytes) -> Any:
-    def refuse(name: str) -> Any:
-        raise ValueError(name)
-
-    return json.loads(content, parse_constant=refuse)
 
 
 def path_of(request: Request) -> tuple[str, str]:

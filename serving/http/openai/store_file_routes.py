@@ -11,6 +11,7 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.files.model import FileBatch, StoreFile, VectorStore, new_id, now
 from parquetry.serving.http.callers import Parts, ReadCaller, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.store_routes import Cursor, PageLimit, StoreIdPath
@@ -40,7 +41,12 @@ from parquetry.serving.stores.namespaces import (
     published,
 )
 
-router = APIRouter(prefix=f"{STORES}/{{vector_store_id}}", tags=["vector stores (OpenAI)"], include_in_schema=False)
+router = APIRouter(
+    prefix=f"{STORES}/{{vector_store_id}}",
+    tags=["vector stores (OpenAI)"],
+    route_class=JsonRoute,
+    include_in_schema=False,
+)
 FileIdPath = Annotated[str, Path(max_length=128)]
 BatchIdPath = Annotated[str, Path(max_length=128)]
 BATCH_PREFIX = "vsfb_"

@@ -14,6 +14,7 @@ from parquetry.serving.access.visibility import access_for
 from parquetry.serving.files.file_records import PartialUpload, UploadedPart
 from parquetry.serving.files.model import KeptFile, new_id, now
 from parquetry.serving.http.callers import Namespace, Parts, WriteCaller
+from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.file_routes import expiry
 from parquetry.serving.http.openai.multipart import read_file_form
@@ -24,7 +25,7 @@ from parquetry.serving.service.resources import Resources
 from parquetry.serving.stores.listing import FILE_PREFIX
 from parquetry.serving.stores.upkeep import UPLOAD_SECONDS
 
-router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"], include_in_schema=False)
+router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
 UploadIdPath = Annotated[str, Path(max_length=128)]
 _US = 1_000_000
 _BLOCK = 1 << 20

@@ -1,6 +1,8 @@
 """Bodies of JSON are bounded in what they hold, whatever stands in their texts."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.routing import APIRoute
@@ -29,7 +31,9 @@ def app(tmp_path_factory):
     workshop = Workshop(tmp_path_factory.mktemp("bodies"))
     workshop.write("oak.md", "An oak table.")
     workshop.refresh()
-    settings = {"corpus": {"root": str(workshop.root / "corpus")}}
+    # No request of these tests reaches the model service.
+    upstream = {"base_url": "http://127.0.0.1:9/v1"}
+    settings = {"corpus": {"root": str(workshop.root / "corpus")}, "upstream": upstream}
     with running_app(parse_settings(settings, "test")) as app:
         with app.resources.follower.reader(wait=60):
             pass
@@ -91,14 +95,22 @@ def test_what_is_no_json_is_refused_with_its_place(body):
     assert (refused.value.status, refused.value.reason) == (422, "invalid-request")
 
 
+@pytest.mark.parametrize("body", [b"{", b"", b'{"a": NaN}', b'{"a": "\xff"}', b"[" * 100_000])
+def test_halves_of_characters_are_taken_where_a_dialect_takes_them(body):
+    assert parsed(b'{"a": "\\ud800"}', halves=True) == {"a": "\ud800"}
+    with pytest.raises(Problem, match="no JSON in UTF-8") as refused:
+        parsed(body, halves=True)
+    assert (refused.value.status, refused.value.reason) == (422, "invalid-request")
+
+
 def test_byte_order_mark_is_skipped():
     assert parsed('\ufeff{"query": "a"}'.encode()) == {"query": "a"}
 
 
 def test_every_route_with_a_body_reads_it_so(app):
-    own = [route for _, path, route in routes(app) if path.startswith("/api/")]
+    own = [route for _, path, route in routes(app) if path.startswith(("/api/", "/v1/"))]
     with_bodies = [route for route in own if isinstance(route, APIRoute) and route.body_field is not None]
-    assert len(with_bodies) >= 6
+    assert len(with_bodies) >= 12
     assert [route.path for route in with_bodies if not isinstance(route, JsonRoute)] == []
 
 
@@ -118,3 +130,53 @@ def test_body_of_another_type_is_told_what_to_send(app):
         headers = {"content-type": "application/x-www-form-urlencoded"}
         told = problem(client.post(RETRIEVE, content=b'{"query": "a"}', headers=headers), 422, "invalid-request")
         assert told["detail"] == "body: send a JSON object, with Content-Type: application/json"
+
+
+OPENAI = [
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/embeddings",
+    "/v1/vector_stores",
+    "/v1/vector_stores/vs_1/search",
+]
+
+
+@pytest.mark.parametrize("path", OPENAI)
+def test_openai_routes_refuse_such_bodies_in_their_form(app, path):
+    token = app.resources.tokens.create(f"bodies {path}", rights=["search", "read", "write"])[1]
+    many = b'{"query": "a", "more": [' + b"[]," * (MEGABYTE // 2) + b"0]}"
+    with app.client(token) as client:
+        for body, status, code in ((many, 413, "too_large"), (b"{", 400, "invalid_request")):
+            answer = client.post(path, content=body, headers={"content-type": "application/json"})
+            error = answer.json()["error"]
+            assert (answer.status_code, error["type"], error["code"]) == (status, "invalid_request_error", code)
+            assert error["message"]
+
+
+@pytest.mark.parametrize("path", OPENAI)
+def test_others_are_answered_while_a_large_body_is_read(app, path, monkeypatch):
+    """The reading of the body ends only after another request was answered."""
+    begun, answered = threading.Event(), threading.Event()
+    order = []
+    too_many = json_bodies._has_too_many
+
+    def held(body):
+        begun.set()
+        assert answered.wait(60)
+        return too_many(body)
+
+    monkeypatch.setattr(json_bodies, "_has_too_many", held)
+    token = app.resources.tokens.create(f"large {path}", rights=["search", "read", "write"])[1]
+
+    def send_large():
+        body = b'{"query": "a", "more": [' + b"[]," * (13 * MEGABYTE) + b"0]}"
+        with app.client(token) as client:
+            order.append(client.post(path, content=body, headers={"content-type": "application/json"}).status_code)
+
+    with ThreadPoolExecutor() as pool, app.client(token) as client:
+        large = pool.submit(send_large)
+        assert begun.wait(60)
+        order.append(client.get("/v1/files").status_code)
+        answered.set()
+        large.result(60)
+    assert order == [200, 413]
