@@ -96,6 +96,7 @@ def test_message_of_a_final_state_shows_what_a_terminal_obeys(state):
     assert message.endswith("docs: a\\u{1b}[2J\\u{202e}\\u{a}b is gone")
 
 
+@pytest.mark.slow
 def test_names_are_no_markup_in_the_report(library):
     """Otherwise viewing the report would load the image, and its links could have misleading texts."""
     name = "![a](http://192.0.2.1/p.png) [b](http://192.0.2.1) <img src=x> *c* _d_ `e` | f ~~g~~ # h & &lt; \\i"

@@ -11,6 +11,8 @@ from tests.serving.http.backend_faults import Backend
 from tests.serving.http.test_rights import routes
 from tests.workshop import Workshop
 
+pytestmark = pytest.mark.slow
+
 ERRORS = {
     "storage": lambda: StorageError("the corpus cannot be read: no such bucket"),
     "damage": lambda: DamagedCorpus("the corpus is damaged: 0001.parquet"),

@@ -1,7 +1,11 @@
 """An upload may have chunks of a size of its own: it shapes them, and a change of it chunks the stored text again."""
 
+import pytest
+
 from parquetry.model import ChunkSize
 from parquetry.serving.search.service import Reader
+
+pytestmark = pytest.mark.slow
 
 TEXT = "\n\n".join(f"Board {number} is of oak, dry, planed on both sides and free of knots." for number in range(120))
 

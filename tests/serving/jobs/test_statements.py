@@ -12,6 +12,8 @@ from tests.servers import session_model
 from tests.servers.chat_server import ChatServer, error
 from tests.serving.jobs.desk import Desk
 
+pytestmark = pytest.mark.slow
+
 ADA = ("ada", "acme")
 
 
