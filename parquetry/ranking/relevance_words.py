@@ -12,6 +12,8 @@ from parquetry.language.stems import stemmer, stop_words
 
 LONGEST_TOKEN = 64
 """characters; a longer run of letters is not a word that people type"""
+MOST_PARTS = 4
+"""parts into which a word of letters and digits is split"""
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30ff"
     "\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -27,13 +29,18 @@ class _Alphabet:
     """Patterns of the tokens of one alphabet."""
 
     word: re.Pattern[str]
+    run: re.Pattern[str]
+    """letters or digits of a word, up to where they meet"""
     compound: re.Pattern[str]
     identifier: re.Pattern[str]
     """occurs in a compound that is a name rather than two words"""
     flag: re.Pattern[str]
 
     def words(self, folded: str) -> list[str]:
-        return [word for word in self.word.findall(folded) if len(word) <= LONGEST_TOKEN]
+        """Return words, then the parts of those in which letters meet digits."""
+        found = [word for word in self.word.findall(folded) if len(word) <= LONGEST_TOKEN]
+        mixed = (self.run.findall(word) for word in found if not (word.isalpha() or word.isdecimal()))
+        return [*found, *(part for parts in mixed if 1 < len(parts) <= MOST_PARTS for part in parts)]
 
     def names(self, folded: str) -> Iterator[str]:
         """Yield identifiers and flags, whole."""
@@ -46,6 +53,7 @@ class _Alphabet:
 def _alphabet(character: str, word: str, digit: str) -> _Alphabet:
     return _Alphabet(
         re.compile(word),
+        re.compile(rf"[{digit}]+|[^{digit}]+"),
         re.compile(rf"{character}+(?:[-_.:@+#/]{character}+)*"),
         re.compile(rf"[{digit}_@.]"),
         re.compile(rf"{_FLAG}(--{character}+(?:[-_]{character}+)*)"),

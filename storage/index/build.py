@@ -27,7 +27,7 @@ from parquetry.storage.lake.damage import check_written, next_commit
 from parquetry.storage.lake.lake import Snapshot
 from parquetry.storage.lake.snapshot_views import scan
 
-FORMAT = 6
+FORMAT = 7
 """incremented when an older program would misread the file; an index of another format is rebuilt"""
 WORN_SHARE = 0.3
 """share of dead or unsorted rows that requires a rebuild"""

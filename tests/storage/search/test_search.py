@@ -92,6 +92,18 @@ def test_chunks_of_one_document_compete_with_each_other(shelf):
     assert [text for text, _ in shelf.search("oak")] == ["third about oak and oak", "first about oak"]
 
 
+def test_years_and_quarters_are_found_by_their_numbers_and_a_whole_word_before_its_parts(shelf):
+    reports = ["revenue of FY2017", "revenue of 2017", "margin of Q3", "no figures"]
+    shelf.publish({f"{number}.md": [text] for number, text in enumerate(reports)})
+
+    def found(query):
+        return [text for text, _ in shelf.search(query)]
+
+    assert set(found("2017")) == {"revenue of FY2017", "revenue of 2017"}
+    assert found("quarter 3") == ["margin of Q3"]
+    assert found("FY2017") == ["revenue of FY2017", "revenue of 2017"]
+
+
 def test_ties_stand_by_document_and_place(shelf):
     shelf.publish({f"{name}.md": ["same words", "same words"] for name in "dbca"})
     with shelf.connect() as connection:

@@ -1,0 +1,23 @@
+"""The made annual reports hold the answers to their questions, each in its own document alone."""
+
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.filings_made import COMPANIES, YEARS, write_reports
+
+
+def test_each_question_has_its_answer_in_the_document_that_it_names_and_nowhere_else(tmp_path: Path) -> None:
+    questions = write_reports(tmp_path)
+    texts = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()}
+    assert len(questions) == len(texts) == len(COMPANIES) * len(YEARS)
+    for question in questions:
+        assert [name for name, text in texts.items() if question.words in text] == [question.filename]
+        assert any(company in question.text for company in COMPANIES)
+
+
+def test_reports_are_the_same_each_time_and_half_of_the_names_say_nothing(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    assert write_reports(tmp_path / "one") == write_reports(tmp_path / "two")
+    numbered = Counter(file.name[0].isdigit() for file in (tmp_path / "one").iterdir())
+    assert numbered == {True: 30, False: 30}
