@@ -36,8 +36,10 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 
 
 async def _at_once(
-    prefer: Annotated[str | None, Header(description="`respond-async`: answer 202 at once.", max_length=255)] = None,
-    wait: Annotated[bool, Query(description="false: answer 202 at once, with the address of the job.")] = True,
+    prefer: Annotated[
+        str | None, Header(description="`respond-async`: do not wait until the write is done.", max_length=255)
+    ] = None,
+    wait: Annotated[bool, Query(description="false: do not wait until the write is done.")] = True,
 ) -> bool:
     preferences = (each.strip().lower() for each in (prefer or "").split(","))
     return not wait or "respond-async" in preferences

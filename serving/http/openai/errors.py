@@ -17,6 +17,23 @@ _TYPES = {
 }
 """status -> type and code that OpenAI's clients know; other codes are our reasons"""
 
+_TEXT, _TEXT_OR_NULL = {"type": "string"}, {"type": ["string", "null"]}
+_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {"message": _TEXT, "type": _TEXT, "param": _TEXT_OR_NULL, "code": _TEXT_OR_NULL},
+        }
+    },
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": "Error", "content": {"application/json": {"schema": _ERROR}}} for status in ("4XX", "5XX")
+}
+"""errors of the routes of the dialect, for the description of the API"""
+
 
 def openai_error(problem: Problem) -> JSONResponse:
     """Return an error as OpenAI answers it: a request that does not fit is 400, not 422."""

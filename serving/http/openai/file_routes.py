@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
@@ -14,6 +14,7 @@ from parquetry.serving.files.model import DAY, KeptFile, new_id, now
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.multipart import FileForm, read_file_form
 from parquetry.serving.http.openai.paths import FILES
 from parquetry.serving.http.openai.waiting import removed
@@ -27,7 +28,7 @@ from parquetry.serving.stores.namespaces import document_of, no_such_file, publi
 from parquetry.serving.stores.upkeep import detach_everywhere, finish_file
 from parquetry.sources.uploads.identity import UPLOADS
 
-router = APIRouter(prefix=FILES, tags=["files (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
+router = APIRouter(prefix=FILES, tags=["files (OpenAI)"], route_class=JsonRoute, responses=ERRORS)
 FileIdPath = Annotated[str, Path(max_length=128)]
 BATCH_DAYS = 30
 """days after which files of the purpose `batch` expire, as OpenAI states it"""
@@ -35,7 +36,30 @@ _US = 1_000_000
 _NO_TYPE = "application/octet-stream"
 
 
-@router.post("")
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file", "purpose"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "purpose": {"type": "string", "enum": list(get_args(forms.Purpose))},
+                        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
+                        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": 2_592_000},
+                    },
+                }
+            }
+        },
+    }
+}
+"""description of the form of an upload"""
+
+
+@router.post("", openapi_extra=_FORM)
 async def create_file(request: Request, caller: WriteCaller, namespace: Namespace, parts: Parts) -> dict[str, Any]:
     """Keep a file, to be attached to vector stores."""
     access = access_for(caller)

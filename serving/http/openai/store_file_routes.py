@@ -13,6 +13,7 @@ from parquetry.serving.files.model import FileBatch, StoreFile, VectorStore, new
 from parquetry.serving.http.callers import Parts, ReadCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.store_routes import Cursor, PageLimit, StoreIdPath
 from parquetry.serving.http.openai.waiting import after_jobs, removed
@@ -45,7 +46,7 @@ router = APIRouter(
     prefix=f"{STORES}/{{vector_store_id}}",
     tags=["vector stores (OpenAI)"],
     route_class=JsonRoute,
-    include_in_schema=False,
+    responses=ERRORS,
 )
 FileIdPath = Annotated[str, Path(max_length=128)]
 BatchIdPath = Annotated[str, Path(max_length=128)]

@@ -16,6 +16,7 @@ from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.waiting import removed
 from parquetry.serving.http.problems import Problem
@@ -40,7 +41,7 @@ from parquetry.serving.stores.rewriting import rewritten
 from parquetry.serving.stores.search import MOST_RESULTS, search_stores
 from parquetry.serving.stores.upkeep import empty_store
 
-router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
+router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], route_class=JsonRoute, responses=ERRORS)
 StoreIdPath = Annotated[str, Path(max_length=128)]
 Cursor = Annotated[str | None, Query(max_length=128)]
 PageLimit = Annotated[int, Query(ge=1, le=100)]
