@@ -48,6 +48,9 @@ class UpstreamSettings(Section):
     response_days: float = Field(
         30, ge=0, le=3650, description="Days to keep responses of `/v1/responses` for their callers; 0 keeps none."
     )
+    max_responses: int = Field(
+        10_000, ge=1, le=1_000_000, description="Responses kept for a caller; a newer one takes the place of the oldest."
+    )
 
     @field_validator("base_url")
     @classmethod

@@ -106,8 +106,9 @@ class OpenResponse:
             return
         items = [_kept_item(each.value) for each in self.request.items]
         stored = StoredResponse(response["id"], self.request.previous_response_id, items, response)
-        days = self.resources.settings.upstream.response_days
-        await run_sync(self.resources.responses.save, stored, self.principal, days)
+        limits = self.resources.settings.upstream
+        save = self.resources.responses.save
+        await run_sync(save, stored, self.principal, limits.response_days, limits.max_responses)
 
 
 async def open_response(

@@ -25,7 +25,8 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS responses (
     input TEXT NOT NULL,
     response TEXT NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS responses_expire ON responses (expires)"""
+CREATE INDEX IF NOT EXISTS responses_expire ON responses (expires);
+CREATE INDEX IF NOT EXISTS responses_of_owners ON responses (owner)"""
 _OPERATOR = "operator"
 SECONDS_PER_DAY = 86_400.0
 
@@ -62,13 +63,14 @@ class ResponseStore:
     def __init__(self, state: Path) -> None:
         self._database = StateDatabase(state, FILE, _SCHEMA, "responses")
 
-    def save(self, stored: StoredResponse, principal: Principal, days: float) -> None:
-        """Keep a response, and delete those that have expired.
+    def save(self, stored: StoredResponse, principal: Principal, days: float, most: int) -> None:
+        """Keep a response, and delete those that have expired, and the oldest of an owner who has too many.
 
         Args:
             stored: the response.
             principal: its owner, who has one (`owner_of`).
             days: time to keep it.
+            most: maximum number of its owner's responses.
 
         Raises:
             StorageError: it cannot be written.
@@ -81,6 +83,11 @@ class ResponseStore:
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM responses WHERE expires <= ?", (now,))
             connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            connection.execute(
+                "DELETE FROM responses WHERE rowid IN "
+                "(SELECT rowid FROM responses WHERE owner = ? ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
+                (owner_of(principal), most),
+            )
 
     def get(self, response_id: str, principal: Principal) -> StoredResponse | None:
         """Return a response; None if it does not exist for its caller, or no more.

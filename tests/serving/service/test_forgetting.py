@@ -30,7 +30,7 @@ def filled(state):
             feedback.add("default", f"planted-{name}", "d1", relevant=True, user_id=name)
             keep_session(state, "default", (name, "acme"), "s1", [{"role": "user", "content": f"planted-{name}"}], {})
             caller = Principal(name, name, None, None, frozenset(), None)
-            responses.save(StoredResponse(f"resp_{name}", None, [], {"output": f"planted-{name}"}), caller, 1)
+            responses.save(StoredResponse(f"resp_{name}", None, [], {"output": f"planted-{name}"}), caller, 1, 9)
             keep_file(state, name)
     for store in (jobs, feedback, responses):
         store.close()
