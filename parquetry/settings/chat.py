@@ -49,7 +49,7 @@ class UpstreamSettings(Section):
         30, ge=0, le=3650, description="Days to keep responses of `/v1/responses` for their callers; 0 keeps none."
     )
     max_responses: int = Field(
-        10_000, ge=1, le=1_000_000, description="Responses kept for a caller; a newer one takes the place of the oldest."
+        10_000, ge=1, le=1_000_000, description="Responses kept for a token; a newer one takes the place of the oldest."
     )
 
     @field_validator("base_url")

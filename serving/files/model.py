@@ -86,6 +86,11 @@ class StoreFile:
     """microseconds since 1970, of the last change that was asked for"""
     usage_bytes: int
 
+    @property
+    def is_in_work(self) -> bool:
+        """True if its last change is not known to be done; a cancelled file has a job until its document is removed."""
+        return self.status in ("in_progress", "removing") or (self.status == "cancelled" and self.job is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class FileBatch:

@@ -229,10 +229,14 @@ class StoreRecords:
         return found
 
     def in_work(self, store_ids: Collection[str] | None = None) -> Sequence[StoreFile]:
-        """Return the files of stores whose last change is not known to be done; None for all stores."""
+        """Return the files of stores whose last change is not known to be done; None for all stores.
+
+        A cancelled file is one of them until its document is removed.
+        """
         chosen = "true" if store_ids is None else "store_id IN (SELECT value FROM json_each(?))"
         rows = self._database.rows(
-            f"SELECT {ATTACHMENTS} FROM attachments WHERE status IN ('in_progress', 'removing') AND {chosen}",
+            f"SELECT {ATTACHMENTS} FROM attachments WHERE {chosen} AND (status IN ('in_progress', 'removing') "
+            "OR (status = 'cancelled' AND job IS NOT NULL))",
             () if store_ids is None else (json_of(list(store_ids)),),
         )
         return [attachment_of(row) for row in rows]
@@ -259,7 +263,8 @@ class StoreRecords:
         """Record how the last change of a file ended; a later change is left alone."""
         code, message = error or (None, None)
         self._database.write(
-            "UPDATE attachments SET status = ?, error_code = ?, error_message = ?, usage_bytes = ? "
+            "UPDATE attachments SET status = ?, error_code = ?, error_message = ?, usage_bytes = ?, "
+            "job = CASE WHEN status = 'in_progress' THEN job END "
             "WHERE number = ? AND touched_at = ? AND status = ?",
             (status, code, message, usage, attachment.number, attachment.touched_at, attachment.status),
         )

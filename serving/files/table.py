@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS attachments (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS attachments_of_files ON attachments (file_id);
 CREATE INDEX IF NOT EXISTS attachments_in_work ON attachments (status) WHERE status IN ('in_progress', 'removing');
+CREATE INDEX IF NOT EXISTS attachments_cancelled ON attachments (job) WHERE status = 'cancelled' AND job IS NOT NULL;
 CREATE TABLE IF NOT EXISTS batches (
     id TEXT PRIMARY KEY, store_id TEXT NOT NULL, created_at INTEGER NOT NULL, cancelled INTEGER NOT NULL DEFAULT 0
 ) STRICT;

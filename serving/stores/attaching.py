@@ -144,8 +144,12 @@ def cancel(resources: Resources, store: VectorStore, batch_id: str) -> None:
             job = resources.jobs.get(job_id)
             if job is not None and not job.is_final:
                 resources.jobs.cancel(job_id)
-        removal = _remove_documents(resources, store, some)
-        resources.stores.queued(resources.stores.begin(some, "cancelled"), removal.id)
+        _remove_cancelled(resources, store, some)
+
+
+def _remove_cancelled(resources: Resources, store: VectorStore, attachments: Sequence[StoreFile]) -> None:
+    removal = _remove_documents(resources, store, attachments)
+    resources.stores.queued(resources.stores.begin(attachments, "cancelled"), removal.id)
 
 
 def _groups(attachments: Sequence[StoreFile]) -> Iterable[Sequence[StoreFile]]:
@@ -175,10 +179,11 @@ def follow(resources: Resources, store: VectorStore, attachments: Sequence[Store
     Raises:
         StorageError: the state or the corpus cannot be read.
     """
-    open_ones = [each for each in attachments if each.status in ("in_progress", "removing")]
-    jobs = {job: resources.jobs.get(job) for job in {each.job for each in open_ones if each.job is not None}}
+    jobs = {job: resources.jobs.get(job) for job in {each.job for each in attachments if each.job is not None}}
     done, lost = [], []
-    for each in open_ones:
+    for each in attachments:
+        if not each.is_in_work:
+            continue
         job = None if each.job is None else jobs[each.job]
         if job is None:
             lost.append(each)
@@ -200,6 +205,8 @@ def _again(resources: Resources, store: VectorStore, lost: Sequence[StoreFile]) 
         by_status[each.status].append(each)
     publish(resources, store, resources.stores.begin(by_status["in_progress"], "in_progress"))
     detach(resources, store, by_status["removing"])
+    for some in _groups(by_status["cancelled"]):
+        _remove_cancelled(resources, store, some)
 
 
 def bytes_of(reader: Reader, document_id: str) -> int:

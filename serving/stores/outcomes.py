@@ -39,6 +39,9 @@ def outcome_of(attachment: StoreFile, path: str, job: Job) -> AttachmentOutcome 
         path: path of its document.
         job: the job that carried out its last change, which is final.
     """
+    if attachment.status == "cancelled":
+        # What another job published until it was cancelled is still to be removed.
+        return AttachmentOutcome("cancelled") if job.kind == "remove" and job.state == "completed" else None
     if attachment.status != "in_progress":
         return AttachmentOutcome("removed") if job.state == "completed" else None
     if job.state == "cancelled":

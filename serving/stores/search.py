@@ -90,6 +90,19 @@ def search_stores(
     return [_shown(hit, whole, denied) for hit in _best(found, limit)]
 
 
+def check_stores(resources: Resources, principal: Principal, store_ids: Sequence[str]) -> None:
+    """Check that stores can be searched, before a language model is asked for their sake.
+
+    Raises:
+        NotVisible: a store does not exist for the principal.
+        UnusableParameter: a store is expired.
+        StorageError: the corpus or the stores cannot be read.
+    """
+    principal.demand("search")
+    with published(resources) as reader:
+        list(_subsets(resources, principal, reader, store_ids))
+
+
 def _subsets(
     resources: Resources, principal: Principal, reader: Reader | None, store_ids: Sequence[str]
 ) -> Iterable[Subset]:

@@ -38,7 +38,7 @@ from parquetry.serving.stores.listing import (
 )
 from parquetry.serving.stores.namespaces import PREFIX, no_such_store
 from parquetry.serving.stores.rewriting import rewritten
-from parquetry.serving.stores.search import MOST_RESULTS, search_stores
+from parquetry.serving.stores.search import MOST_RESULTS, check_stores, search_stores
 from parquetry.serving.stores.upkeep import empty_store
 
 router = APIRouter(prefix=STORES, tags=["vector stores (OpenAI)"], route_class=JsonRoute, responses=ERRORS)
@@ -167,6 +167,8 @@ def search_store(
         condition = attribute_filter(given.filters, parts.settings.metadata_denylists.knowledge)
     ranking = given.ranking_options or forms.RankingOptions()
     offset = _offset(page, vector_store_id, given)
+    if given.rewrite_query:
+        check_stores(parts, caller, [vector_store_id])
     queries = _queries(parts, given, record)
     end = min(offset + given.max_num_results, MOST_RESULTS)
     found = search_stores(

@@ -404,6 +404,16 @@ def test_what_is_not_stored_is_gone(client, service):
         client.responses.retrieve(response.id)
 
 
+def test_of_one_token_as_many_responses_are_stored_as_the_settings_say(shelf):
+    answers = [said(f"Hello {number}.") for number in range(3)]
+    with ModelService(*answers) as service, proxy(shelf, service, upstream={"max_responses": 2}) as app:
+        client = client_of(app, token_of(app, "ada"))
+        first, *others = [create(client, input="Hi").id for _ in answers]
+        with pytest.raises(openai.NotFoundError):
+            client.responses.retrieve(first)
+        assert [client.responses.retrieve(each).id for each in others] == others
+
+
 def test_an_anonymous_callers_response_is_not_stored(running, service):
     """It could not be told from that of another one."""
     app, _ = running
