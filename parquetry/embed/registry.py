@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from parquetry.embed import onnx, openai, wordllama
 from parquetry.embed.base import Embedder, Worst
-from parquetry.errors import SettingsError
+from parquetry.errors import ParquetryError, SettingsError
 from parquetry.settings.embedding import EmbeddingSettings
 
 
@@ -73,6 +74,24 @@ def open_embedder(name: str, settings: EmbeddingSettings) -> Embedder:
         return _open[key]
 
 
+def load_ahead(names: Sequence[str], settings: EmbeddingSettings) -> None:
+    """Begin to load the files of an embedder in a thread, while the caller opens what else a search needs.
+
+    An error is raised by `open_embedder`, for who needs the embedder.
+
+    Args:
+        names: as the settings name them; with several, nobody knows yet which one is needed.
+        settings: of its calls.
+    """
+
+    def load() -> None:
+        with suppress(ParquetryError):
+            open_embedder(names[0], settings)
+
+    if len(names) == 1 and counts_tokens(names[0]):
+        threading.Thread(target=load, name="embedder", daemon=True).start()
+
+
 def embedder_id(name: str, settings: EmbeddingSettings) -> str | None:
     """Return the id of the embedder that `open_embedder` would return, without loading a model or calling a service.
 
@@ -110,7 +129,7 @@ def price_of(name: str, settings: EmbeddingSettings) -> float | None:
 
 
 def counts_tokens(embedder_id: str) -> bool:
-    """Return True if the embedder of an id has a tokenizer, without loading it."""
+    """Return True if the embedder of an id or name has a tokenizer, without loading it."""
     provider = PROVIDERS.get(embedder_id.partition(":")[0])
     return provider is not None and provider.counts_tokens
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from parquetry.embed.registry import load_ahead
 from parquetry.errors import FilesGaveWay, SettingsError, StorageError
 from parquetry.printing import tell
 from parquetry.serving.cli.absence_output import print_absence
@@ -101,8 +102,9 @@ def search(
     asked = _asked(query, queries, k, mode)
     filters = given.filters(what)
     settings = settings_for(config, corpus)
-    age = None if recency is None else Recency(recency, datetime.now(UTC))
-    look = Reranking(rerank, age, diversify)
+    if any(each.mode != "text" for each in asked):
+        load_ahead(settings.embedders, settings.embedding)
+    look = Reranking(rerank, None if recency is None else Recency(recency, datetime.now(UTC)), diversify)
     requests = [
         SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
     ]
