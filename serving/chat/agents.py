@@ -12,6 +12,7 @@ from parquetry.serving.access.principals import Principal
 from parquetry.serving.service.request_filters import RequestFilters, filters_of
 from parquetry.settings.chat import AgentSettings
 from parquetry.settings.sections import Settings
+from parquetry.storage.search.attribute_conditions import AttributeGroup
 from parquetry.storage.search.filters import Filters
 
 _SINGLE = ("filename", "media_type", "user_id", "origin")
@@ -83,12 +84,14 @@ def both(one: Filters, other: Filters) -> Filters:
         if getattr(other, name) not in (None, value):
             shown = "source" if name == "origin" else name
             raise SettingsError(f"the agent's filters have {shown} already; leave it out of rag_filters")
+    attributes = tuple(each.attributes for each in (one, other) if each.attributes is not None)
     return replace(
         one,
         **values,
         tags=(*one.tags, *other.tags),
         metadata=(*one.metadata, *other.metadata),
         comparisons=(*one.comparisons, *other.comparisons),
+        attributes=AttributeGroup("and", attributes) if attributes else None,
         since=max(filter(None, (one.since, other.since)), default=None),
         until=min(filter(None, (one.until, other.until)), default=None),
     )

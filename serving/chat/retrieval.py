@@ -71,7 +71,8 @@ def scope_of(
         NotVisible: the namespace does not exist for the principal, or not for the agent.
         SettingsError: a filter is not valid.
     """
-    filters = Filters() if options.rag_filters is None else filters_of(options.rag_filters)
+    denylists = resources.settings.metadata_denylists
+    filters = Filters() if options.rag_filters is None else filters_of(options.rag_filters, denylists=denylists)
     has_reranker = resources.settings.search.rerank is not None
     top_k, mode, rerank = options.rag_top_k, options.rag_mode, options.rag_rerank
     if agent is not None:

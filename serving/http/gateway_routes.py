@@ -215,7 +215,7 @@ async def query(
 ) -> forms.WordsAnswer:
     """Have the language model answer a question from what is found."""
     record = Recorded(request, caller, "knowledge.query", namespace)
-    filters = filters_for(caller, namespace, filters_of(asked.filters))
+    filters = filters_for(caller, namespace, filters_of(asked.filters, denylists=parts.settings.metadata_denylists))
     search = SearchRequest(asked.question, mode=asked.mode, k=asked.top_k, filters=filters)
     found = await run_in_threadpool(_searched, parts, search)
     answer: forms.WordsAnswer = await asking_model(_in_words, parts, asked.question, found, record)

@@ -39,7 +39,7 @@ def retrieve_chunks(
     Raises:
         SettingsError: a filter or the vector is not valid, or no reranker is configured.
     """
-    filters = filters_for(caller, namespace, filters_of(asked.filters, asked.type))
+    filters = filters_for(caller, namespace, filters_of(asked.filters, asked.type, parts.settings.metadata_denylists))
     requests = [search_request(asked, query, filters) for query in asked.queries or [asked.query or ""]]
     with parts.follower.reader() as reader:
         responses = list(reader.search_all(requests))

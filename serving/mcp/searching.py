@@ -32,7 +32,8 @@ def search_knowledge(visit: Visit, asked: forms.SearchKnowledge) -> ToolOutcome:
     """Return passages that answer a question, numbered for citations."""
     namespace = visit.namespace(asked.namespace)
     record = visit.record("knowledge.retrieve", namespace)
-    filters = filters_for(visit.principal, namespace, filters_of(asked.filters or RequestFilters(), asked.type))
+    conditions = filters_of(asked.filters or RequestFilters(), asked.type, visit.settings.metadata_denylists)
+    filters = filters_for(visit.principal, namespace, conditions)
     with visit.follower.reader() as reader:
         hits = reader.search(_request(visit.settings, asked.query, asked.top_k, filters)).hits
         lines = _lines(reader, hits)

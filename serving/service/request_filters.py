@@ -8,7 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from parquetry.model import What
+from parquetry.settings.serving import DenylistSettings
 from parquetry.sources.uploads.identity import UPLOADS
+from parquetry.storage.search.attribute_conditions import AttributeGroup
 from parquetry.storage.search.filters import Filters
 from parquetry.storage.search.metadata_conditions import MetadataComparison
 
@@ -19,6 +21,7 @@ MOST_CONDITIONS = 50
 MOST_ALTERNATIVES = 1000
 """values of all lists `in` of a request"""
 _LONGEST_PATH = 1024
+_NOTHING_DENIED = DenylistSettings()
 Text = Annotated[str, Field(max_length=1024)]
 """item of a list: a tag, the name of a source"""
 _Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -78,12 +81,22 @@ class RequestFilters(RequestModel):
         return given
 
 
-def filters_of(asked: RequestFilters, what: What = "documents") -> Filters:
+def filters_of(
+    asked: RequestFilters, what: What = "documents", denylists: DenylistSettings = _NOTHING_DENIED
+) -> Filters:
     """Return the filters of a request, without its caller.
+
+    Args:
+        asked: the conditions of the request.
+        what: documents, entries, or both.
+        denylists: keys of the metadata that no answer shows: for a condition, nothing has them either, since answers to
+            it would tell their values.
 
     Raises:
         SettingsError: a path into the metadata is not valid, or a time has no time zone.
     """
+    denied = denylists.of(what)
+    is_denied = any(_is_below(path, key) for path in asked.metadata for key in denied)
     pairs, comparisons = [], []
     for path, value in asked.metadata.items():
         if isinstance(value, Range):
@@ -106,7 +119,13 @@ def filters_of(asked: RequestFilters, what: What = "documents") -> Filters:
         # Lists of documents call the source of what was handed in so.
         origin=UPLOADS if asked.source == "upload" else asked.source,
         what=what,
+        attributes=AttributeGroup("or", ()) if is_denied else None,
     )
+
+
+def _is_below(path: str, key: str) -> bool:
+    """Return True if a dotted path leads to a key of the metadata, or into its value."""
+    return path == key or path.startswith(f"{key}.")
 
 
 def _comparisons(path: str, bounds: Range) -> list[MetadataComparison]:

@@ -18,7 +18,7 @@ def added(client):
         {
             "text": "The green barn was built in 2015.",
             "source": "green.md",
-            "metadata": {"year": 2015},
+            "metadata": {"year": 2015, "salary": {"base": 40}},
             "tags": ["new"],
         },
     ]
@@ -78,6 +78,13 @@ def test_filters_apply_before_ranking(client, added, filters, found):
     told = retrieve(client, query="barn built", top_k=50, filters=filters)
     names = {document: name for name, document in added.items()}
     assert {names.get(each["document_id"]) for each in told["chunks"]} == found
+
+
+@pytest.mark.parametrize("path", ["salary", "salary.base"])
+@pytest.mark.parametrize("condition", [40, {"gte": 1}, {"in": [40]}, {"lt": 1000}])
+def test_metadata_that_no_answer_shows_answers_no_condition(client, added, path, condition):
+    """Else a caller would learn the value by asking for one after another."""
+    assert retrieve(client, query="barn built", top_k=50, filters={"metadata": {path: condition}})["chunks"] == []
 
 
 def test_min_score_leaves_out_what_does_not_answer(client):
