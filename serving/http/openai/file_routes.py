@@ -13,7 +13,7 @@ from parquetry.serving.access.visibility import access_for, demand_change
 from parquetry.serving.files.model import DAY, KeptFile, new_id, now
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
-from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai import forms, objects, shapes
 from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.multipart import FileForm, read_file_form
 from parquetry.serving.http.openai.paths import FILES
@@ -59,7 +59,7 @@ _FORM = {
 """description of the form of an upload"""
 
 
-@router.post("", openapi_extra=_FORM)
+@router.post("", openapi_extra=_FORM, response_model=objects.OpenAiFile, response_model_exclude_unset=True)
 async def create_file(request: Request, caller: WriteCaller, namespace: Namespace, parts: Parts) -> dict[str, Any]:
     """Keep a file, to be attached to vector stores."""
     access = access_for(caller)
@@ -124,7 +124,7 @@ def expiry(created: int, purpose: str, given: forms.FileExpiry | None) -> int | 
     return None if seconds is None else created + seconds * _US
 
 
-@router.get("")
+@router.get("", response_model=objects.OpenAiList[objects.OpenAiFile], response_model_exclude_unset=True)
 def list_files(
     caller: ReadCaller,
     parts: Parts,
@@ -139,7 +139,7 @@ def list_files(
     return shapes.list_shape([shapes.file_shape(file) for file in found[:limit]], has_more=len(found) > limit)
 
 
-@router.get("/{file_id}")
+@router.get("/{file_id}", response_model=objects.OpenAiFile, response_model_exclude_unset=True)
 def get_file(caller: ReadCaller, file_id: FileIdPath, parts: Parts) -> dict[str, Any]:
     """Return a file, or a document of a namespace."""
     file = parts.files.get(caller, file_id)
@@ -175,7 +175,7 @@ def get_content(caller: ReadCaller, file_id: FileIdPath, parts: Parts) -> Respon
     return PlainTextResponse(text, headers=safe)
 
 
-@router.delete("/{file_id}")
+@router.delete("/{file_id}", response_model=objects.DeletedFile, response_model_exclude_unset=True)
 async def delete_file(caller: WriteCaller, file_id: FileIdPath, parts: Parts, at_once: AtOnce) -> dict[str, Any]:
     """Delete a file; it is removed from all vector stores."""
     file = await in_thread(_deletable, parts, caller, file_id)

@@ -12,7 +12,7 @@ from parquetry.serving.access.refusals import NotVisible
 from parquetry.serving.files.model import FileBatch, StoreFile, VectorStore, new_id, now
 from parquetry.serving.http.callers import Parts, ReadCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
-from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai import forms, objects, shapes
 from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.store_routes import Cursor, PageLimit, StoreIdPath
@@ -58,7 +58,7 @@ _POLL = "openai-poll-after-ms"
 _POLL_MS = "250"
 
 
-@router.post("/files")
+@router.post("/files", response_model=objects.OpenAiStoreFile, response_model_exclude_unset=True)
 async def attach_file(
     response: Response,
     caller: WriteCaller,
@@ -110,7 +110,7 @@ def _attachment(parts: Resources, store: VectorStore, file_id: str) -> StoreFile
     return found
 
 
-@router.get("/files")
+@router.get("/files", response_model=objects.OpenAiList[objects.OpenAiStoreFile], response_model_exclude_unset=True)
 def list_store_files(
     caller: ReadCaller,
     vector_store_id: StoreIdPath,
@@ -172,7 +172,7 @@ def _cut(found: Sequence[Any], limit: int, *, backwards: bool) -> tuple[Sequence
     return (found[-limit:] if backwards else found[:limit]), len(found) > limit
 
 
-@router.get("/files/{file_id}")
+@router.get("/files/{file_id}", response_model=objects.OpenAiStoreFile, response_model_exclude_unset=True)
 def get_store_file(
     response: Response, caller: ReadCaller, vector_store_id: StoreIdPath, file_id: FileIdPath, parts: Parts
 ) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _document(parts: Resources, caller: Principal, store_id: str, file_id: str) 
         return row, attaching.bytes_of(reader, row["document_id"]), text_of_row(reader, row)
 
 
-@router.post("/files/{file_id}")
+@router.post("/files/{file_id}", response_model=objects.OpenAiStoreFile, response_model_exclude_unset=True)
 async def change_store_file(
     response: Response,
     caller: WriteCaller,
@@ -215,7 +215,7 @@ def _change(parts: Resources, caller: Principal, store_id: str, file_id: str, at
     return attaching.change_attributes(parts, store, _attachment(parts, store, file_id), attributes)
 
 
-@router.delete("/files/{file_id}")
+@router.delete("/files/{file_id}", response_model=objects.DeletedStoreFile, response_model_exclude_unset=True)
 async def detach_file(
     caller: WriteCaller, vector_store_id: StoreIdPath, file_id: FileIdPath, parts: Parts, at_once: AtOnce
 ) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _follow_removal(parts: Resources, store: VectorStore) -> None:
     follow(parts, store, parts.stores.in_work([store.id]))
 
 
-@router.get("/files/{file_id}/content")
+@router.get("/files/{file_id}/content", response_model=objects.FileContentPage, response_model_exclude_unset=True)
 def get_store_file_content(
     caller: ReadCaller,
     vector_store_id: StoreIdPath,
@@ -266,7 +266,7 @@ def _text(parts: Resources, caller: Principal, store_id: str, file_id: str) -> s
     return text_of(parts, caller, document_id_of_attachment(store, attachment), store.namespace)
 
 
-@router.post("/file_batches")
+@router.post("/file_batches", response_model=objects.OpenAiFileBatch, response_model_exclude_unset=True)
 async def create_batch(
     response: Response, caller: WriteCaller, vector_store_id: StoreIdPath, given: forms.NewBatch, parts: Parts
 ) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def _batch_shape(
     return shape
 
 
-@router.get("/file_batches/{batch_id}")
+@router.get("/file_batches/{batch_id}", response_model=objects.OpenAiFileBatch, response_model_exclude_unset=True)
 def get_batch(
     response: Response, caller: ReadCaller, vector_store_id: StoreIdPath, batch_id: BatchIdPath, parts: Parts
 ) -> dict[str, Any]:
@@ -304,7 +304,9 @@ def get_batch(
     return _batch_shape(response, parts, caller, vector_store_id, batch_id)
 
 
-@router.post("/file_batches/{batch_id}/cancel")
+@router.post(
+    "/file_batches/{batch_id}/cancel", response_model=objects.OpenAiFileBatch, response_model_exclude_unset=True
+)
 def cancel_batch(
     response: Response, caller: WriteCaller, vector_store_id: StoreIdPath, batch_id: BatchIdPath, parts: Parts
 ) -> dict[str, Any]:
@@ -316,7 +318,11 @@ def cancel_batch(
     return _batch_shape(response, parts, caller, vector_store_id, batch_id)
 
 
-@router.get("/file_batches/{batch_id}/files")
+@router.get(
+    "/file_batches/{batch_id}/files",
+    response_model=objects.OpenAiList[objects.OpenAiStoreFile],
+    response_model_exclude_unset=True,
+)
 def list_batch_files(
     caller: ReadCaller,
     vector_store_id: StoreIdPath,

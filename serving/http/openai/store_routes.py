@@ -15,7 +15,7 @@ from parquetry.serving.files.model import VectorStore, new_id, now
 from parquetry.serving.http.answers import Recorded
 from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, SearchCaller, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
-from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai import forms, objects, shapes
 from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.waiting import removed
@@ -54,7 +54,7 @@ def _shape(listed: ListedStore) -> dict[str, Any]:
     return shapes.namespace_shape(listed.store)
 
 
-@router.post("")
+@router.post("", response_model=objects.OpenAiStore, response_model_exclude_unset=True)
 async def create_store(
     caller: WriteCaller, namespace: Namespace, given: forms.NewStore, parts: Parts
 ) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _create(parts: Resources, caller: Principal, namespace: str, given: forms.Ne
     return with_counts(parts, store)
 
 
-@router.get("")
+@router.get("", response_model=objects.OpenAiList[objects.OpenAiStore], response_model_exclude_unset=True)
 def list_stores(
     caller: ReadCaller,
     parts: Parts,
@@ -97,7 +97,7 @@ def list_stores(
     return shapes.list_shape([_shape(each) for each in found], has_more=has_more)
 
 
-@router.get("/{vector_store_id}")
+@router.get("/{vector_store_id}", response_model=objects.OpenAiStore, response_model_exclude_unset=True)
 def get_store(caller: ReadCaller, vector_store_id: StoreIdPath, parts: Parts) -> dict[str, Any]:
     """Return a vector store."""
     if vector_store_id.startswith(PREFIX):
@@ -108,7 +108,7 @@ def get_store(caller: ReadCaller, vector_store_id: StoreIdPath, parts: Parts) ->
     return _shape(with_counts(parts, store_named(parts, caller, vector_store_id)))
 
 
-@router.post("/{vector_store_id}")
+@router.post("/{vector_store_id}", response_model=objects.OpenAiStore, response_model_exclude_unset=True)
 def modify_store(
     caller: WriteCaller, vector_store_id: StoreIdPath, given: forms.StoreChange, parts: Parts
 ) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def modify_store(
     return _shape(with_counts(parts, store_named(parts, caller, store.id)))
 
 
-@router.delete("/{vector_store_id}")
+@router.delete("/{vector_store_id}", response_model=objects.DeletedStore, response_model_exclude_unset=True)
 async def delete_store(
     caller: WriteCaller, vector_store_id: StoreIdPath, parts: Parts, at_once: AtOnce
 ) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _is_empty(parts: Resources, store: VectorStore) -> bool:
     return empty_store(parts, store)
 
 
-@router.post("/{vector_store_id}/search")
+@router.post("/{vector_store_id}/search", response_model=objects.SearchResultsPage, response_model_exclude_unset=True)
 def search_store(
     request: Request,
     caller: SearchCaller,
