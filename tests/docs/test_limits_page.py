@@ -6,11 +6,13 @@ from parquetry.serving.access import audit
 from parquetry.serving.http import admission, body_limits, gateway_models, json_bodies, retrieving, turns
 from parquetry.serving.jobs import store
 from parquetry.serving.service import connections
+from parquetry.settings.chat import UpstreamSettings
 from parquetry.settings.serving import ServeSettings
 from tests.documentation import text_of
 
 MIB = 1024 * 1024
 SET = ServeSettings()
+MODEL = UpstreamSettings()
 ROWS = {
     "body of a request": (
         f"({SET.max_body_bytes // MIB} MiB)",
@@ -36,6 +38,7 @@ ROWS = {
         f"{store.MOST_TOGETHER_OF_ONE} of each",
     ),
     "jobs that ended": (f"{store.KEPT_SECONDS // 86_400} days", f"{store.KEPT_JOBS:,}"),
+    "stored responses of a token": (f"({MODEL.max_responses:,})", f"({MODEL.response_days:.0f} days)"),
     "audit events": (
         f"{audit.MOST_BYTES // MIB} MiB",
         f"{audit.KEPT_FILES} files",

@@ -33,8 +33,7 @@ def folder(tmp_path):
 def test_what_was_added_is_found_by_every_worker_at_once(folder):
     with KnowledgeService(folder, "--workers", "3") as service:
         service.wait_ready()
-        for number in range(4):
-            word = f"quokka{number}"
+        for word in ("quokka", "numbat", "dugong", "wombat"):
             with service.client() as client:
                 sent = {"content": f"The {word} sleeps.", "filename": f"{word}.md"}
                 ok(client.post("/api/knowledge/documents", json=sent))
