@@ -8,6 +8,7 @@ import stat
 import subprocess
 import threading
 import time
+from contextlib import suppress
 
 import httpx
 import psutil
@@ -181,6 +182,51 @@ def test_write_that_is_waited_for_is_done_before_the_service_stops(serve):
     assert service.stop() == 0
     thread.join()
     assert [reply.status_code for reply in replies] in ([200], [201])
+
+
+def _half_sent(service, path, field):
+    """Send the head of an upload and half of its body; return the connection."""
+    part = f'--edge\r\nContent-Disposition: form-data; name="{field}"; filename="half.md"\r\n\r\n'.encode()
+    body = part + b"Half of it. " * 500_000
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=edge\r\n"
+        f"Content-Length: {2 * len(body)}\r\n\r\n"
+    )
+    connection = socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2])), timeout=PATIENCE)
+    # All of it is taken up: what the buffers of the system hold is far less.
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def _kept(folder):
+    """Return the files of uploads and of `/v1/files` that are complete."""
+    found = (file for place in ("uploads", "service/files") for file in (folder / "corpus" / place).rglob("*"))
+    return [file for file in found if file.is_file() and not file.name.endswith(".unfinished")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/api/knowledge/documents", "/v1/files"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_half_sent_upload_is_nowhere_after_the_service_ends(folder, serve, how, path):
+    service = serve("docs")
+    service.until_found("hard wood")
+    before = _kept(folder)
+    with _half_sent(service, path, "file") as connection:
+        children = psutil.Process(service.process.pid).children()
+        assert service.stop(how) == (0 if how is signal.SIGTERM else -how)
+        psutil.wait_procs(children, PATIENCE)
+        answer = b""
+        with suppress(ConnectionResetError):
+            answer = connection.recv(65_536)
+        assert b" 20" not in answer.partition(b"\r\n")[0], answer
+    assert _kept(folder) == before
+    again = serve("docs")
+    again.until_found("hard wood")
+    assert httpx.get(f"{again.url}/v1/files").json()["data"] == []
+    assert again.post("half.md", "All of it is here.").status_code in (200, 201)
+    assert any("All of it" in text for text in again.ask("all of it"))
+    assert not any("Half of it" in text for text in again.ask("half of it"))
+    assert again.stop() == 0
 
 
 @pytest.mark.slow
