@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquetry.extract.builder import has_many_marks
 from parquetry.extract.html.nodes import BLOCKS, is_unseen, running_text, walk
@@ -22,6 +22,14 @@ MAX_SEARCHED = 20_000_000
 """characters above which a page is not passed to the content finder"""
 MIN_SHARE = 0.25
 """minimum share of the text outside the navigation that the content finder has to find"""
+FINDER_OPTIONS: dict[str, Any] = {
+    "include_comments": False,
+    "include_tables": True,
+    "include_formatting": False,
+    "favor_recall": True,
+    "fast": True,
+}
+"""options of trafilatura"""
 _MIN_CHARACTERS = 200
 """characters; a shorter page is all content, and in a longer one at least this many, or half, have to be found"""
 _COVERED = 0.9
@@ -146,9 +154,7 @@ def _find_content(html: str) -> str:
 
     # trafilatura logs what it could not parse; the loss is measured here instead.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    found = trafilatura.extract(
-        html, include_comments=False, include_tables=True, include_formatting=False, favor_recall=True, fast=True
-    )
+    found = trafilatura.extract(html, **FINDER_OPTIONS)
     return _key(found or "")
 
 
