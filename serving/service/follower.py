@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -136,6 +136,11 @@ class CorpusFollower:
         pause = LOCAL_SECONDS if self._layout.is_local else REMOTE_SECONDS
         while not self._stopping.is_set():
             try:
+                if self._announced is None:
+                    # Before the first look: a write that is published during it has to wait for this process, too.
+                    self._announced = 0
+                    with suppress(OSError, StorageError):
+                        self._announce(0)
                 self._look()
                 self._tell_followed()
                 self._told = ""
