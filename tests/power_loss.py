@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -219,6 +219,31 @@ def lay(state: State, root: Path) -> None:
         else:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(content)
+
+
+def survived(disk: Disk, truths: Sequence[Any], left: Path, held: Callable[[State], Any]) -> int:
+    """Look at every state that power cuts may have left; return the number of states.
+
+    Args:
+        disk: recorded changes.
+        truths: content before the first reported change, after it, and so on.
+        left: folder to lay the states out in.
+        held: returns the content of the state that is laid out there.
+    """
+    seen: dict[str, Any] = {}
+    for moment in disk.moments:
+        for state in moment.states:
+            key = digest(state)
+            try:
+                if key not in seen:
+                    lay(state, left)
+                    seen[key] = held(state)
+                # What was reported is there; the next change may be there already.
+                assert seen[key] in truths[moment.told : moment.told + 2]
+            except BaseException as error:
+                error.add_note(f"power was lost after: {moment.call}; {moment.told} told of by then")
+                raise
+    return len(seen)
 
 
 def digest(state: State) -> str:

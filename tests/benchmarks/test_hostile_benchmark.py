@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import hostile
+from tests.documentation import ROOT
 
 pytestmark = pytest.mark.slow
 
 
+def measured(results: Path, *arguments: str) -> dict[str, Any]:
+    """Run the benchmark in a process of its own: the memory of one that ran other tests may be above the limit."""
+    command = [sys.executable, "-m", "benchmarks.hostile", "--sizes", "2000", "20000", "--results", str(results)]
+    subprocess.run([*command, *arguments], cwd=ROOT, check=True, capture_output=True)
+    found: dict[str, Any] = json.loads((results / "hostile.json").read_text("utf-8"))
+    return found
+
+
 def test_growth_of_classes_is_measured_and_written(tmp_path: Path):
-    arguments = ["--only", "html: <p", "--jobs", "2", "--sizes", "2000", "20000", "--results", str(tmp_path)]
-    hostile.main(arguments)
-    result = json.loads((tmp_path / "hostile.json").read_text("utf-8"))
+    result = measured(tmp_path, "--only", "html: <p", "--jobs", "2")
     assert {"html: <p>", "html: <p>x", "html: <pre>"} <= set(result["classes"])
     assert {row["outcome"] for rows in result["classes"].values() for row in rows} == {"indexed"}
     small, large = result["classes"]["html: <p>x"]
@@ -33,8 +43,7 @@ def test_classes_of_all_readers_are_found():
 
 
 def test_chats_are_read_as_chats(tmp_path: Path):
-    hostile.main(["--only", "chat, csv: rows", "--sizes", "2000", "20000", "--results", str(tmp_path)])
-    rows = json.loads((tmp_path / "hostile.json").read_text("utf-8"))["classes"]["chat, csv: rows"]
+    rows = measured(tmp_path, "--only", "chat, csv: rows")["classes"]["chat, csv: rows"]
     assert [(row["outcome"], row["chunks"]) for row in rows] == [("indexed", 248), ("indexed", 2498)]
 
 

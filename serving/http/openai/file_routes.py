@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query, Request
@@ -15,7 +16,7 @@ from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, WriteCa
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, objects, shapes
 from parquetry.serving.http.openai.errors import ERRORS
-from parquetry.serving.http.openai.multipart import FileForm, read_file_form
+from parquetry.serving.http.openai.multipart import FileForm, file_form
 from parquetry.serving.http.openai.paths import FILES
 from parquetry.serving.http.openai.waiting import removed
 from parquetry.serving.http.problems import Problem
@@ -63,8 +64,7 @@ _FORM = {
 async def create_file(request: Request, caller: WriteCaller, namespace: Namespace, parts: Parts) -> dict[str, Any]:
     """Keep a file, to be attached to vector stores."""
     access = access_for(caller)
-    form = await read_file_form(request, "file", parts.content.new, parts.settings.serve.max_file_bytes)
-    try:
+    async with file_form(request, "file", parts.content.new, parts.settings.serve.max_file_bytes) as form:
         fields = _fields(form)
         created = now()
         file = KeptFile(
@@ -79,18 +79,15 @@ async def create_file(request: Request, caller: WriteCaller, namespace: Namespac
             access,
         )
         await in_thread(_keep, parts, form, file)
-    finally:
-        await in_thread(form.file.discard)
     return shapes.file_shape(file)
 
 
 def _keep(parts: Resources, form: FileForm, file: KeptFile) -> None:
     form.file.finish(file.id)
-    try:
+    with ExitStack() as unfinished:
+        unfinished.callback(parts.content.delete, file.id)
         parts.files.add(file)
-    except BaseException:
-        parts.content.delete(file.id)
-        raise
+        unfinished.pop_all()
 
 
 def _fields(form: FileForm) -> forms.FileFields:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +36,9 @@ class FileForm:
     content_type: str | None = None
 
 
-async def read_file_form(request: Request, name: str, begin: Callable[[], Incoming], most: int) -> FileForm:
-    """Read a form; its file is complete, but has no name yet.
+@asynccontextmanager
+async def file_form(request: Request, name: str, begin: Callable[[], Incoming], most: int) -> AsyncIterator[FileForm]:
+    """Read a form for the block; its file is complete, and deleted at the end unless the block finishes it.
 
     Args:
         request: the request.
@@ -62,10 +64,9 @@ async def read_file_form(request: Request, name: str, begin: Callable[[], Incomi
         reader.finish()
         check_again(request)
         await in_thread(reader.write)
-    except BaseException:
+        yield form
+    finally:
         await in_thread(form.file.discard)
-        raise
-    return form
 
 
 class _Reader:

@@ -17,7 +17,7 @@ from parquetry.serving.http.callers import Namespace, Parts, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, shapes
 from parquetry.serving.http.openai.file_routes import expiry
-from parquetry.serving.http.openai.multipart import read_file_form
+from parquetry.serving.http.openai.multipart import file_form
 from parquetry.serving.http.openai.paths import PART_BYTES, PARTS, UPLOADS
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.awaiting import in_thread
@@ -59,13 +59,10 @@ def create_upload(caller: WriteCaller, namespace: Namespace, given: forms.NewUpl
 async def add_part(request: Request, caller: WriteCaller, upload_id: UploadIdPath, parts: Parts) -> dict[str, Any]:
     """Add a part of a file."""
     upload = await in_thread(_pending, parts, caller, upload_id)
-    form = await read_file_form(request, "data", parts.content.new, PART_BYTES)
-    created = now()
-    part = UploadedPart(new_id("part_", created), upload.id, created, form.file.size)
-    try:
+    async with file_form(request, "data", parts.content.new, PART_BYTES) as form:
+        created = now()
+        part = UploadedPart(new_id("part_", created), upload.id, created, form.file.size)
         await in_thread(form.file.finish, part.id)
-    finally:
-        await in_thread(form.file.discard)
     if not await in_thread(parts.files.add_part, part, upload.bytes):
         await in_thread(parts.content.delete, part.id)
         raise Problem(400, "too-large", f"all parts together have more than the {size_of(upload.bytes)} announced")

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
-from openai.types.responses import Response
 from pydantic import BaseModel
 
-from parquetry.model import Access
-from parquetry.serving.files.model import VectorStore, new_id, now
-from parquetry.serving.stores.namespaces import store_id_of
 from tests.servers.model_service import (
     AskedRequest,
     ModelAnswer,
@@ -22,86 +17,17 @@ from tests.servers.model_service import (
     call,
     call_stream,
     chunk,
-    cut,
     failing,
     said,
-    silent,
     streamed,
     text_stream,
     whole,
 )
 from tests.serving.chat.conftest import proxy
-from tests.serving.responses.checks import check_events, check_response, fits_schema
+from tests.serving.responses.asking_client import FUNCTION, RESULTS, SEARCHES, TOOL, client_of, create, token_of
 
-STORE = store_id_of("default")
-TOOL = {"type": "file_search", "vector_store_ids": [STORE]}
-RESULTS = ["file_search_call.results"]
-FUNCTION = {
-    "type": "function",
-    "name": "get_time",
-    "description": "Tell the time.",
-    "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]},
-    "strict": False,
-}
-SEARCHES = call("file_search", queries=["How much is the oak table?"])
-
-
-@pytest.fixture(scope="module")
-def running(shelf) -> Iterator[Any]:
-    """Yield the application with its model service."""
-    with ModelService() as service, proxy(shelf, service) as app:
-        yield app, service
-
-
-@pytest.fixture
-def service(running):
-    """Return the model service, whose script is used up at the end of the test."""
-    _, found = running
-    found.requests.clear()
-    yield found
-    left, found._script[:] = list(found._script), []
-    faults, found.unexpected[:] = list(found.unexpected), []
-    assert (left, faults) == ([], [])
-
-
-@pytest.fixture
-def client(running, service):
-    """Return ada's client."""
-    app, _ = running
-    return client_of(app, token_of(app, "ada"))
-
-
-def client_of(app: Any, key: str, **more: Any) -> openai.OpenAI:
-    """Return OpenAI's client with a key."""
-    return openai.OpenAI(base_url=f"{app.url}/v1", api_key=key, max_retries=0, timeout=30, **more)
-
-
-def token_of(app: Any, user: str, *rights: str, **more: Any) -> str:
-    """Return a token of a user."""
-    _, plain = app.resources.tokens.create(f"for {user}", user_id=user, rights=rights or ("search", "read"), **more)
-    return plain
-
-
-def create(client: openai.OpenAI, stream: bool = False, **fields: Any) -> Response:
-    """Return a response, with its form checked, and that of its events."""
-    asked = {"model": "m", "input": "How much is the oak table?", **fields}
-    fits_schema(asked, "CreateResponse")
-    if not stream:
-        raw = client.responses.with_raw_response.create(**asked)
-        return check_response(json.loads(raw.content))
-    with client.responses.with_streaming_response.create(**asked, stream=True) as raw:
-        return check_events(events_of(raw.read().decode()))
-
-
-def events_of(text: str) -> list[dict[str, Any]]:
-    """Return the events of a stream, whose names are their types."""
-    found = []
-    for block in text.split("\n\n")[:-1]:
-        name, data = block.split("\n")
-        event = json.loads(data.removeprefix("data: "))
-        assert name == f"event: {event['type']}"
-        found.append(event)
-    return found
+AGENT = {"name": "carpenter", "model": "m", "system_prompt": "You sell tables.", "top_k": 1}
+NATIVE = {"id": "resp_theirs", "object": "response", "output": []}
 
 
 def test_an_answer(client, service):
@@ -217,70 +143,6 @@ def test_a_limit_has_the_name_that_the_model_takes(client, service, stream):
     assert names == [{"max_tokens"}, {"max_completion_tokens"}, {"max_completion_tokens"}]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    ("answer", "status", "code"),
-    [
-        (failing(429, "slow down", code="rate_limit_exceeded"), 429, "rate_limit_exceeded"),
-        (failing(404, "no model 'm'", code="model_not_found"), 404, "model_not_found"),
-        (failing(401, "wrong key"), 502, "upstream_refused"),
-        (failing(500, "broken"), 500, "upstream_failed"),
-        (whole(b"{"), 502, "upstream_broken"),
-    ],
-)
-def test_a_failure_before_the_answer_is_an_error(client, service, stream, answer, status, code):
-    service.expect(answer)
-    with pytest.raises(openai.APIStatusError) as failed:
-        create(client, stream)
-    assert (failed.value.status_code, failed.value.code) == (status, code)
-    assert "sk-own" not in failed.value.response.text
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (cut(text_stream("It costs 640 euros."), 3), "broke off"),
-        (
-            streamed(chunk({"content": "It"}), b'data: {"error": {"message": "out of memory"}}\n\n', done=False),
-            "out of memory",
-        ),
-        (streamed(chunk({"content": "It"})), "ended its answer"),
-        (streamed(chunk({"content": "It"}), b"data: {\n\n"), "no JSON object"),
-    ],
-)
-def test_a_failure_within_a_stream_is_told_in_it(client, service, answer, told):
-    service.expect(answer)
-    response = create(client, stream=True)
-    assert (response.status, response.error.code) == ("failed", "server_error")
-    assert told in response.error.message
-    assert all(each.status == "incomplete" for each in response.output)
-
-
-def test_a_failure_after_a_search_is_an_error(client, service):
-    service.expect(said(None, [SEARCHES]), failing(500, "broken"))
-    with pytest.raises(openai.InternalServerError):
-        create(client, tools=[TOOL])
-
-
-def test_a_client_that_leaves_a_stream_ends_the_request_to_the_model(running, service):
-    app, _ = running
-    service.gone.clear()
-    service.expect(silent(text_stream("It costs 640 euros."), 3))
-    body = {"model": "m", "input": "Hi", "stream": True}
-    with app.client(token_of(app, "ada")) as client, client.stream("POST", "/v1/responses", json=body) as answer:
-        assert next(answer.iter_text()).startswith("event: response.created")
-    assert service.gone.wait(30)
-
-
-def test_a_client_that_leaves_before_the_answer_ends_the_request_to_the_model(running, service):
-    app, _ = running
-    service.gone.clear()
-    service.expect(silent(said("Hi."), 0))
-    with pytest.raises(openai.APITimeoutError):
-        client_of(app, token_of(app, "ada")).responses.create(model="m", input="Hi", timeout=0.5)
-    assert service.gone.wait(30)
-
-
 def test_the_asynchronous_client(running, service):
     app, _ = running
 
@@ -302,30 +164,6 @@ def test_the_asynchronous_client(running, service):
     assert "response.output_text.annotation.added" in kinds
 
 
-def test_each_person_finds_and_is_told_their_own(running, service):
-    app, _ = running
-    asks = call("file_search", queries=["vault word of ada", "vault word of eve"])
-    for name, other in (("ada", "eve"), ("eve", "ada")):
-        service.expect(said(None, [asks]), said("Here [cite:1]."))
-        response = create(client_of(app, token_of(app, name)), tools=[TOOL], include=RESULTS)
-        told = response.to_json() + service.requests[-1].content.decode()
-        assert f"{name}word" in told
-        assert f"{other}word" not in told
-        assert f"{other}.md" not in told
-
-
-def test_a_store_that_is_not_the_callers_is_one_that_does_not_exist(running, service):
-    app, _ = running
-    elsewhere = client_of(app, token_of(app, "bob", namespaces=("other",)))
-    errors = []
-    for store_id in (STORE, "vs_ns_" + "0" * 24, "vs_" + "0" * 24):
-        with pytest.raises(openai.NotFoundError) as refused:
-            create(elsewhere, tools=[{**TOOL, "vector_store_ids": [store_id]}])
-        errors.append({**refused.value.body, "message": refused.value.body["message"].replace(store_id, "X")})
-    assert errors[0] == errors[1] == errors[2]
-    assert service.requests == []
-
-
 def test_filters_and_limits_hold(client, service):
     asks = call("file_search", queries=["table", "power"])
     service.expect(said(None, [asks]), said("Hm."))
@@ -340,140 +178,6 @@ def test_filters_and_limits_hold(client, service):
     assert response.output[0].results == []
 
 
-def test_a_filter_that_cannot_be_used_is_named(client, service):
-    filters = {"type": "and", "filters": [{"type": "like", "key": "a", "value": "b"}]}
-    with pytest.raises(openai.BadRequestError) as refused:
-        client.responses.create(model="m", input="Hi", tools=[FUNCTION, {**TOOL, "filters": filters}])
-    assert refused.value.body["param"] == "tools[1].filters.filters.0.type"
-    assert refused.value.body["message"].startswith("tools[1].filters.filters.0.type")
-    assert service.requests == []
-
-
-def test_what_cannot_be_done_is_refused_in_openais_form(client, service):
-    with pytest.raises(openai.BadRequestError) as refused:
-        client.responses.create(model="m", input="Hi", background=True)
-    assert refused.value.body["param"] == "background"
-    assert (refused.value.type, refused.value.code) == ("invalid_request_error", "unsupported_parameter")
-    assert service.requests == []
-
-
-def test_stored_responses_are_their_owners(running, service):
-    app, _ = running
-    ada, eve = (client_of(app, token_of(app, name)) for name in ("ada", "eve"))
-    service.expect(said("Hello."))
-    first = create(ada, input="Hi")
-    assert check_response(json.loads(ada.responses.with_raw_response.retrieve(first.id).content)) == first
-    (item,) = ada.responses.input_items.list(first.id).data
-    assert (item.role, item.content[0].text) == ("user", "Hi")
-    for ask in (eve.responses.retrieve, eve.responses.delete, eve.responses.input_items.list, eve.responses.cancel):
-        with pytest.raises(openai.NotFoundError):
-            ask(first.id)
-    with pytest.raises(openai.BadRequestError) as refused:
-        create(eve, previous_response_id=first.id)
-    assert refused.value.code == "previous_response_not_found"
-    with pytest.raises(openai.BadRequestError):
-        ada.responses.cancel(first.id)
-    ada.responses.delete(first.id)
-    with pytest.raises(openai.NotFoundError):
-        ada.responses.retrieve(first.id)
-    assert len(service.requests) == 1
-
-
-def test_a_conversation_goes_on_over_stored_responses(client, service):
-    service.expect(said(None, [SEARCHES]), said("It costs 640 euros [cite:1]."))
-    first = create(client, tools=[TOOL], instructions="Be brief.")
-    service.expect(text_stream("You are welcome."))
-    second = create(client, stream=True, input="Thanks!", previous_response_id=first.id)
-    service.expect(said("Bye."))
-    third = create(client, input=[{"role": "user", "content": "Bye!"}], previous_response_id=second.id)
-    assert third.previous_response_id == second.id
-    # Instructions and results of searches are those of their own turn.
-    assert [(each["role"], each["content"]) for each in service.requests[-1].body["messages"]] == [
-        ("user", "How much is the oak table?"),
-        ("assistant", "It costs 640 euros."),
-        ("user", "Thanks!"),
-        ("assistant", "You are welcome."),
-        ("user", "Bye!"),
-    ]
-
-
-def test_what_is_not_stored_is_gone(client, service):
-    service.expect(said("Hello."))
-    response = create(client, store=False)
-    with pytest.raises(openai.NotFoundError):
-        client.responses.retrieve(response.id)
-
-
-def test_of_one_token_as_many_responses_are_stored_as_the_settings_say(shelf):
-    answers = [said(f"Hello {number}.") for number in range(3)]
-    with ModelService(*answers) as service, proxy(shelf, service, upstream={"max_responses": 2}) as app:
-        client = client_of(app, token_of(app, "ada"))
-        first, *others = [create(client, input="Hi").id for _ in answers]
-        with pytest.raises(openai.NotFoundError):
-            client.responses.retrieve(first)
-        assert [client.responses.retrieve(each).id for each in others] == others
-
-
-def test_an_anonymous_callers_response_is_not_stored(running, service):
-    """It could not be told from that of another one."""
-    app, _ = running
-    anonymous = client_of(app, "sk-of-somebody")
-    service.expect(said(None, [SEARCHES]), said("Hello."))
-    response = create(anonymous, tools=[TOOL], include=RESULTS)
-    assert service.requests[0].key == "sk-of-somebody"
-    assert "word" not in response.to_json()
-    with pytest.raises(openai.NotFoundError):
-        anonymous.responses.retrieve(response.id)
-    with pytest.raises(openai.BadRequestError) as refused:
-        create(anonymous, store=True)
-    assert refused.value.body["param"] == "store"
-
-
-def test_no_token_of_ours_reaches_the_model_service(running, service):
-    app, _ = running
-    token = token_of(app, "ada")
-    service.expect(said(None, [SEARCHES]), said("Hello."))
-    create(client_of(app, "sk-mine", default_headers={"X-Parquetry-Token": token}), tools=[TOOL])
-    assert len(service.requests) == 2
-    assert all(b"pqt_" not in each.everything and each.key == "sk-mine" for each in service.requests)
-    with pytest.raises(openai.BadRequestError) as refused:
-        create(client_of(app, token), input=f"My token is {token}.")
-    assert refused.value.code == "token_would_leave"
-
-
-def test_a_token_without_the_right_to_search_is_refused(running, service):
-    app, _ = running
-    with pytest.raises(openai.PermissionDeniedError):
-        create(client_of(app, token_of(app, "ada", "write")))
-    assert service.requests == []
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_search_that_fails_is_an_error_and_no_empty_success(shelf, stream):
-    """The store is gone once the model asks for it."""
-    moment = now()
-    store = VectorStore(new_id("vs_", moment), "s", "default", Access("public"), moment, moment, None, {})
-
-    def vanish(_: AskedRequest) -> ModelAnswer:
-        app.resources.stores.remove(store.id)
-        return call_stream(SEARCHES) if stream else said(None, [SEARCHES])
-
-    with ModelService(rule=vanish) as service, proxy(shelf, service) as app:
-        app.resources.stores.add(store)
-        client, tool = client_of(app, token_of(app, "ada")), {**TOOL, "vector_store_ids": [store.id]}
-        if stream:
-            response = create(client, stream, tools=[tool])
-            assert (response.status, response.output[0].status) == ("failed", "failed")
-            assert store.id in response.error.message
-        else:
-            with pytest.raises(openai.NotFoundError, match=store.id):
-                create(client, tools=[tool])
-        assert len(service.requests) == 1
-
-
-AGENT = {"name": "carpenter", "model": "m", "system_prompt": "You sell tables.", "top_k": 1}
-
-
 def test_an_agent_answers_with_its_prompt_and_documents(shelf):
     with ModelService(said("640.")) as service, proxy(shelf, service, agent=[AGENT]) as app:
         response = create(client_of(app, token_of(app, "ada")), model="carpenter", instructions="Be brief.")
@@ -485,9 +189,6 @@ def test_an_agent_answers_with_its_prompt_and_documents(shelf):
         assert "640 euros" in system["content"]
         assert question == {"role": "user", "content": "How much is the oak table?"}
         assert "tools" not in body
-
-
-NATIVE = {"id": "resp_theirs", "object": "response", "output": []}
 
 
 def native(asked: AskedRequest) -> ModelAnswer | None:

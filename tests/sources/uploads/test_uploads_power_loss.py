@@ -8,7 +8,7 @@ import pytest
 from parquetry.serving.service.session_inbox import FOLDER, keep_session
 from parquetry.settings.sections import parse_settings
 from parquetry.sources.uploads.store import UploadStore
-from tests.power_loss import digest, lay, recorded
+from tests.power_loss import recorded, survived
 
 pytestmark = pytest.mark.slow
 NAMES = ("oak.md", "elm.md", "ash.md")
@@ -31,18 +31,9 @@ def chats(root):
     return {each["id"]: [message["content"] for message in each["messages"]] for each in files}
 
 
-def survived(disk, truths, left, held):
-    """Look at every state that power cuts may have left; return the number of states."""
-    seen = {}
-    for moment in disk.moments:
-        for state in moment.states:
-            key = digest(state)
-            if key not in seen:
-                lay(state, left)
-                seen[key] = held(left)
-            # What was acknowledged is there; the next change may be there already.
-            assert seen[key] in truths[moment.told : moment.told + 2], f"power was lost after: {moment.call}"
-    return len(seen)
+@pytest.fixture
+def left(tmp_path):
+    return tmp_path / "left"
 
 
 @pytest.fixture
@@ -52,7 +43,7 @@ def place(tmp_path):
     return folder
 
 
-def test_upload_is_on_disk_once_it_is_acknowledged(place, tmp_path):
+def test_upload_is_on_disk_once_it_is_acknowledged(place, left):
     truths, store = [{}], store_at(place)
     steps = [("oak.md", b"Oak."), ("elm.md", b"Elm." * 40_000), ("oak.md", b"Other oak."), ("elm.md", None)]
     with recorded(place) as disk:
@@ -64,20 +55,20 @@ def test_upload_is_on_disk_once_it_is_acknowledged(place, tmp_path):
             disk.tell()
             truths.append(uploads(place))
     assert truths[-1] == {"oak.md": b"Other oak."}
-    assert survived(disk, truths, tmp_path / "left", uploads) > 10
+    assert survived(disk, truths, left, lambda _: uploads(left)) > 10
 
 
-def test_file_that_arrived_on_disk_is_kept_as_safely(place, tmp_path):
+def test_file_that_arrived_on_disk_is_kept_as_safely(place, tmp_path, left):
     arrived = tmp_path / "arrived"
     arrived.write_bytes(b"Ash." * 40_000)
     with recorded(place) as disk:
         store_at(place).put("default", "ash.md", arrived, filename="ash.md")
         disk.tell()
     truths = [{}, {"ash.md": arrived.read_bytes()}]
-    assert survived(disk, truths, tmp_path / "left", uploads) > 3
+    assert survived(disk, truths, left, lambda _: uploads(left)) > 3
 
 
-def test_chat_is_on_disk_once_it_is_accepted(place, tmp_path):
+def test_chat_is_on_disk_once_it_is_accepted(place, left):
     truths = [{}]
     with recorded(place) as disk:
         for name, text in (("one", "I live in Bern."), ("two", "I like oak."), ("one", "I live in Basel.")):
@@ -86,4 +77,4 @@ def test_chat_is_on_disk_once_it_is_accepted(place, tmp_path):
             disk.tell()
             truths.append({**truths[-1], name: [text]})
     assert truths[-1] == chats(place)
-    assert survived(disk, truths, tmp_path / "left", chats) > 5
+    assert survived(disk, truths, left, lambda _: chats(left)) > 5

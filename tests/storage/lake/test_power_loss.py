@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from parquetry.storage.lake.lake import Lake
 from parquetry.storage.lake.staging import make_checkpoint
 from parquetry.storage.maintenance.doctor import examine
 from parquetry.storage.maintenance.erasure import forget_user
-from tests.power_loss import Disk, digest, lay, recorded
+from tests.power_loss import State, digest, recorded, survived
 from tests.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -38,33 +39,24 @@ def held(corpus: Path) -> dict[str, str]:
     return texts
 
 
-def survived(disk: Disk, truths: list[dict[str, str]], left: Path) -> int:
-    """Open every state that power cuts may have left; return the number of states.
-
-    Args:
-        disk: recorded changes.
-        truths: content of the corpus before the first reported publish, after it, and so on.
-        left: folder to lay the states out in.
-    """
-    seen: dict[str, dict[str, str]] = {}
+def healthy_in(left: Path) -> Callable[[State], dict[str, str]]:
+    """Return a function that returns the texts of the corpus that is laid out in a folder, found to be healthy."""
     examined: set[str] = set()
-    for moment in disk.moments:
-        for state in moment.states:
-            key = digest(state)
-            try:
-                if key not in seen:
-                    lay(state, left)
-                    tables = digest({path: None if "/index" in path else content for path, content in state.items()})
-                    if tables not in examined and Lake.exists(str(left / "corpus")):
-                        examined.add(tables)
-                        found = examine(Lake(str(left / "corpus")), quick=True).findings
-                        assert [each for each in found if each.severity == "problem"] == []
-                    seen[key] = held(left / "corpus")
-                assert seen[key] in truths[moment.told : moment.told + 2]
-            except BaseException as error:
-                error.add_note(f"power was lost after: {moment.call}; {moment.told} told of by then")
-                raise
-    return len(seen)
+
+    def texts(state: State) -> dict[str, str]:
+        tables = digest({path: None if "/index" in path else content for path, content in state.items()})
+        if tables not in examined and Lake.exists(str(left / "corpus")):
+            examined.add(tables)
+            found = examine(Lake(str(left / "corpus")), quick=True).findings
+            assert [each for each in found if each.severity == "problem"] == []
+        return held(left / "corpus")
+
+    return texts
+
+
+@pytest.fixture
+def left(tmp_path):
+    return tmp_path / "left"
 
 
 @pytest.fixture
@@ -95,7 +87,7 @@ def ada(tmp_path, place):
     return made
 
 
-def test_every_publish_is_there_once_it_is_told_of(workshop, place, tmp_path):
+def test_every_publish_is_there_once_it_is_told_of(workshop, place, left):
     truths: list[dict[str, str]] = [{}]
     with recorded(place) as disk:
         for name, text in (("oak.md", OAK), ("oak.md", ASH), ("fir.md", FIR), ("elm.md", None)):
@@ -107,10 +99,10 @@ def test_every_publish_is_there_once_it_is_told_of(workshop, place, tmp_path):
             disk.tell()
             truths.append({each.name: each.read_text() for each in workshop.folder.iterdir()})
     assert truths[-1] == {"oak.md": ASH, "fir.md": FIR}
-    assert survived(disk, truths, tmp_path / "left") > 100
+    assert survived(disk, truths, left, healthy_in(left)) > 100
 
 
-def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, tmp_path):
+def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, left):
     workshop.refresh()
     ada.refresh()
     before = held(place / "corpus")
@@ -119,13 +111,13 @@ def test_forgetting_a_user_loses_nothing_of_anybody_else(workshop, ada, place, t
         forget_user(workshop.lake, "ada", new_stamp(), SearchSettings())
         disk.tell()
     after = {"oak.md": OAK, "elm.md": ELM}
-    assert survived(disk, [before, after], tmp_path / "left") > 50
+    assert survived(disk, [before, after], left, healthy_in(left)) > 50
 
 
-def test_checkpoint_that_is_cut_short_is_none(workshop, place, tmp_path):
+def test_checkpoint_that_is_cut_short_is_none(workshop, place, left):
     workshop.refresh()
     before = held(place / "corpus")
     with recorded(place) as disk:
         make_checkpoint(workshop.lake.layout, "documents")
         disk.tell()
-    assert survived(disk, [before, before], tmp_path / "left") == 3
+    assert survived(disk, [before, before], left, healthy_in(left)) == 3
