@@ -29,6 +29,8 @@ class EmbedderProvider:
     """US dollars per million tokens; None if unknown"""
     counts_tokens: bool = True
     """True if its embedders have a tokenizer"""
+    calls_service: bool = False
+    """True if its embedders send texts to a service"""
 
 
 PROVIDERS: dict[str, EmbedderProvider] = {
@@ -47,6 +49,7 @@ PROVIDERS: dict[str, EmbedderProvider] = {
         openai.WORST,
         openai.price,
         counts_tokens=False,
+        calls_service=True,
     ),
     "onnx": EmbedderProvider("onnx:<folder>", "a folder", onnx.OnnxEmbedder, onnx.embedder_id, onnx.WORST),
 }
@@ -88,7 +91,7 @@ def load_ahead(names: Sequence[str], settings: EmbeddingSettings) -> None:
         with suppress(ParquetryError):
             open_embedder(names[0], settings)
 
-    if len(names) == 1 and counts_tokens(names[0]):
+    if len(names) == 1 and not calls_service(names[0]):
         threading.Thread(target=load, name="embedder", daemon=True).start()
 
 
@@ -129,9 +132,15 @@ def price_of(name: str, settings: EmbeddingSettings) -> float | None:
 
 
 def counts_tokens(embedder_id: str) -> bool:
-    """Return True if the embedder of an id or name has a tokenizer, without loading it."""
+    """Return True if the embedder of an id has a tokenizer, without loading it."""
     provider = PROVIDERS.get(embedder_id.partition(":")[0])
     return provider is not None and provider.counts_tokens
+
+
+def calls_service(name: str) -> bool:
+    """Return True if the embedder of a name sends texts to a service."""
+    provider = PROVIDERS.get(name.partition(":")[0])
+    return provider is not None and provider.calls_service
 
 
 def id_of(name: str, settings: EmbeddingSettings) -> str:

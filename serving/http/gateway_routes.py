@@ -196,7 +196,7 @@ async def delete_document(
 
 @router.post("/{namespace}/retrieve", response_model=forms.Retrieved, response_model_exclude_unset=True)
 @takes_turns(
-    reranked=lambda values: values["asked"].rerank,
+    waits=lambda values: values["asked"].rerank,
     long=lambda values: values["asked"].queries is not None or bool(values["asked"].explain),
 )
 def retrieve(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 
+from parquetry.embed.registry import calls_service
 from parquetry.settings.sections import Settings
 
 Values = Mapping[str, Any]
@@ -29,8 +30,8 @@ _KIND = "__kind_of_search__"
 class SearchKind:
     """Functions of an endpoint's arguments that tell what kind of search they ask for."""
 
-    reranked: Callable[[Values], bool]
-    """True if a reranker looks at what is found"""
+    waits: Callable[[Values], bool]
+    """True if a reranker or a language model takes part, which may be those of another service"""
     long: Callable[[Values], bool]
     """True if it takes many times as long as one search"""
 
@@ -39,19 +40,19 @@ class SearchKind:
 
         None for one that may wait for another service: in a turn, the next ones would wait for that service, too.
         """
-        if self.reranked(values) or _embeds_elsewhere(values["parts"].settings):
+        if self.waits(values) or _embeds_elsewhere(values["parts"].settings):
             return None
         turns, long_turns = _limiters()
         return long_turns if self.long(values) else turns
 
 
 def takes_turns(
-    *, reranked: Callable[[Values], bool] = lambda _: False, long: Callable[[Values], bool] = lambda _: False
+    *, waits: Callable[[Values], bool] = lambda _: False, long: Callable[[Values], bool] = lambda _: False
 ) -> Callable[[Endpoint], Endpoint]:
     """Mark an endpoint of a `JsonRoute` that searches; arguments as for `SearchKind`."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, _KIND, SearchKind(reranked, long))
+        setattr(endpoint, _KIND, SearchKind(waits, long))
         return endpoint
 
     return mark
@@ -73,4 +74,4 @@ def _limiters() -> tuple[CapacityLimiter, CapacityLimiter]:
 
 
 def _embeds_elsewhere(settings: Settings) -> bool:
-    return any(name.startswith("openai:") for name in settings.embedders)
+    return any(calls_service(name) for name in settings.embedders)

@@ -31,7 +31,10 @@ ROWS = {
     ),
     "query, and context of a query": (f"{gateway_models.LONGEST_QUERY:,}", f"{gateway_models.LONGEST_CONTEXT:,}"),
     "texts of whole documents in one answer": (f"{retrieving.MOST_LOADED // MIB} Mi",),
-    "searches that compute at a time": (f"{turns.SEARCHES} in each", f"{turns.LONG_SEARCHES} requests"),
+    "searches of the knowledge APIs, vector stores and Dify that compute at a time": (
+        f"{turns.SEARCHES} in each",
+        f"{turns.LONG_SEARCHES} requests",
+    ),
     "jobs that wait": (f"{store.MOST_QUEUED:,};", f"{store.MOST_QUEUED_OF_ONE:,} of"),
     "small writes that are published together": (
         f"{store.MOST_TOGETHER:,};",

@@ -28,7 +28,7 @@ router = APIRouter(tags=["Dify"], route_class=JsonRoute)
 
 
 @router.post("/retrieval", responses=_ERROR)
-@takes_turns(reranked=lambda values: values["parts"].settings.search.rerank is not None)
+@takes_turns(waits=lambda values: values["parts"].settings.search.rerank is not None)
 def retrieval(request: Request, caller: SearchCaller, asked: forms.Retrieval, parts: Parts) -> forms.DifyRecords:
     """Return the records that answer a question, best first, in Dify's form."""
     settings = parts.settings

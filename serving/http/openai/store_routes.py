@@ -20,6 +20,7 @@ from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.paths import STORES
 from parquetry.serving.http.openai.waiting import removed
 from parquetry.serving.http.problems import Problem
+from parquetry.serving.http.turns import takes_turns
 from parquetry.serving.http.writes import AtOnce
 from parquetry.serving.service.awaiting import in_thread
 from parquetry.serving.service.resources import Resources
@@ -152,6 +153,10 @@ def _is_empty(parts: Resources, store: VectorStore) -> bool:
 
 
 @router.post("/{vector_store_id}/search", response_model=objects.SearchResultsPage, response_model_exclude_unset=True)
+@takes_turns(
+    waits=lambda values: values["given"].rewrite_query or values["parts"].settings.search.rerank is not None,
+    long=lambda values: len(values["given"].queries) > 1,
+)
 def search_store(
     request: Request,
     caller: SearchCaller,

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 import httpx
 import pytest
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
 
+from parquetry.serving.http.app import create_app
 from parquetry.serving.http.json_bodies import JsonRoute
-from parquetry.serving.http.turns import LONG_SEARCHES, SEARCHES, takes_turns
+from parquetry.serving.http.turns import LONG_SEARCHES, SEARCHES, kind_of, takes_turns
+from parquetry.settings.sections import parse_settings
 
 SECONDS = 60
 
@@ -33,7 +36,7 @@ class Floor:
 
         @router.get("/search")
         @takes_turns(
-            reranked=lambda values: values["name"].startswith("reranked"),
+            waits=lambda values: values["name"].startswith("waits"),
             long=lambda values: values["name"].startswith("long"),
         )
         def search(name: str, parts: Annotated[Any, Depends(parts_of_service)]) -> str:
@@ -99,7 +102,7 @@ def test_searches_begin_in_the_order_in_which_they_came():
     assert run(floor, course) == names
 
 
-@pytest.mark.parametrize("kind", ["reranked", "long"])
+@pytest.mark.parametrize("kind", ["waits", "long"])
 def test_long_and_waiting_searches_leave_the_turns_to_others(kind):
     floor, slow = Floor(), [f"{kind}-{n}" for n in range(3 * SEARCHES)]
 
@@ -127,3 +130,16 @@ def test_searches_of_a_remote_embedder_take_no_turns():
         return [(await task).json() for task in tasks]
 
     assert run(floor, course) == names
+
+
+def test_all_routes_of_searches_take_turns(tmp_path):
+    app = create_app(parse_settings({"corpus": {"root": str(tmp_path / "corpus")}}, "test"))
+    routes = (
+        each for part in app.routes for each in getattr(part, "original_router", SimpleNamespace(routes=[part])).routes
+    )
+    assert {route.path for route in routes if isinstance(route, APIRoute) and kind_of(route.endpoint)} == {
+        "/api/knowledge/search",
+        "/api/v1/knowledge/{namespace}/retrieve",
+        "/retrieval",
+        "/v1/vector_stores/{vector_store_id}/search",
+    }
