@@ -27,6 +27,7 @@ from parquetry.extract.pdf.reader import PdfExtractor
 from parquetry.extract.pptx import PptxExtractor
 from parquetry.extract.records import RecordsExtractor
 from parquetry.extract.rst import RstExtractor
+from parquetry.extract.rtf.reader import RtfExtractor
 from parquetry.extract.sheets.reader import SheetExtractor
 from parquetry.extract.source_code import SourceCodeExtractor
 from parquetry.extract.text import PlainTextExtractor
@@ -39,6 +40,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     PptxExtractor(),
     SheetExtractor(),
     OdtExtractor(),
+    RtfExtractor(),
     EpubExtractor(),
     MailExtractor(),
     WebExtractor(),
@@ -57,7 +59,6 @@ _BY_MEDIA_TYPE = {media_type: extractor for extractor in EXTRACTORS for media_ty
 _WAY_OUT = {
     kinds.DOC: "save it as .docx",
     kinds.PPT: "save it as .pptx",
-    kinds.RTF: "save it as .docx",
     kinds.MSG: "save it as .eml",
     kinds.ZIP: "unpack it",
     "application/x-tar": "unpack it",

@@ -1,4 +1,4 @@
-"""The example handbook covers every format, every planted fact is found in its place, and it can be rebuilt."""
+"""The handbook covers the most common formats, every planted fact is found in its place, and it can be rebuilt."""
 
 import functools
 import io

@@ -12,9 +12,15 @@ from parquetry.model import RawDocument
 from parquetry.settings.embedding import ChunkingSettings
 from parquetry.settings.sections import ExtractionSettings
 from parquetry.tasks.engine.workers import WorkerPool
-from tests.extract import hostile_data, hostile_office, hostile_pdf, hostile_sheets
+from tests.extract import hostile_data, hostile_documents, hostile_office, hostile_pdf, hostile_sheets
 
-CLASSES = hostile_data.CLASSES | hostile_sheets.CLASSES | hostile_office.CLASSES | hostile_pdf.CLASSES
+CLASSES = (
+    hostile_data.CLASSES
+    | hostile_sheets.CLASSES
+    | hostile_office.CLASSES
+    | hostile_pdf.CLASSES
+    | hostile_documents.CLASSES
+)
 SIZE = 150_000
 """bytes: quadratic work does not finish in time, linear work takes at most a second"""
 EXHAUSTED = {"timeout", "memory", "crashed", "unexpected"}

@@ -84,6 +84,8 @@ VALID: dict[str, bytes] = {
     "a.docx": docx(),
     "a.epub": epub(),
     "a.odt": odt(),
+    "a.rtf": rb"{\rtf1\ansi{\fonttbl{\f0 A;}}{\stylesheet{\s1 heading 1;}}\pard\s1 H\par\pard planted token\u233?\'e9"
+    rb"\par\trowd\pard\intbl 1\cell 2\cell\row\pard{\listtext\'b7\tab}x{\footnote y}\par}",
     "a.html": b"<!doctype html><title>T</title><h1>H</h1><p>planted token</p><table><tr><td>1<td>2</table>",
     "a.xml": b'<?xml version="1.0"?><list><item name="a">planted token</item><item/></list>',
     "a.eml": b"From: a@b.c\r\nTo: d@e.f\r\nSubject: S\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=B"
@@ -182,7 +184,7 @@ def test_files_cut_short_are_extracted_or_refused_with_a_reason(filename: str, s
         (b" \n\t\r\n", "a.txt", "no-text: "),
         (b"<!doctype html><script>1</script>", "a.html", "no-text: "),
         (b",\n,\n", "a.csv", "no-text: "),
-        (b"{\\rtf1 x}", "a.rtf", "unsupported-type: application/rtf is not supported; save it as .docx"),
+        (b"Rar!\x1a\x07" + bytes(60), "a.rar", "unsupported-type: application/vnd.rar is not supported; unpack it"),
         (b"\x7fELF" + bytes(60), "a", "unsupported-type: application/x-elf is not supported"),
         (bytes(range(256)) * 9, "a", "unsupported-type: it is binary content of no known kind"),
     ],
@@ -228,7 +230,11 @@ def test_a_new_extractor_version_changes_the_fingerprint(monkeypatch: pytest.Mon
 
 
 def test_a_type_that_nothing_reads_has_a_fingerprint_of_its_own():
-    assert fingerprint(kinds.RTF, SETTINGS) == fingerprint(kinds.OCTETS, SETTINGS) != fingerprint(kinds.PDF, SETTINGS)
+    assert (
+        fingerprint("application/vnd.rar", SETTINGS)
+        == fingerprint(kinds.OCTETS, SETTINGS)
+        != fingerprint(kinds.PDF, SETTINGS)
+    )
 
 
 def test_importing_the_registry_loads_no_heavy_library():

@@ -6,7 +6,7 @@ import os
 import random
 from pathlib import Path
 
-from tests.extract import hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets
+from tests.extract import hostile_data, hostile_documents, hostile_markup, hostile_office, hostile_pdf, hostile_sheets
 from tests.fuzz.mutation import File
 from tests.sessions.transcripts.transcript_samples import SAMPLES, TURNS
 
@@ -20,7 +20,7 @@ _HOSTILE_BYTES = 1500
 
 def documents() -> list[File]:
     """Return documents of every supported format."""
-    classes = (hostile_data, hostile_markup, hostile_office, hostile_pdf, hostile_sheets)
+    classes = (hostile_data, hostile_documents, hostile_markup, hostile_office, hostile_pdf, hostile_sheets)
     hostile = [File(*make(_HOSTILE_BYTES)) for each in classes for make in each.CLASSES.values()]
     plain = [file for file in _files(_EXAMPLES / "handbook") for _ in range(10)]
     return [*plain, *(file for file in hostile if len(file.content) < _MOST_BYTES), *own()]

@@ -23,7 +23,7 @@ class MailExtractor:
     """Reads e-mails (EML) and web archives (MHTML)."""
 
     name = "mail"
-    version = 3
+    version = 4
     media_types = frozenset({_EMAIL})
     settings_used = frozenset(
         # Attachments may be of any type, so settings of other extractors affect a mail, too.

@@ -1,0 +1,1 @@
+"""Rich text (RTF): the format of older word processors, and of bodies of Outlook messages."""

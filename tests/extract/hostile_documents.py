@@ -1,0 +1,47 @@
+"""Rich texts and further documents that cost a reader more than their size: name -> function of a size in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.extract.hostile_data import Hostile, times
+
+
+def _rtf(body: Callable[[int], str]) -> Hostile:
+    return lambda size: (f"{{\\rtf1\\ansi {body(size)}}}".encode("latin-1"), "text.rtf")
+
+
+def _halves(opened: str, closed: str) -> Callable[[int], str]:
+    return lambda size: opened * (size // (len(opened) + len(closed))) + closed * (size // (len(opened) + len(closed)))
+
+
+RICH_TEXTS: dict[str, Hostile] = {
+    "rtf-groups": _rtf(_halves("{", "}")),
+    "rtf-open-groups": _rtf(lambda size: "{" * size),
+    "rtf-closed-groups": _rtf(lambda size: times("{}", size)),
+    "rtf-boxes": _rtf(_halves("{\\shptxt x", "}")),
+    "rtf-notes": _rtf(lambda size: times("{\\footnote x}", size)),
+    "rtf-nested-notes": _rtf(_halves("{\\footnote x", "}")),
+    "rtf-heads": _rtf(lambda size: times("{\\header x{n}}", size)),
+    "rtf-cells": _rtf(lambda size: times("\\cell", size)),
+    "rtf-wide-row": _rtf(
+        lambda size: times("\\cell ", size // 2) + "\\row" + times("a\\cell b\\cell\\row ", size // 2)
+    ),
+    "rtf-paragraphs": _rtf(lambda size: times("\\par", size)),
+    "rtf-lines-of-a-cell": _rtf(lambda size: "\\intbl" + times("x\\par", size) + "\\cell\\row"),
+    "rtf-items": _rtf(lambda size: times("{\\listtext 1.}x\\ilvl8\\par", size)),
+    "rtf-fonts": _rtf(lambda size: "{\\fonttbl" + times("{\\f{n}\\fcharset128 x;}", size) + "}"),
+    "rtf-styles": _rtf(lambda size: "{\\stylesheet" + times("{\\s{n} heading 1;}", size) + "}"),
+    "rtf-headings": _rtf(lambda size: "{\\stylesheet{\\s1 heading 1;}}\\s1" + times("x\\par", size)),
+    "rtf-bytes": _rtf(lambda size: times("\\'93", size)),
+    "rtf-unicode": _rtf(lambda size: "\\uc9999" + times("\\u-1?", size)),
+    "rtf-fields": _rtf(lambda size: times("{\\field{\\*\\fldinst{ HYPERLINK ", size)),
+    "rtf-binary": _rtf(lambda size: times("\\bin1 ", size)),
+    "rtf-binary-beyond-the-end": _rtf(lambda size: "\\bin9999999999" + "x" * size),
+    "rtf-long-word": _rtf(lambda size: "\\" + "a" * size),
+    "rtf-long-number": _rtf(lambda size: "\\u" + "1" * size),
+    "rtf-backslashes": _rtf(lambda size: "\\" * size),
+    "rtf-text": _rtf(lambda size: "x" * size),
+}
+
+CLASSES = RICH_TEXTS
