@@ -21,6 +21,8 @@ _SOLID = re.compile(r"\S")
 _HTML_START = re.compile(r"<!doctype\s+html\b|<html[\s>]|<head[\s>]|<body[\s>]", re.I)
 _XML_START = re.compile(r"<\?xml\s")
 _XML_ROOT = re.compile(r"<!DOCTYPE\s|<[A-Za-z_][\w.:-]*(?:\s+[\w.:-]+\s*=\s*[\"']|\s*/?>)")
+_VTT_START = re.compile(r"WEBVTT(?:[ \t\r\n]|$)")
+_SRT_START = re.compile(r"\s{0,20}\d{1,9}[ \t]{0,20}\r?\n[ \t]{0,20}\d{1,4}:\d\d:\d\d[,.]\d{1,3}[ \t]{1,20}-->")
 _INTERPRETER = re.compile(r"[A-Za-z][\w+-]*")
 _HEADER_LINE = re.compile(r"[!-9;-~]+:(?:[ \t]|$)|[ \t]+\S")
 _TRACE_HEADERS = {"received", "return-path", "message-id", "mime-version", "delivered-to", "dkim-signature", "x-mailer"}
@@ -86,6 +88,10 @@ def by_text(content: bytes, head: str, named: str | None) -> str | None:
         return None
     head = head.lstrip("\ufeff")
     undecided = named in {None, kinds.PLAIN}
+    if (undecided or named == kinds.SRT) and _VTT_START.match(head):
+        return kinds.VTT
+    if undecided and _SRT_START.match(head):
+        return kinds.SRT
     root = _root(head)
     if _HTML_START.match(head, root):
         return kinds.HTML

@@ -23,6 +23,8 @@ NOTEBOOK = "application/x-ipynb+json"
 MARKDOWN = "text/markdown"
 RST = "text/x-rst"
 PLAIN = "text/plain"
+SRT = "application/x-subrip"
+VTT = "text/vtt"
 CSV = "text/csv"
 TSV = "text/tab-separated-values"
 SOURCE = "text/x-source"
@@ -68,7 +70,9 @@ BY_EXTENSION = _table(f"""
     {NOTEBOOK}: ipynb
     {MARKDOWN}: md markdown mdown mkd mkdn mdwn mdx qmd rmd
     {RST}: rst rest
-    {PLAIN}: txt text log asc adoc asciidoc org textile tex nfo srt vtt ics vcf diff patch bib po pot
+    {PLAIN}: txt text log asc adoc asciidoc org textile tex nfo ics vcf diff patch bib po pot
+    {SRT}: srt
+    {VTT}: vtt
     {CSV}: csv
     {TSV}: tsv tab
     {PNG}: png apng
@@ -160,7 +164,7 @@ OFFICE_ZIPS = frozenset({DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB})
 
 def is_text(media_type: str) -> bool:
     """Return True if documents of this type are text that a person can read directly."""
-    return media_type.startswith("text/") or media_type in {*STRICTLY_PARSED, EMAIL}
+    return media_type.startswith("text/") or media_type in {*STRICTLY_PARSED, EMAIL, SRT}
 
 
 def is_source_code(media_type: str) -> bool:
@@ -177,7 +181,7 @@ UTF8_PER_BYTE = 3
 def keeps_its_size(filename: str) -> bool:
     """Return True if documents of this name contain their text directly, with nothing unpacked or added."""
     media_type = by_filename(filename)
-    return media_type in (MARKDOWN, PLAIN) or (media_type is not None and is_source_code(media_type))
+    return media_type in (MARKDOWN, PLAIN, SRT, VTT) or (media_type is not None and is_source_code(media_type))
 
 
 def with_extension(filename: str, media_type: str | None) -> str:

@@ -30,6 +30,7 @@ from parquetry.extract.rst import RstExtractor
 from parquetry.extract.rtf.reader import RtfExtractor
 from parquetry.extract.sheets.reader import SheetExtractor
 from parquetry.extract.source_code import SourceCodeExtractor
+from parquetry.extract.subtitles import SubtitleExtractor
 from parquetry.extract.text import PlainTextExtractor
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
@@ -47,6 +48,7 @@ EXTRACTORS: tuple[Extractor, ...] = (
     MarkdownExtractor(),
     RstExtractor(),
     PlainTextExtractor(),
+    SubtitleExtractor(),
     DelimitedExtractor(),
     RecordsExtractor(),
     NotebookExtractor(),

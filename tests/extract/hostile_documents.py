@@ -44,4 +44,26 @@ RICH_TEXTS: dict[str, Hostile] = {
     "rtf-text": _rtf(lambda size: "x" * size),
 }
 
-CLASSES = RICH_TEXTS
+
+def _text(name: str, body: Callable[[int], str]) -> Hostile:
+    return lambda size: (body(size).encode(), name)
+
+
+_CUE = "0:00:01,0 --> 0:00:02,0\n"
+SUBTITLES: dict[str, Hostile] = {
+    "srt-cues": _text("a.srt", lambda size: times(_CUE, size)),
+    "srt-minutes": _text("a.srt", lambda size: times("{n}:00:00 --> 0:00:00\nx\n", size)),
+    "srt-lines": _text("a.srt", lambda size: _CUE + times("x{n}\n", size)),
+    "srt-numbers": _text("a.srt", lambda size: _CUE + times("1\n", size) + _CUE),
+    "srt-spaces": _text("a.srt", lambda size: " " * size + _CUE),
+    "srt-arrow": _text("a.srt", lambda size: _CUE + times("0:00:00" + " " * 1000 + "\n", size)),
+    "srt-tags": _text("a.srt", lambda size: _CUE + times("<a", size)),
+    "srt-places": _text("a.srt", lambda size: _CUE + times("{\\", size)),
+    "vtt-voices": _text("a.vtt", lambda size: "WEBVTT\n\n" + _CUE + times("<v", size)),
+    "vtt-speakers": _text("a.vtt", lambda size: "WEBVTT\n\n" + _CUE + times("<v a{n}>x\n", size)),
+    "vtt-long-voice": _text("a.vtt", lambda size: "WEBVTT\n\n" + _CUE + "<v" + " " * size),
+    "vtt-head": _text("a.vtt", lambda size: "WEBVTT " + times("Language: \n", size)),
+    "vtt-entities": _text("a.vtt", lambda size: "WEBVTT\n\n" + _CUE + times("&#x", size)),
+}
+
+CLASSES = RICH_TEXTS | SUBTITLES

@@ -21,7 +21,7 @@ from tests.extract import hostile_data, hostile_office, hostile_pdf
 from tests.records import item
 
 CHUNKING = ChunkingSettings(size=200, overlap=40)
-NAMES = st.sampled_from(["a.txt", "a.md", "a.py", "a.log", "makefile", "a.yaml"])
+NAMES = st.sampled_from(["a.txt", "a.md", "a.py", "a.log", "makefile", "a.yaml", "a.srt", "a.vtt"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=30) | st.dictionaries(st.text(min_size=1, max_size=9), inner, max_size=4),

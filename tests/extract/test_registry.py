@@ -93,6 +93,8 @@ VALID: dict[str, bytes] = {
     "a.md": b"---\ntitle: T\n---\n# H\n\nplanted token\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\nx = 1\n```\n",
     "a.rst": b"Title\n=====\n\nplanted token\n\n.. code:: py\n\n   x\n\n==  ==\na   b\n==  ==\n1   2\n==  ==\n",
     "a.txt": b"planted token\n\nAnd more.\n",
+    "a.srt": b"1\n00:00:01,000 --> 00:00:04,000\n<i>planted token</i>\n\n2\n00:01:01,000 --> 00:01:04,000\nx\n",
+    "a.vtt": b"WEBVTT - T\nLanguage: en\n\na\n00:01.000 --> 00:04.000\n<v Ann>planted token\n\nNOTE x\n",
     "a.csv": b'name,count\n"planted token",4\nb,5\n',
     "a.tsv": b"name\tcount\nplanted token\t4\n",
     "a.json": b'{"a": [{"b": "planted token", "c": null}, {"b": 1.5e3, "c": true}]}',

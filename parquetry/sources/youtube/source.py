@@ -41,10 +41,8 @@ from parquetry.sources.base import Place
 from parquetry.sources.options import options_of
 from parquetry.sources.paths import within
 from parquetry.sources.youtube.playlist import videos_of_playlist
-from parquetry.timecodes import timecode
+from parquetry.timecodes import sections, timecode
 
-SECTION_SECONDS = 30
-"""Seconds of speech under one timecode: about 75 words."""
 _READ_AHEAD = 200
 """transcripts cached by a listing for the fetch that follows; about 30 KB each"""
 _TIMEOUT_SECONDS = 30
@@ -266,18 +264,11 @@ def markdown(about: dict[str, str], transcript: FetchedTranscript, uri: str) -> 
         "language": transcript.language_code,
         "captions": "automatic" if transcript.is_generated else "made by hand",
     }
-    sections: list[tuple[float, list[str]]] = []
-    for snippet in transcript:
-        words = snippet.text.split()
-        if not words:
-            continue
-        if not sections or snippet.start >= sections[-1][0] + SECTION_SECONDS:
-            sections.append((snippet.start, []))
-        sections[-1][1].extend(words)
-    if not sections:
+    spoken = sections((snippet.start, snippet.text) for snippet in transcript)
+    if not spoken:
         raise BrokenDocument("no-captions", "the captions of the video are empty")
     head = ["---", *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in front.items()), "---"]
-    body = chain.from_iterable((f"\n## {timecode(start)}\n", _paragraph(words)) for start, words in sections)
+    body = chain.from_iterable((f"\n## {timecode(start)}\n", _paragraph(words)) for start, words in spoken)
     return ("\n".join([*head, *body]) + "\n").encode("utf-8", "replace")
 
 
