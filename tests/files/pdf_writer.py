@@ -17,6 +17,11 @@ def lines(x: float, y: float, texts: Sequence[str], size: float = 10, pitch: flo
     return b"".join(line(x, y - i * pitch, text, size) for i, text in enumerate(texts))
 
 
+def glyphs(x: float, y: float, codes: bytes, size: float = 10) -> bytes:
+    """Return content that shows glyphs of the second font, whose meanings are given to `write_pdf`."""
+    return b"BT /F2 %g Tf 1 0 0 1 %g %g Tm <%s> Tj ET\n" % (size, x, y, codes.hex().encode())
+
+
 def black_box(x: float, y: float, width: float, height: float) -> bytes:
     """Return a visible shape that is not text."""
     return b"%g %g %g %g re f\n" % (x, y, width, height)
@@ -29,6 +34,8 @@ def write_pdf(
     outline: Sequence[tuple[str, int, float | None]] = (),
     turned: int = 0,
     size: tuple[int, int] = (595, 842),
+    meanings: Mapping[int, str] | None = None,
+    encryption: bytes = b"",
 ) -> bytes:
     """Return a PDF file.
 
@@ -38,9 +45,12 @@ def write_pdf(
         outline: title, 0-based page and target height in points, all on one level.
         turned: degrees clockwise that each page is turned when shown.
         size: width and height of the pages in points; A4 if not given.
+        meanings: characters that the codes of the second font stand for.
+        encryption: an encryption dictionary; nothing is encrypted.
     """
     count = len(pages)
     first_page, first_entry = 5, 5 + 2 * count
+    meant = first_entry + len(outline) + bool(information)
     objects: dict[int, bytes] = {
         1: b"<< /Type /Catalog /Pages 2 0 R /Lang (en-GB) " + (b"/Outlines 4 0 R " if outline else b"") + b">>",
         2: b"<< /Type /Pages /Count %d /Kids [%s] >>"
@@ -51,7 +61,8 @@ def write_pdf(
     for i, content in enumerate(pages):
         objects[first_page + 2 * i] = (
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d %d] /Rotate %d "
-            b"/Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>" % (*size, turned, first_page + 2 * i + 1)
+            b"/Resources << /Font << /F1 3 0 R %s >> >> /Contents %d 0 R >>"
+            % (*size, turned, b"/F2 %d 0 R" % meant if meanings else b"", first_page + 2 * i + 1)
         )
         objects[first_page + 2 * i + 1] = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content)
     for i, (title, page, top) in enumerate(outline):
@@ -63,13 +74,30 @@ def write_pdf(
             first_page + 2 * page,
             view,
         )
+    if meanings:
+        objects[meant] = objects[3].replace(b"/Encoding", b"/ToUnicode %d 0 R /Encoding" % (meant + 1))
+        objects[meant + 1] = _to_unicode(meanings)
     trailer = b"/Root 1 0 R"
+    if encryption:
+        trailer += b" /ID [<00> <00>] /Encrypt " + encryption
     if information:
         number = first_entry + len(outline)
         entries = b" ".join(b"/%s (%s)" % (k.encode(), v.encode("cp1252")) for k, v in information.items())
         objects[number] = b"<< " + entries + b" >>"
         trailer += b" /Info %d 0 R" % number
     return _assemble(objects, trailer)
+
+
+def _to_unicode(meanings: Mapping[int, str]) -> bytes:
+    """Return a stream that maps codes of one byte to characters."""
+    rows = b"".join(
+        b"<%02X> <%s>\n" % (code, text.encode("utf-16-be").hex().encode()) for code, text in meanings.items()
+    )
+    content = (
+        b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Meanings def /CMapType 2 def\n"
+        b"1 begincodespacerange <00> <FF> endcodespacerange\n%d beginbfchar\n%sendbfchar\nendcmap end end"
+    ) % (len(meanings), rows)
+    return b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content)
 
 
 def _assemble(objects: Mapping[int, bytes], trailer: bytes) -> bytes:

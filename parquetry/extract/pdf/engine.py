@@ -9,9 +9,11 @@ import ctypes
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from parquetry.extract.layout import HYPHEN_MARK, Bookmark, Line, join_raised
+from parquetry.extract.pdf import bidi, letter_spacing
 
 _LINE = re.compile(f"[^\n{HYPHEN_MARK}]*(?:[\n{HYPHEN_MARK}]|$)")
 PASSWORD_ERROR = 4
@@ -32,6 +34,8 @@ _LARGE_PICTURE = 0.5
 def page_lines(page: Any) -> list[Line]:
     """Return the lines of a page in the engine's reading order, with the pieces of a line joined.
 
+    Words in right-to-left scripts are put in order, and words whose letters are set apart are joined.
+
     Args:
         page: a `pypdfium2.PdfPage`.
 
@@ -41,7 +45,11 @@ def page_lines(page: Any) -> list[Line]:
     textpage = page.get_textpage()
     try:
         text = textpage.get_text_range().replace("\x02", HYPHEN_MARK)
-        measure = _measure(textpage.raw, exact=len(text) == textpage.count_chars())
+        exact = len(text) == textpage.count_chars()
+        measure = _measure(textpage.raw, exact=exact)
+        rtl = bidi.RIGHT_TO_LEFT.search(text) is not None
+        page_is_rtl = rtl and bidi.is_mostly_right_to_left(text)
+        spaced = letter_spacing.SPACED.search(text) is not None
         lines: list[Line] = []
         at = 0
         for piece in _LINE.findall(text):
@@ -49,7 +57,12 @@ def page_lines(page: Any) -> list[Line]:
             if content and content != HYPHEN_MARK:
                 first = at + piece.index(content[0])
                 last = first + len(content) - (2 if content.endswith(HYPHEN_MARK) else 1)
-                lines.append(Line(content, *measure(first, last)))
+                line = Line(content, *measure(first, last))
+                if rtl and bidi.RIGHT_TO_LEFT.search(content):
+                    line = _in_reading_order(line, _glyphs(textpage.raw, content, first, exact=exact), page_is_rtl)
+                elif spaced and letter_spacing.SPACED.search(content):
+                    line = _without_spacing(line, _glyphs(textpage.raw, content, first, exact=exact))
+                lines.append(line)
             at += len(piece)
         return join_raised(lines)
     finally:
@@ -87,6 +100,62 @@ def _measure(textpage: Any, *, exact: bool) -> Callable[[int, int], tuple[float,
         return left, right, bottom, top, size
 
     return measure
+
+
+def _glyphs(textpage: Any, content: str, first: int, *, exact: bool) -> list[tuple[str, float, float]]:
+    """Return each character of a line with its left and right in points, on the upright page.
+
+    Args:
+        textpage: handle of the page's text.
+        content: text of the line.
+        first: index of its first character.
+        exact: as for `_measure`.
+    """
+    from pypdfium2 import raw
+
+    box, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(textpage, first, ctypes.byref(matrix))
+    turned = _quarter_turns(matrix.a, matrix.b)
+    glyphs = []
+    for place, character in enumerate(content, start=first):
+        index = place if exact else max(0, raw.FPDFText_GetCharIndexFromTextIndex(textpage, place))
+        raw.FPDFText_GetLooseCharBox(textpage, index, ctypes.byref(box))
+        left, _, right, _ = _upright(turned, box.left, box.bottom, box.right, box.top)
+        glyphs.append((character, left, right))
+    return glyphs
+
+
+def _in_reading_order(line: Line, characters: list[tuple[str, float, float]], page_is_rtl: bool) -> Line:
+    """Return a line that has right-to-left letters with its glyphs in the order in which they are read."""
+    glyphs: list[bidi.Glyph] = []
+    word = 0
+    for character, left, right in characters:
+        if character.isspace() or character == HYPHEN_MARK:
+            word += 1
+            continue
+        last = glyphs[-1] if glyphs else None
+        if last is not None and (last.left, last.right, last.word) == (left, right, word):
+            glyphs[-1] = replace(last, text=last.text + character)
+        else:
+            glyphs.append(bidi.Glyph(character, left, right, word))
+    glyphs = [
+        replace(glyph, text=bidi.ligature(glyph.text)) if len(glyph.text) > 1 and glyph.direction == "R" else glyph
+        for glyph in glyphs
+    ]
+    text = bidi.in_reading_order(glyphs, page_is_rtl=page_is_rtl)
+    if text is None:
+        return line
+    mark = HYPHEN_MARK if line.text.endswith(HYPHEN_MARK) else ""
+    edges = [edge for glyph in glyphs for edge in (glyph.left, glyph.right)]
+    return replace(line, text=text + mark, left=min(edges), right=max(edges))
+
+
+def _without_spacing(line: Line, characters: list[tuple[str, float, float]]) -> Line:
+    def words(run: re.Match[str]) -> str:
+        letters = [characters[place] for place in range(*run.span()) if not characters[place][0].isspace()]
+        return letter_spacing.joined(letters, line.size) or run[0]
+
+    return replace(line, text=letter_spacing.SPACED.sub(words, line.text))
 
 
 def _quarter_turns(along: float, across: float) -> int:

@@ -45,6 +45,8 @@ _CHARACTERS_PER_BYTE = 8
 maximum in 179 genuine documents is 0.6"""
 _FREE_CHARACTERS = 100_000
 """characters allowed for any document"""
+_PUBLIC_KEY = re.compile(rb"/adbe\.pkcs7\.s[345]\b|/Filter\s*/(?:Adobe\.PubSec|Entrust\.PPKEF)\b")
+"""sign of encryption for certificates (ISO 32000-1, 7.6.4) in its dictionary, which is never compressed"""
 _PROGRAM_PREFIX = re.compile(r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )")
 _NO_TITLE = re.compile(
     r"(?:untitled.*|\(?anonymous\)?|title|document\d*|.*\.(?:docx?|dvi|indd|tex|qxd|ps|pdf|pptx?|xlsx?|fm|rtf|txt))$",
@@ -80,7 +82,7 @@ class PdfExtractor:
     """Reads the text of PDF files, with a part for each page and the outline as headings."""
 
     name = "pdf"
-    version = 4
+    version = 5
     media_types = frozenset({PDF})
     settings_used: frozenset[str] = frozenset({"ocr", "passwords"})
 
@@ -288,11 +290,20 @@ def _open_with_pypdf(document: RawDocument, settings: ExtractionSettings) -> Any
         for password in _passwords(settings):
             if reader.decrypt(password) != PasswordType.NOT_DECRYPTED:
                 return reader
+    except NotImplementedError as error:
+        # pypdf raises it for every encryption that is not by a password.
+        raise BrokenDocument("encrypted", _why_locked(document.content)) from error
     except _pypdf_errors() as error:
         raise BrokenDocument("damaged", f"it cannot be opened as a PDF: {error}") from error
     tried = len(settings.passwords)
     hint = f"none of the {tried} in extraction.passwords opens it" if tried else "add it to extraction.passwords"
     raise BrokenDocument("encrypted", f"it needs a password; {hint}")
+
+
+def _why_locked(content: bytes) -> str:
+    if _PUBLIC_KEY.search(content):
+        return "it is encrypted for the holders of certificates; one of them can save it without encryption"
+    return "it is encrypted by a method that is not supported; save it without encryption"
 
 
 def _pypdf_page(reader: Any, index: int) -> list[Line] | None:

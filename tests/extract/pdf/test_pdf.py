@@ -179,6 +179,24 @@ def test_encrypted_file_without_its_password_is_broken_and_says_where_to_put_it(
     assert told == "encrypted: it needs a password; none of the 1 in extraction.passwords opens it"
 
 
+@pytest.mark.parametrize(
+    ("handler", "why"),
+    [
+        (
+            b"/Adobe.PubSec /SubFilter /adbe.pkcs7.s5 /V 4 /CF << /Own << /CFM /AESV2 /Recipients [<3080>] >> >>",
+            "encrypted: it is encrypted for the holders of certificates; one of them can save it without encryption",
+        ),
+        (
+            b"/Acme.Lock /V 1",
+            "encrypted: it is encrypted by a method that is not supported; save it without encryption",
+        ),
+    ],
+)
+def test_a_file_that_no_password_opens_is_named_as_encrypted(handler: bytes, why: str):
+    content = write_pdf([lines(72, 700, BODY)], encryption=b"<< /Filter " + handler + b" >>")
+    assert refused(content, BrokenDocument, passwords=["no use"]) == why
+
+
 def test_a_page_without_a_text_layer_is_reported_and_the_others_are_read():
     extraction = extract(write_pdf([line(72, 700, "written"), black_box(72, 72, 300, 300)]))
     assert extraction.text == "written"
