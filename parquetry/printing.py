@@ -15,6 +15,8 @@ import textwrap
 import traceback
 from typing import Any
 
+from parquetry.lazy_patterns import lazy_pattern
+
 _OBEYED = (
     # Controls, of the upper half too; line ends; embeddings, overrides and isolates of direction; halves of characters,
     # in which form Python holds bytes that are not UTF-8.
@@ -33,14 +35,14 @@ _JOINED = r"\xa9\xae\u0590-\u180a\u1810-\u1dff\u203c\u2049\u2070-\ufdff\ufe10-\u
 _FLAG = r"\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f"
 _KEYCAP = r"[0-9#*]\ufe0f\u20e3"
 _IN_TEXT = re.compile(rf"(?P<plain>{_FLAG})|[{_OBEYED}{_TAGS}]")
-_IN_LINE = re.compile(
+_IN_LINE = lazy_pattern(
     rf"(?P<plain>{_FLAG}|{_KEYCAP})|[\t\n{_OBEYED}{_TAGS}{_UNSEEN}]"
     rf"|(?<![{_JOINED}\ufe0f])[{_JOINERS}]|(?<![{_JOINED}])[{_SELECTORS}]"
     # Text that only looks like the escape of another character.
     r"|\\(?=u\{[0-9a-f]{1,6}\})"
 )
 _LINE_ENDS = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
-_NOT_TEXT = re.compile(
+_NOT_TEXT = lazy_pattern(
     rf"(?P<plain>{_FLAG}|{_KEYCAP})|[{_OBEYED}{_TAGS}{_UNSEEN}]|(?<![{_JOINED}\ufe0f])[{_JOINERS}]"
     rf"|(?<![{_JOINED}])[{_SELECTORS}]"
 )
@@ -54,6 +56,8 @@ def visible(text: str) -> str:
 
     Different texts stay different: a backslash that begins such an escape is itself `\u{5c}`.
     """
+    if text.isascii() and text.isprintable() and "\\u{" not in text:
+        return text
     return _IN_LINE.sub(_sign, text)
 
 

@@ -10,10 +10,12 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from re import _constants as codes
 from re import _parser as parser
 from typing import Any
 
+from parquetry.lazy_patterns import LazyPattern
 from tests.processor_time import seconds_of
 from tests.product_modules import product_modules
 
@@ -39,7 +41,7 @@ def patterns() -> dict[str, tuple[re.Pattern[Any], tuple[str, ...]]]:
     uses = _uses()
     found = dict(_written_in_place())
     for name, file in product_modules():
-        if "re.compile" in file.read_text("utf-8"):
+        if re.search(r"re\.compile|lazy_pattern", file.read_text("utf-8")):
             for place, pattern in _held(vars(importlib.import_module(name))):
                 known = uses.get((name, place.partition("[")[0])) or set(_USES.values())
                 found[f"{name}.{place}"] = (pattern, tuple(sorted(known)))
@@ -94,6 +96,11 @@ def _held(values: dict[str, Any]) -> Iterator[tuple[str, re.Pattern[Any]]]:
 def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern[Any]]]:
     if isinstance(value, re.Pattern):
         yield place, value
+    elif isinstance(value, LazyPattern):
+        yield place, value.compiled
+    elif depth and is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            yield from _within(f"{place}.{each.name}", getattr(value, each.name), depth - 1)
     elif depth and isinstance(value, dict):
         for number, each in enumerate((*value.keys(), *value.values())):
             yield from _within(f"{place}[{number}]", each, depth - 1)

@@ -26,6 +26,10 @@ class Worst:
     """added to every text"""
 
 
+SERVICE_WORST = Worst(1, 8)
+"""bound for services: byte-level BPE makes at most one token per byte; other tokenizers of services add special ones"""
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """Vectors of a batch of texts, in the order of the texts."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from parquetry import ids
-from parquetry.embed.base import Embedded, Embedder, Vectors, Worst, model_id
+from parquetry.embed.base import SERVICE_WORST, Embedded, Embedder, Vectors, model_id
 from parquetry.embed.checks import blank, in_order, same_dimension, unit_rows
 from parquetry.errors import BrokenDocument, BudgetReached, SettingsError, TransientError
 from parquetry.llm.calls import Endpoint, RetryPolicy, endpoint, open_client, with_retry
@@ -32,8 +32,6 @@ _PRICES = {"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text
 """US dollars per million tokens. Source: https://platform.openai.com/docs/pricing"""
 _BYTES_PER_TOKEN = 3
 """fewer than in most texts, so that the estimate is usually an upper bound"""
-WORST = Worst(1, 8)
-"""byte-level BPE makes at most one token per byte; services with other tokenizers add special ones"""
 _PROBE = "probe"
 
 Format = Literal["base64", "float"]
@@ -326,7 +324,7 @@ def _id(model: str, dimension: int, settings: EmbeddingSettings) -> str:
 
 def tokens_at_most(text: str) -> int:
     """Return the maximum tokens of a text: one per byte, plus those that a service adds."""
-    return int(len(text.encode("utf-8", "replace")) * WORST.tokens_per_byte) + WORST.tokens_per_text
+    return int(len(text.encode("utf-8", "replace")) * SERVICE_WORST.tokens_per_byte) + SERVICE_WORST.tokens_per_text
 
 
 def _estimate(text: str) -> int:

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from parquetry.embed import onnx, openai, wordllama
-from parquetry.embed.base import Embedder, Worst
+from parquetry.embed import onnx, wordllama
+from parquetry.embed.base import SERVICE_WORST, Embedder, Worst
 from parquetry.errors import ParquetryError, SettingsError
 from parquetry.settings.embedding import EmbeddingSettings
 
@@ -33,6 +34,13 @@ class EmbedderProvider:
     """True if its embedders send texts to a service"""
 
 
+def _openai() -> Any:
+    """Import the client of services when one is set: it needs TLS."""
+    from parquetry.embed import openai
+
+    return openai
+
+
 PROVIDERS: dict[str, EmbedderProvider] = {
     "wordllama": EmbedderProvider(
         "wordllama",
@@ -44,10 +52,10 @@ PROVIDERS: dict[str, EmbedderProvider] = {
     "openai": EmbedderProvider(
         "openai:<model>",
         "a model",
-        openai.OpenAIEmbedder,
-        openai.embedder_id,
-        openai.WORST,
-        openai.price,
+        lambda model, settings: _openai().OpenAIEmbedder(model, settings),
+        lambda model, settings: _openai().embedder_id(model, settings),
+        SERVICE_WORST,
+        lambda model, settings: _openai().price(model, settings),
         counts_tokens=False,
         calls_service=True,
     ),

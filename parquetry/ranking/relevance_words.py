@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parquetry.language.stems import stemmer, stop_words
+from parquetry.lazy_patterns import lazy_pattern
 
 LONGEST_TOKEN = 64
 """characters; a longer run of letters is not a word that people type"""
@@ -52,11 +53,11 @@ class _Alphabet:
 
 def _alphabet(character: str, word: str, digit: str) -> _Alphabet:
     return _Alphabet(
-        re.compile(word),
-        re.compile(rf"[{digit}]+|[^{digit}]+"),
-        re.compile(rf"{character}+(?:[-_.:@+#/]{character}+)*"),
-        re.compile(rf"[{digit}_@.]"),
-        re.compile(rf"{_FLAG}(--{character}+(?:[-_]{character}+)*)"),
+        lazy_pattern(word),
+        lazy_pattern(rf"[{digit}]+|[^{digit}]+"),
+        lazy_pattern(rf"{character}+(?:[-_.:@+#/]{character}+)*"),
+        lazy_pattern(rf"[{digit}_@.]"),
+        lazy_pattern(rf"{_FLAG}(--{character}+(?:[-_]{character}+)*)"),
     )
 
 
@@ -65,9 +66,9 @@ _DIGIT = r"\d\xb2\xb3\xb9\xbc-\xbe"
 """digits, and the superscripts and fractions among Latin letters, which are no digits for Python"""
 _SPACED = _alphabet(r"[^\W_]", r"[^\W_]+", _DIGIT)
 _MIXED = _alphabet(r"[^\W_]", rf"(?:(?![{_UNSPACED}])[^\W_])+", _DIGIT)
-_RUNS = re.compile(f"[{_UNSPACED}]+")
-_LATIN_ACCENTS = re.compile("[\u0300-\u036f]+")
-_BEYOND_LATIN = re.compile("[\u0370-\u1fff\u2c00-\U0010ffff]")
+_RUNS = lazy_pattern(f"[{_UNSPACED}]+")
+_LATIN_ACCENTS = lazy_pattern("[\u0300-\u036f]+")
+_BEYOND_LATIN = lazy_pattern("[\u0370-\u1fff\u2c00-\U0010ffff]")
 
 
 def tokens(content: str, *, names: bool = True) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from parquetry.errors import SettingsError
-from parquetry.rerank import llm, onnx, service
 from parquetry.rerank.base import Reranker
 from parquetry.settings.llm import LlmSettings
 from parquetry.settings.rerank import KEY_VARIABLE, RerankSettings
@@ -25,12 +24,28 @@ class RerankerProvider:
     open: Callable[[str, LlmSettings, RerankSettings], Reranker]
 
 
+def _open_llm(_: str, settings: LlmSettings, __: RerankSettings) -> Reranker:
+    from parquetry.rerank import llm
+
+    return llm.LlmReranker(settings)
+
+
+def _open_onnx(folder: str, *_: object) -> Reranker:
+    from parquetry.rerank import onnx
+
+    return onnx.CrossEncoder(folder)
+
+
+def _open_service(model: str, _: LlmSettings, settings: RerankSettings) -> Reranker:
+    from parquetry.rerank import service
+
+    return service.RerankService(model, settings)
+
+
 PROVIDERS: dict[str, RerankerProvider] = {
-    "onnx": RerankerProvider("onnx:<folder>", "a folder", lambda folder, *_: onnx.CrossEncoder(folder)),
-    "llm": RerankerProvider("llm", "", lambda _, settings, __: llm.LlmReranker(settings)),
-    "service": RerankerProvider(
-        "service:<model>", "a model", lambda model, _, settings: service.RerankService(model, settings)
-    ),
+    "onnx": RerankerProvider("onnx:<folder>", "a folder", _open_onnx),
+    "llm": RerankerProvider("llm", "", _open_llm),
+    "service": RerankerProvider("service:<model>", "a model", _open_service),
 }
 
 _open: dict[tuple[object, ...], Reranker] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -31,6 +31,8 @@ from parquetry.serving.search.answers import Shown, answer
 from parquetry.serving.search.known_names import check_filters
 from parquetry.serving.search.reranking import Recency, Reranking
 from parquetry.serving.search.service import Level, Reader, SearchRequest, SearchResponse
+from parquetry.settings.sections import Settings
+from parquetry.storage.database import open_ahead
 from parquetry.storage.search.searcher import Mode
 
 
@@ -102,8 +104,7 @@ def search(
     asked = _asked(query, queries, k, mode)
     filters = given.filters(what)
     settings = settings_for(config, corpus)
-    if any(each.mode != "text" for each in asked):
-        load_ahead(settings.embedders, settings.embedding)
+    _begin_opening(asked, settings)
     look = Reranking(rerank, None if recency is None else Recency(recency, datetime.now(UTC)), diversify)
     requests = [
         SearchRequest(each.text, each.mode, each.k, min_score, filters, level, look, duplicates) for each in asked
@@ -125,6 +126,13 @@ def search(
             print_answer(found)
             if queries is not None:
                 tell()
+
+
+def _begin_opening(asked: Sequence[Query], settings: Settings) -> None:
+    """Open in threads what takes long and will be needed, while the corpus is opened."""
+    open_ahead()
+    if any(each.mode != "text" for each in asked):
+        load_ahead(settings.embedders, settings.embedding)
 
 
 def _undisturbed(responses: Iterator[SearchResponse]) -> Iterator[SearchResponse]:

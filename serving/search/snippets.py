@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from parquetry.language.stems import fold, stemmer, stop_words
+from parquetry.lazy_patterns import lazy_pattern
 from parquetry.serving.search.sentences import sentences
 from parquetry.serving.search.tables import Span, tables
 
@@ -25,8 +26,8 @@ _SIMILAR = 0.25
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 """scripts written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean"""
-_WORD = re.compile(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
-_PAIRED = re.compile(rf"[{_UNSPACED}]")
+_WORD = lazy_pattern(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
+_PAIRED = lazy_pattern(rf"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-from filelock import lock_descriptor
 
 from parquetry import ids
 from parquetry.settings.sections import SearchSettings
@@ -78,6 +77,8 @@ def open_file(file: IndexFile) -> OpenIndex | None:
 @contextmanager
 def locked(lock: Path) -> Iterator[None]:
     """Hold the update lock: one process at a time updates an index; the others wait and find it up to date."""
+    from filelock import lock_descriptor
+
     with lock.open("a") as stream:
         lock_descriptor(stream.fileno(), poll_interval=0.02)
         yield
@@ -91,6 +92,8 @@ def unread(file: IndexFile) -> Iterator[bool]:
     except FileNotFoundError:
         yield True
         return
+    from filelock import lock_descriptor
+
     with stream:
         yield lock_descriptor(stream.fileno(), blocking=False)
 

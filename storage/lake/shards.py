@@ -6,18 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from parquetry.model import Chunk, Extraction, Heading, Note, Part
 from parquetry.planning.rows import RunStamp
 from parquetry.storage.files.filesystem import filesystem_at
 from parquetry.storage.files.layout import Layout, Table
 from parquetry.storage.lake import schema
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 Vectors = npt.NDArray[np.float32]
 _ROW_GROUP_ROWS = 8192
@@ -165,6 +167,8 @@ def write_notes(layout: Layout, name: str, notes: Sequence[Note], stamp: RunStam
 
 def write_shard(layout: Layout, table: Table, name: str, rows: pa.Table) -> Shard:
     """Write one Parquet file under its final name, completely or not at all; secrets in its messages are masked."""
+    import pyarrow.parquet as pq
+
     rows = schema.without_secrets(table, rows)
     # Float vectors do not compress; everything else does.
     columns: Mapping[str, str] = {
@@ -191,6 +195,8 @@ def is_whole(path: str) -> bool:
     Raises:
         StorageError: the object store could not be reached.
     """
+    import pyarrow.parquet as pq
+
     try:
         with filesystem_at(path).open(path) as stream:
             pq.read_metadata(stream)
@@ -207,6 +213,8 @@ def faulty_columns(path: str) -> list[str]:
     Raises:
         StorageError: the object store could not be reached.
     """
+    import pyarrow.parquet as pq
+
     with filesystem_at(path).open(path) as stream:
         try:
             file = pq.ParquetFile(stream, page_checksum_verification=True)
@@ -222,6 +230,8 @@ def readable_values(path: str, column: str) -> list[str]:
     Raises:
         StorageError: the object store could not be reached.
     """
+    import pyarrow.parquet as pq
+
     with filesystem_at(path).open(path) as stream:
         try:
             values: list[str] = pq.read_table(stream, columns=[column], page_checksum_verification=True)[

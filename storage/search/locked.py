@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import psutil
 
 from parquetry.errors import StorageError, first_line
 from parquetry.storage.database import Connection, QueryError, sql_list
@@ -137,6 +136,8 @@ def _memory_limited(more: int) -> Iterator[None]:
         yield
         return
     import resource
+
+    import psutil
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = psutil.Process().memory_info().vms + more

@@ -66,6 +66,18 @@ def test_no_other_command_is_imported():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr.split() == []
 
 
+def test_search_imports_nothing_that_only_other_searches_need(tmp_path):
+    code = (
+        "import os, sys; from parquetry.serving.cli.main import run; run(['search', 'x', '--corpus', 'none']); "
+        "assert 'parquetry.serving.search.service' in sys.modules; "
+        "assert 'PYDANTIC_DISABLE_PLUGINS' not in os.environ; "
+        "print(*{'psutil', 'filelock', 'pyarrow.parquet', 'openai', 'parquetry.embed.openai', "
+        "'parquetry.rerank.llm', 'parquetry.rerank.service', 'prefect', 'fastapi'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
