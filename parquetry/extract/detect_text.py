@@ -25,6 +25,7 @@ _VTT_START = re.compile(r"WEBVTT(?:[ \t\r\n]|$)")
 _SRT_START = re.compile(r"\s{0,20}\d{1,9}[ \t]{0,20}\r?\n[ \t]{0,20}\d{1,4}:\d\d:\d\d[,.]\d{1,3}[ \t]{1,20}-->")
 _INTERPRETER = re.compile(r"[A-Za-z][\w+-]*")
 _HEADER_LINE = re.compile(r"[!-9;-~]+:(?:[ \t]|$)|[ \t]+\S")
+_FROM_LINE = re.compile(r"From [^\r\n]{0,500}\d:\d\d")
 _TRACE_HEADERS = {"received", "return-path", "message-id", "mime-version", "delivered-to", "dkim-signature", "x-mailer"}
 _LETTER_HEADERS = {"from", "to", "subject", "date", "cc", "reply-to", "sender"}
 _CONTROL_BYTES = bytes(set(range(32)) - {9, 10, 12, 13, 27} | {127})
@@ -98,6 +99,8 @@ def by_text(content: bytes, head: str, named: str | None) -> str | None:
     closed = content[-64:].rstrip(b"\x00\r\n\t ").endswith(b">")
     if _XML_START.match(head.lstrip()) and (named != kinds.PLAIN or (closed and head.count("<?xml") == 1)):
         return kinds.HTML if named == kinds.HTML else kinds.XML
+    if undecided and _is_mailbox(head):
+        return kinds.MBOX
     if named != kinds.EMAIL and _is_email(head):
         return kinds.EMAIL
     if undecided or named in {kinds.JSON, kinds.JSON_LINES}:
@@ -133,6 +136,12 @@ def _interpreter(head: str) -> str | None:
         name = next((word for word in words if not word.startswith("-") and "=" not in word), name).rpartition("/")[2]
     name = name.rstrip(".0123456789")
     return name.lower() if _INTERPRETER.fullmatch(name) else None
+
+
+def _is_mailbox(head: str) -> bool:
+    """Return True if a text opens with the line that begins a mail in a mailbox, and its headers."""
+    first, _, rest = head.partition("\n")
+    return bool(_FROM_LINE.match(first)) and _is_email(rest)
 
 
 def _is_email(head: str) -> bool:

@@ -36,6 +36,7 @@ GIF = "image/gif"
 DOC = "application/msword"
 PPT = "application/vnd.ms-powerpoint"
 MSG = "application/vnd.ms-outlook"
+MBOX = "application/mbox"
 RTF = "application/rtf"
 ZIP = "application/zip"
 OLE = "application/x-ole-storage"
@@ -103,7 +104,7 @@ BY_EXTENSION = _table(f"""
     {RTF}: rtf
     {ZIP}: zip jar whl
     application/postscript: ps eps
-    application/mbox: mbox
+    {MBOX}: mbox mbx
     application/vnd.apple.pages: pages
     application/vnd.apple.numbers: numbers
     application/vnd.apple.keynote: key

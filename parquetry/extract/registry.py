@@ -61,13 +61,11 @@ _BY_MEDIA_TYPE = {media_type: extractor for extractor in EXTRACTORS for media_ty
 _WAY_OUT = {
     kinds.DOC: "save it as .docx",
     kinds.PPT: "save it as .pptx",
-    kinds.MSG: "save it as .eml",
     kinds.ZIP: "unpack it",
     "application/x-tar": "unpack it",
     "application/gzip": "unpack it",
     "application/x-7z-compressed": "unpack it",
     "application/vnd.rar": "unpack it",
-    "application/mbox": "split it into .eml files",
     "application/vnd.apple.pages": "export it as .docx or .pdf",
     "application/vnd.apple.numbers": "export it as .xlsx",
     "application/vnd.apple.keynote": "export it as .pptx or .pdf",

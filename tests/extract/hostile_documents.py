@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Callable
 
 from tests.extract.hostile_data import Hostile, times
+from tests.files.compound_writer import write_compound
+from tests.files.msg_writer import BODY, CONTENT, FILENAME, HEADERS, KIND, NAME, RTF, SUBJECT, message, msg
 
 
 def _rtf(body: Callable[[int], str]) -> Hostile:
@@ -66,4 +70,60 @@ SUBTITLES: dict[str, Hostile] = {
     "vtt-entities": _text("a.vtt", lambda size: "WEBVTT\n\n" + _CUE + times("&#x", size)),
 }
 
-CLASSES = RICH_TEXTS | SUBTITLES
+
+def _levels(size: int) -> bytes:
+    """Messages within each other."""
+    tree = message({BODY: "x"}, head=24)
+    for _ in range(min(200, size // 1000)):
+        tree = message({SUBJECT: "s"}, (), [({}, tree)], head=24)
+    return write_compound(message({SUBJECT: "s"}, (), [({}, tree)]))
+
+
+def _over_each_other(size: int) -> bytes:
+    """Attachments whose contents have the same sectors."""
+    content = b"x" * (size // 2)
+    count = size // 2 // 512
+    whole = msg({SUBJECT: "s"}, (), [{CONTENT: content}, *[{CONTENT: b""}] * count])
+    place = next(found.start() for found in re.finditer(re.escape(struct.pack("<I", len(content))), whole))
+    told = whole[place - 4 : place + 4]
+    return whole.replace(struct.pack("<II", 0xFFFFFFFE, 0), told)
+
+
+def _circle(size: int) -> bytes:
+    """A directory whose entries follow each other in a circle."""
+    whole = bytearray(msg({SUBJECT: "s"}, (), [{FILENAME: f"a{n}"} for n in range(size // 700)]))
+    for found in re.finditer(re.escape("__attach".encode("utf-16-le")), bytes(whole)):
+        struct.pack_into("<II", whole, found.start() + 68, 0, 1)
+    return bytes(whole)
+
+
+def _packed_rtf(size: int) -> bytes:
+    text = struct.pack("<II4sI", size, 0xFFFFFFF0, b"LZFu", 0) + b"\xff" + b"\x00\x0f" * (size // 2)
+    return msg({SUBJECT: "s", RTF: text})
+
+
+def _file(name: str, made: Callable[[int], bytes]) -> Hostile:
+    return lambda size: (made(size), name)
+
+
+_BRANCHES = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(90))
+MESSAGES: dict[str, Hostile] = {
+    "msg-levels": _file("a.msg", _levels),
+    "msg-over-each-other": _file("a.msg", _over_each_other),
+    "msg-circle": _file("a.msg", _circle),
+    "msg-packed-rtf": _file("a.msg", _packed_rtf),
+    "msg-recipients": _file("a.msg", lambda size: msg({SUBJECT: "s"}, [{NAME: "n", KIND: 1}] * (size // 500))),
+    "msg-attachments": _file("a.msg", lambda size: msg({SUBJECT: "s"}, (), [{CONTENT: b"word " * 30}] * (size // 700))),
+    "msg-headers": _file("a.msg", lambda size: msg({HEADERS: times("To: a@b.c\r\n", size // 2)})),
+    "msg-long-header": _file("a.msg", lambda size: msg({HEADERS: "To: " + times("=?utf-8?q?x?= ", size // 2)})),
+    "mbox-mails": _text("a.mbox", lambda size: times("From a 8:15 2024\nA: b\n\n", size)),
+    "mbox-lines": _text("a.mbox", lambda size: "From a 8:15 2024\nA: b\n" + times("\n\nFrom ", size)),
+    "mbox-long-lines": _text(
+        "a.mbox", lambda size: "From a 8:15 2024\nA: b\n" + times("\n\nFrom " + "1:0" * 200, size)
+    ),
+    "mbox-quoted": _text("a.mbox", lambda size: "From a 8:15 2024\nA: b\n\n" + times(">", size) + "From "),
+    "mbox-quotations": _text("a.mbox", lambda size: "From a 8:15 2024\nA: b\n\n" + times(">>>\n", size)),
+    "mbox-deep": _text("a.mbox", lambda size: times(f"From a 8:15 2024\nA: b\n{_BRANCHES}\n\n", size)),
+}
+
+CLASSES = RICH_TEXTS | SUBTITLES | MESSAGES

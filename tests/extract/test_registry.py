@@ -20,6 +20,7 @@ from parquetry.extract import ocr, registry
 from parquetry.extract.registry import EXTRACTORS, extract, extractor_for, fingerprint
 from parquetry.model import Extraction, RawDocument
 from parquetry.settings.sections import ExtractionSettings
+from tests.files.msg_writer import msg
 from tests.files.pdf_writer import line, write_pdf
 
 SETTINGS = ExtractionSettings(ocr=False)
@@ -90,6 +91,10 @@ VALID: dict[str, bytes] = {
     "a.xml": b'<?xml version="1.0"?><list><item name="a">planted token</item><item/></list>',
     "a.eml": b"From: a@b.c\r\nTo: d@e.f\r\nSubject: S\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=B"
     b"\r\n\r\n--B\r\n\r\nplanted token\r\n--B\r\nContent-Type: text/html\r\n\r\n<p>x</p>\r\n--B--\r\n",
+    "a.msg": msg(
+        {0x0037: "S", 0x1000: "planted token", 0x0C1A: "A"}, [{0x3001: "B", 0x0C15: 1}], [{0x3707: "a", 0x3701: b"x"}]
+    ),
+    "a.mbox": b"From a@b.c Thu Feb 29 08:15:30 2024\nFrom: a@b.c\nSubject: S\nDate: x\n\nplanted token\n\n" * 2,
     "a.md": b"---\ntitle: T\n---\n# H\n\nplanted token\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\nx = 1\n```\n",
     "a.rst": b"Title\n=====\n\nplanted token\n\n.. code:: py\n\n   x\n\n==  ==\na   b\n==  ==\n1   2\n==  ==\n",
     "a.txt": b"planted token\n\nAnd more.\n",

@@ -24,7 +24,7 @@ _TAGS = Marks(
     | {"": re.compile(">")},
 )
 _ENTITY = re.compile(r"&\w++;")
-_ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
+ENCRYPTED = frozenset({"multipart/encrypted", "application/pgp-encrypted"})
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _PICTURE = re.compile(r"cid:([^\"'\s>)]+)")
 _LEADING = b"\xef\xbb\xbf\r\n"
@@ -44,8 +44,8 @@ class Attachment:
 
     filename: str
     content: bytes
-    message: Message | None
-    """message of an attached mail; None for other attachments"""
+    message: Message | Mail | None
+    """attached mail, or its message; None for other attachments"""
     content_id: str = ""
     """id by which HTML refers to the attachment as a picture"""
 
@@ -86,8 +86,10 @@ def parse_mail(content: bytes) -> Mail:
     return open_mail(mail_parser.parse(content.lstrip(_LEADING)))
 
 
-def open_mail(message: Message) -> Mail:
-    """Sort the parts of a parsed mail into texts and attachments."""
+def open_mail(message: Message | Mail) -> Mail:
+    """Sort the parts of a parsed mail into texts and attachments, unless that is done."""
+    if isinstance(message, Mail):
+        return message
     mail = Mail(message)
     _collect(message, mail)
     mail.attachments = [found for found in mail.attachments if found.content_id not in mail.pictures]
@@ -96,7 +98,7 @@ def open_mail(message: Message) -> Mail:
 
 def _collect(part: Message, mail: Mail) -> None:
     kind = part.get_content_type()
-    if kind in _ENCRYPTED or (kind.endswith("pkcs7-mime") and "signed" not in str(part.get_param("smime-type"))):
+    if kind in ENCRYPTED or (kind.endswith("pkcs7-mime") and "signed" not in str(part.get_param("smime-type"))):
         mail.encrypted = True
     elif kind in _SIGNATURES:
         return
@@ -117,7 +119,7 @@ def _collect(part: Message, mail: Mail) -> None:
         text = Text(_text(part), kind == "text/html")
         mail.texts.append(text)
         if text.is_html:
-            mail.pictures.update(_PICTURE.findall(text.content))
+            mail.pictures.update(pictures_of(text.content))
 
 
 def _collect_alternative(part: Message, mail: Mail) -> None:
@@ -132,8 +134,18 @@ def _collect_alternative(part: Message, mail: Mail) -> None:
         versions.append(version.texts)
     plain = next((texts for texts in versions if _letters(texts) and not any(text.is_html for text in texts)), [])
     rich = next((texts for texts in versions if any(text.is_html for text in texts)), [])
+    mail.texts.extend(plainest(plain, rich))
+
+
+def plainest(plain: list[Text], rich: list[Text]) -> list[Text]:
+    """Return the plain version of a body, or the HTML version if the plain one only says to read that."""
     enough = _letters(plain) and _letters(plain) >= STUB_SHARE * _letters(rich)
-    mail.texts.extend(plain if enough or not _letters(rich) else rich)
+    return plain if enough or not _letters(rich) else rich
+
+
+def pictures_of(page: str) -> list[str]:
+    """Return the content ids of the pictures that HTML shows."""
+    return _PICTURE.findall(page)
 
 
 def _letters(texts: list[Text]) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from parquetry.errors import DocumentError
+from parquetry.errors import BrokenDocument, DocumentError
 from parquetry.extract.builder import TextBuilder
 from parquetry.extract.html.reader import add_html
+from parquetry.extract.mail.mailbox import mails_of
+from parquetry.extract.mail.outlook import parse_outlook
 from parquetry.extract.mail.parts import Attachment, Mail, open_mail, parse_mail
+from parquetry.extract.media_types import EMAIL, MBOX, MSG
 from parquetry.model import Extraction, RawDocument, Scalar, TextFormat
 from parquetry.settings.sections import ExtractionSettings
 
@@ -14,25 +17,29 @@ MAX_DEPTH = 2
 MAX_ATTACHMENTS = 200
 """attachments that are read; further ones are only named"""
 
-_EMAIL = "message/rfc822"
 _SHOWN = ("from", "to", "cc")
 _KEPT = {"from": "from", "to": "to", "cc": "cc", "message-id": "message_id", "in-reply-to": "in_reply_to"}
 
 
 class MailExtractor:
-    """Reads e-mails (EML) and web archives (MHTML)."""
+    """Reads e-mails (EML), messages of Outlook (MSG), mailboxes (mbox) and web archives (MHTML)."""
 
     name = "mail"
-    version = 4
-    media_types = frozenset({_EMAIL})
+    version = 5
+    media_types = frozenset({EMAIL, MSG, MBOX})
     settings_used = frozenset(
         # Attachments may be of any type, so settings of other extractors affect a mail, too.
         {"max_unpacked_bytes", "passwords", "ocr", "include_image_descriptions", "main_content_only"}
     )
 
     def extract(self, document: RawDocument, media_type: str, settings: ExtractionSettings) -> Extraction:
-        """Extract one mail: its headers and body as the first part, and a part for each readable attachment."""
-        mail = parse_mail(document.content)
+        """Extract one mail: its headers and body as the first part, and a part for each readable attachment.
+
+        A mailbox has a part for each mail.
+        """
+        if media_type == MBOX:
+            return self._extract_mailbox(document.content, settings)
+        mail = _parsed(document.content, media_type)
         writer = _MailWriter(settings)
         writer.write(mail, 0)
         metadata: dict[str, Scalar] = {key: mail.header(name) for name, key in _KEPT.items()}
@@ -47,6 +54,21 @@ class MailExtractor:
             warnings=writer.warnings,
         )
 
+    def _extract_mailbox(self, content: bytes, settings: ExtractionSettings) -> Extraction:
+        writer = _MailWriter(settings)
+        mails = writer.write_mailbox(content, 0)
+        return writer.builder.build(
+            title=writer.subject if mails == 1 else None,
+            metadata={"mails": mails},
+            media_type=MBOX,
+            extractor=f"{self.name}/{self.version}",
+            warnings=writer.warnings,
+        )
+
+
+def _parsed(content: bytes, media_type: str, depth: int = 0) -> Mail:
+    return parse_outlook(content, MAX_DEPTH - depth) if media_type == MSG else parse_mail(content)
+
 
 class _MailWriter:
     """Writes a mail and its attachments into one builder."""
@@ -56,8 +78,30 @@ class _MailWriter:
         self.warnings: list[str] = []
         self._settings = settings
         self._parts = 0
+        self._in_mailbox = False
+        self.subject = ""
+        """subject of the first mail"""
+
+    def write_mailbox(self, content: bytes, depth: int) -> int:
+        """Write the mails of a mailbox; return their number.
+
+        Raises:
+            BrokenDocument: `damaged`, there is none.
+        """
+        self._in_mailbox = True
+        number = 0
+        for number, mail in enumerate(mails_of(content), start=1):
+            try:
+                self.write(parse_mail(mail), depth)
+            except DocumentError as error:
+                self.warnings.append(f"mail {number}: {error.detail} ({error.reason})")
+        if not number:
+            line = "From ada@example.org Thu Feb 29 08:15:30 2024"
+            raise BrokenDocument("damaged", f"no mail begins in it, with a line as: {line}")
+        return number
 
     def write(self, mail: Mail, depth: int) -> None:
+        self.subject = self.subject or mail.header("subject")
         has_html = any(text.is_html for text in mail.texts)
         self._open_part(mail.header("subject"), "markdown" if has_html else "text", depth)
         self.builder.heading(1 + depth, mail.header("subject"))
@@ -81,7 +125,7 @@ class _MailWriter:
             self._write_attachment(attachment, depth + 1)
 
     def _open_part(self, name: str | None, text_format: TextFormat, depth: int) -> None:
-        if depth == 0:
+        if depth == 0 and not self._in_mailbox:
             self.builder.part("document", 1, None, text_format)
         else:
             self._parts += 1
@@ -95,13 +139,16 @@ class _MailWriter:
         if attachment.message is None and not attachment.content:
             return
         try:
-            is_mail = attachment.message is not None or detect(attachment.content, attachment.filename) == _EMAIL
+            kind = EMAIL if attachment.message is not None else detect(attachment.content, attachment.filename)
+            is_mail = kind in MailExtractor.media_types
             if is_mail and depth > MAX_DEPTH:
                 self.warnings.append(f"attachment {name}: mails are nested too deeply; this one was not read")
             elif attachment.message is not None:
                 self.write(open_mail(attachment.message), depth)
+            elif kind == MBOX:
+                self.write_mailbox(attachment.content, depth)
             elif is_mail:
-                self.write(parse_mail(attachment.content), depth)
+                self.write(_parsed(attachment.content, kind, depth), depth)
             else:
                 extraction = extract(RawDocument(attachment.content, attachment.filename), self._settings)
                 self._write_document(name, extraction, depth)

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterator
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.compound_file import stream
 from parquetry.extract.package import Package
-from parquetry.extract.sheets.compound_file import stream
 
 MAX_GRID_CELLS = 20_000_000
 """cells of the rectangles around the used cells of all sheets of an XLS workbook, which are read together"""

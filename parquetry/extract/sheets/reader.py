@@ -11,13 +11,13 @@ from typing import Any
 
 from parquetry.errors import BrokenDocument, SkippedDocument
 from parquetry.extract.builder import TextBuilder, one_line
+from parquetry.extract.compound_file import check_chains
 from parquetry.extract.grid import Row, add_grid, is_caption
 from parquetry.extract.package import Package
 from parquetry.extract.properties import core_properties, odf_properties
 from parquetry.extract.sheets import binary as binary_sheets
 from parquetry.extract.sheets import formulas as sheet_formulas
 from parquetry.extract.sheets import sizes as sheet_sizes
-from parquetry.extract.sheets.compound_file import check_chains
 from parquetry.extract.sheets.looks import Looks, OdsLooks, OoxmlLooks, XlsLooks
 from parquetry.extract.sheets.number_formats import NumberFormat
 from parquetry.extract.sheets.workbook import open_workbook, reading, second_workbook

@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from parquetry.errors import BrokenDocument
+from parquetry.extract.compound_file import check_chains, stream
 from parquetry.extract.registry import extract
-from parquetry.extract.sheets.compound_file import check_chains, stream
 from parquetry.model import RawDocument
 from parquetry.settings.sections import ExtractionSettings
 
