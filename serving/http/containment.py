@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from parquetry.errors import TransientError
 from parquetry.serving.http.dialects import error_response
 
 
@@ -31,6 +34,11 @@ class Containment:
 
         try:
             await self._app(scope, receive, sending)
+        except CancelledError:
+            # The service stops, and its requests have had their time.
+            if not started:
+                stopping = TransientError("unavailable", "the service stops; send the request again when it is back")
+                await error_response(scope["path"], stopping)(scope, receive, send)
         except Exception as error:
             # The edge of a request: whatever it runs into, others are answered.
             if started:
