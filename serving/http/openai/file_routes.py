@@ -16,7 +16,7 @@ from parquetry.serving.http.callers import Namespace, Parts, ReadCaller, WriteCa
 from parquetry.serving.http.json_bodies import JsonRoute
 from parquetry.serving.http.openai import forms, objects, shapes
 from parquetry.serving.http.openai.errors import ERRORS
-from parquetry.serving.http.openai.multipart import FileForm, file_form
+from parquetry.serving.http.openai.multipart import BINARY, FileForm, file_form, form_described
 from parquetry.serving.http.openai.paths import FILES
 from parquetry.serving.http.openai.waiting import removed
 from parquetry.serving.http.problems import Problem
@@ -37,26 +37,15 @@ _US = 1_000_000
 _NO_TYPE = "application/octet-stream"
 
 
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file", "purpose"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "file": {"type": "string", "format": "binary"},
-                        "purpose": {"type": "string", "enum": list(get_args(forms.Purpose))},
-                        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
-                        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": 2_592_000},
-                    },
-                }
-            }
-        },
-    }
-}
+_FORM = form_described(
+    {
+        "file": BINARY,
+        "purpose": {"type": "string", "enum": list(get_args(forms.Purpose))},
+        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
+        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": 2_592_000},
+    },
+    required=("file", "purpose"),
+)
 """description of the form of an upload"""
 
 

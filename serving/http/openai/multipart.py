@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,10 @@ _LONGEST_FIELD = 64 * 1024
 """bytes of all fields but the file"""
 
 
+BINARY = {"type": "string", "format": "binary"}
+"""schema of a file in a form"""
+
+
 @dataclass
 class FileForm:
     """A form, with its file on disk."""
@@ -34,6 +38,22 @@ class FileForm:
     filename: str | None = None
     """None until the file begins"""
     content_type: str | None = None
+
+
+def form_described(properties: Mapping[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the description of a form in OpenAPI.
+
+    Args:
+        properties: field -> its schema.
+        required: fields that are; None for all.
+    """
+    schema = {
+        "type": "object",
+        "required": list(properties if required is None else required),
+        "additionalProperties": False,
+        "properties": dict(properties),
+    }
+    return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
 @asynccontextmanager

@@ -48,6 +48,29 @@ class DeletedFile(OpenAiObject):
     deleted: Literal[True]
 
 
+class OpenAiUpload(OpenAiObject):
+    """A file that arrives in parts."""
+
+    id: str
+    object: Literal["upload"]
+    bytes: int = Field(ge=1)
+    created_at: int
+    filename: str
+    purpose: Purpose
+    status: Literal["pending", "completed", "cancelled", "expired"]
+    expires_at: int
+    file: OpenAiFile | None
+
+
+class OpenAiUploadPart(OpenAiObject):
+    """A part of such a file."""
+
+    id: str
+    object: Literal["upload.part"]
+    created_at: int
+    upload_id: str
+
+
 class FileCounts(OpenAiObject):
     """Numbers of files by status."""
 

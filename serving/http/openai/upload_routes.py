@@ -15,9 +15,10 @@ from parquetry.serving.files.file_records import PartialUpload, UploadedPart
 from parquetry.serving.files.model import KeptFile, new_id, now
 from parquetry.serving.http.callers import Namespace, Parts, WriteCaller
 from parquetry.serving.http.json_bodies import JsonRoute
-from parquetry.serving.http.openai import forms, shapes
+from parquetry.serving.http.openai import forms, objects, shapes
+from parquetry.serving.http.openai.errors import ERRORS
 from parquetry.serving.http.openai.file_routes import expiry
-from parquetry.serving.http.openai.multipart import file_form
+from parquetry.serving.http.openai.multipart import BINARY, file_form, form_described
 from parquetry.serving.http.openai.paths import PART_BYTES, PARTS, UPLOADS
 from parquetry.serving.http.problems import Problem
 from parquetry.serving.service.awaiting import in_thread
@@ -25,13 +26,16 @@ from parquetry.serving.service.resources import Resources
 from parquetry.serving.stores.listing import FILE_PREFIX
 from parquetry.serving.stores.upkeep import UPLOAD_SECONDS
 
-router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"], route_class=JsonRoute, include_in_schema=False)
+router = APIRouter(prefix=UPLOADS, tags=["uploads (OpenAI)"], route_class=JsonRoute, responses=ERRORS)
 UploadIdPath = Annotated[str, Path(max_length=128)]
 _US = 1_000_000
 _BLOCK = 1 << 20
+_UPLOAD: dict[str, Any] = {"response_model": objects.OpenAiUpload, "response_model_exclude_unset": True}
+_PART = form_described({"data": BINARY})
+"""description of the form of a part"""
 
 
-@router.post("")
+@router.post("", **_UPLOAD)
 def create_upload(caller: WriteCaller, namespace: Namespace, given: forms.NewUpload, parts: Parts) -> dict[str, Any]:
     """Begin a file that arrives in parts."""
     most = parts.settings.serve.max_file_bytes
@@ -55,7 +59,12 @@ def create_upload(caller: WriteCaller, namespace: Namespace, given: forms.NewUpl
     return shapes.upload_shape(upload, None, created)
 
 
-@router.post(f"/{{upload_id}}{PARTS}")
+@router.post(
+    f"/{{upload_id}}{PARTS}",
+    openapi_extra=_PART,
+    response_model=objects.OpenAiUploadPart,
+    response_model_exclude_unset=True,
+)
 async def add_part(request: Request, caller: WriteCaller, upload_id: UploadIdPath, parts: Parts) -> dict[str, Any]:
     """Add a part of a file."""
     upload = await in_thread(_pending, parts, caller, upload_id)
@@ -69,7 +78,7 @@ async def add_part(request: Request, caller: WriteCaller, upload_id: UploadIdPat
     return shapes.part_shape(part)
 
 
-@router.post("/{upload_id}/complete")
+@router.post("/{upload_id}/complete", **_UPLOAD)
 async def complete_upload(
     caller: WriteCaller, upload_id: UploadIdPath, given: forms.UploadEnd, parts: Parts
 ) -> dict[str, Any]:
@@ -115,7 +124,7 @@ def _complete(
     return _upload(parts, caller, upload.id), file
 
 
-@router.post("/{upload_id}/cancel")
+@router.post("/{upload_id}/cancel", **_UPLOAD)
 def cancel_upload(caller: WriteCaller, upload_id: UploadIdPath, parts: Parts) -> dict[str, Any]:
     """Give up a file that arrives in parts."""
     upload = _pending(parts, caller, upload_id)
