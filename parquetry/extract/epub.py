@@ -69,7 +69,7 @@ class EpubExtractor:
     """Reads EPUB 2 and 3."""
 
     name = "epub"
-    version = 3
+    version = 4
     media_types = frozenset({"application/epub+zip"})
     settings_used = frozenset({"max_unpacked_bytes"})
 

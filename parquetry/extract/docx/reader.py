@@ -27,7 +27,7 @@ class DocxExtractor:
     """
 
     name = "docx"
-    version = 2
+    version = 3
     media_types = frozenset({"application/vnd.openxmlformats-officedocument.wordprocessingml.document"})
     settings_used = frozenset({"max_unpacked_bytes"})
 

@@ -44,7 +44,7 @@ class WebExtractor:
     """Reads HTML pages."""
 
     name = "web"
-    version = 3
+    version = 4
     media_types = frozenset({"text/html", "application/xhtml+xml"})
     settings_used = frozenset({"main_content_only"})
 

@@ -18,6 +18,13 @@ MAX_COLUMNS = 200
 """columns of a row beyond which a cell does not span"""
 MAX_CELL_CHARACTERS = 2000
 """characters above which a cell is running text in a layout table"""
+_SHORT_CELL = 80
+"""mean characters up to which cells are those of data"""
+_LONG_CELL = 400
+"""characters beyond which a cell is running text, if nothing says that the table holds data"""
+_CODE_LINES = 4
+"""line breaks of code beyond which it does not read on one line"""
+_HEADED = "td h1, td h2, td h3, td h4"
 _REPEATED_CHARACTERS = 60
 """characters up to which the text of a cell that spans rows is repeated in each, so that each row is complete"""
 
@@ -29,19 +36,51 @@ Rows = list[list[str]]
 
 
 def is_layout_table(table: LexborNode) -> bool:
-    """Return True if a table only arranges the page, so that its cells read as consecutive blocks."""
+    """Return True if a table only arranges the page, so that its cells read as consecutive blocks.
+
+    Blocks in a cell (an inner table, a heading, code, a quotation, several paragraphs) speak for layout, unless the
+    table says that it holds data or is as regular as data.
+    """
     if (table.attributes.get("role") or "").lower() in ("presentation", "none"):
         return True
+    rows = [cells for row in _rows(table) if (cells := _cells(row))]
+    if max(map(len, rows), default=0) < 2:
+        return True
+    long = (cell for cells in rows for cell in cells if len(cell.text() or "") > MAX_CELL_CHARACTERS)
+    # Long content may be a style sheet.
+    if any(len(running_text(cell)) > MAX_CELL_CHARACTERS for cell in long):
+        return True
+    return _holds_blocks(table) and not (len(rows) > 1 and (_says_data(table, rows) or _is_regular(rows)))
+
+
+def _holds_blocks(table: LexborNode) -> bool:
     shown = len(table.text() or "")
     nested = sum(len(inner.text() or "") for inner in table.css("td table, th table") if inner.mem_id != table.mem_id)
-    if nested > shown / 3 or table.css_first("td pre, td h1, td h2, td h3, td h4, td blockquote, td p + p + p"):
-        return True
-    rows = _rows(table)
-    if max((len(_cells(row)) for row in rows), default=0) < 2:
-        return True
-    long = (cell for row in rows for cell in _cells(row) if len(cell.text() or "") > MAX_CELL_CHARACTERS)
-    # Long content may be a style sheet.
-    return any(len(running_text(cell)) > MAX_CELL_CHARACTERS for cell in long)
+    return nested > shown / 3 or table.css_first(f"{_HEADED}, td pre, td blockquote, td p + p + p") is not None
+
+
+def _says_data(table: LexborNode, rows: list[list[LexborNode]]) -> bool:
+    """Return True for a caption, a summary, a head, or cells that name rows or columns."""
+    summary = (table.attributes.get("summary") or "").lower()
+    return (
+        (bool(summary) and "layout" not in summary)
+        or any(part.tag in ("caption", "thead") for part in table.iter())
+        or any(cell.tag == "th" or "scope" in cell.attributes or "headers" in cell.attributes for cell in rows[0])
+    )
+
+
+def _is_regular(rows: list[list[LexborNode]]) -> bool:
+    """Return True for rows of as many short cells each, of which few hold headings or code of many lines."""
+    columns = max(map(len, rows))
+    cells = [cell for row in rows for cell in row]
+    if 5 * sum(len(row) == columns for row in rows) < 4 * len(rows):
+        return False
+    texts = [len(cell.text() or "") for cell in cells]
+    if sum(texts) > _SHORT_CELL * len(cells) or max(texts) > _LONG_CELL:
+        return False
+    headed = sum(cell.css_first("h1, h2, h3, h4") is not None for cell in cells)
+    lined = any((code.text() or "").strip().count("\n") >= _CODE_LINES for cell in cells for code in cell.css("pre"))
+    return 2 * headed <= len(cells) and not lined
 
 
 def read_table(table: LexborNode) -> tuple[Rows, bool]:
