@@ -95,7 +95,9 @@ def original(tmp_path_factory) -> Iterator[Desk]:
             shutil.rmtree(desk.folder, ignore_errors=True)
             shutil.copytree(ROOT / "examples", desk.folder / "examples")
             done = desk.parquetry(["refresh", "--direct", "--config", "examples/parquetry.toml"])
-            assert (done.code, done.stderr) == (0, "")
+            # On a busy machine it says which image it has been reading for half a minute.
+            told = [line for line in done.stderr.splitlines() if not line.startswith("  reading ")]
+            assert (done.code, told) == (0, [])
             output.write_text(done.stdout, "utf-8")
     desk.refreshed = output.read_text("utf-8")
     yield desk
