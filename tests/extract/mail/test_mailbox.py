@@ -48,6 +48,9 @@ def test_each_mail_and_each_attachment_is_a_chapter():
 
 def test_only_lines_that_begin_a_mail_divide_it():
     body = "From here to 8:30 it rains.\n\nFrom now on\n\n>From the start 8:15\n>>From quotes\n"
+    # No blank line stands before this one, and no header follows the next.
+    body += "He wrote:\nFrom ada@example.org Thu Feb 29 08:15:30 2024\nSubject: rain\n\n"
+    body += "From ada@example.org Thu Feb 29 08:15:30 2024\nno header\n"
     (first, second) = mails_of(mailbox(mail("One", body), mail("Two", "x")))
     assert b"\nFrom here to 8:30 it rains.\n\nFrom now on\n\nFrom the start 8:15\n>From quotes\n" in first
     assert b"Subject: Two" in second
