@@ -25,7 +25,7 @@ _SMALL = 4096
 _SMALL_SECTOR = 64
 _SECTOR_SIZES = (9, 12)
 MAX_READ = 4
-"""bytes read of streams for each byte of the file"""
+"""bytes read of streams for each byte of the file, and times that each entry of the directory is listed on average"""
 _NO_END = "the chain of its sectors does not end"
 
 
@@ -101,9 +101,14 @@ class CompoundFile:
         self._small = self._chain(root.start) if root else b""
         self._numbers: array[int] | None = None
         self._left = MAX_READ * len(content)
+        self._listings_left = MAX_READ * len(self._entries)
 
     def storage(self, number: int = 0) -> dict[str, int]:
-        """Return the entries of a storage: name -> number; without a number, those of the file itself."""
+        """Return the entries of a storage: name -> number; without a number, those of the file itself.
+
+        Raises:
+            BrokenDocument: `damaged`: storages share so many entries that they have more than the directory explains.
+        """
         found: dict[str, int] = {}
         waiting, seen = [self._entries[number].below] if number < len(self._entries) else [], set()
         while waiting:
@@ -111,6 +116,9 @@ class CompoundFile:
             if each >= len(self._entries) or each in seen:
                 continue
             seen.add(each)
+            self._listings_left -= 1
+            if self._listings_left < 0:
+                raise BrokenDocument("damaged", "its storages lie over each other")
             entry = self._entries[each]
             found.setdefault(entry.name, each)
             waiting += [entry.after, entry.before]
@@ -134,18 +142,18 @@ class CompoundFile:
         """
         entry = self._entries[number]
         if entry.size >= _SMALL:
-            content = self._chain(entry.start)[: entry.size]
+            content = self._chain(entry.start, entry.size)
         else:
             if self._numbers is None:
                 self._numbers = array("I", self._chain(self._small_start))
-            content = _chained(self._small, entry.start, self._numbers, _SMALL_SECTOR, 0)[: entry.size]
+            content = _chained(self._small, entry.start, self._numbers, _SMALL_SECTOR, 0, entry.size)
         self._left -= len(content)
         if self._left < 0:
             raise BrokenDocument("damaged", "its streams lie over each other")
         return content
 
-    def _chain(self, start: int) -> bytes:
-        return _chained(self._content, start, self._table, self._sectors.size, self._sectors.size)
+    def _chain(self, start: int, most: int | None = None) -> bytes:
+        return _chained(self._content, start, self._table, self._sectors.size, self._sectors.size, most)
 
 
 def _entry(directory: bytes, place: int) -> _Entry:
@@ -166,13 +174,14 @@ def stream(content: bytes, names: Collection[str]) -> bytes:
     return next((opened.read(number) for name, number in opened.streams() if name in names), b"")
 
 
-def _chained(content: bytes, start: int, table: array[int], size: int, offset: int) -> bytes:
-    """Return the concatenated sectors of a chain; at most as many as the table has."""
+def _chained(content: bytes, start: int, table: array[int], size: int, offset: int, most: int | None = None) -> bytes:
+    """Return the concatenated sectors of a chain; at most as many as the table has, and no more bytes than `most`."""
     pieces: list[bytes] = []
-    while start < len(table) and len(pieces) < len(table):
+    count = len(table) if most is None else min(len(table), -(-most // size))
+    while start < len(table) and len(pieces) < count:
         pieces.append(content[offset + start * size : offset + (start + 1) * size])
         start = table[start]
-    return b"".join(pieces)
+    return b"".join(pieces)[:most]
 
 
 class _Sectors:

@@ -97,6 +97,14 @@ def _circle(size: int) -> bytes:
     return bytes(whole)
 
 
+def _shared(size: int) -> bytes:
+    """Attachments that have the entries of the whole message."""
+    whole = bytearray(msg({SUBJECT: "s"}, (), [{FILENAME: f"a{n}"} for n in range(size // 700)]))
+    for found in re.finditer(re.escape("__attach".encode("utf-16-le")), bytes(whole)):
+        struct.pack_into("<I", whole, found.start() + 76, 1)
+    return bytes(whole)
+
+
 def _packed_rtf(size: int) -> bytes:
     text = struct.pack("<II4sI", size, 0xFFFFFFF0, b"LZFu", 0) + b"\xff" + b"\x00\x0f" * (size // 2)
     return msg({SUBJECT: "s", RTF: text})
@@ -110,6 +118,7 @@ _BRANCHES = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" 
 MESSAGES: dict[str, Hostile] = {
     "msg-levels": _file("a.msg", _levels),
     "msg-over-each-other": _file("a.msg", _over_each_other),
+    "msg-shared": _file("a.msg", _shared),
     "msg-circle": _file("a.msg", _circle),
     "msg-packed-rtf": _file("a.msg", _packed_rtf),
     "msg-recipients": _file("a.msg", lambda size: msg({SUBJECT: "s"}, [{NAME: "n", KIND: 1}] * (size // 500))),

@@ -5,10 +5,11 @@ import struct
 import pytest
 
 from parquetry.errors import BrokenDocument
-from parquetry.extract.compound_file import check_chains, stream
+from parquetry.extract.compound_file import CompoundFile, check_chains, stream
 from parquetry.extract.registry import extract
 from parquetry.model import RawDocument
 from parquetry.settings.sections import ExtractionSettings
+from tests.files.compound_writer import write_compound
 
 FREE, END, TABLE = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 
@@ -74,3 +75,40 @@ def test_a_workbook_with_such_a_chain_is_refused_before_it_takes_memory():
     workbook = compound(sector(TABLE, 1), "Workbook".encode("utf-16-le").ljust(512, b"\0"))
     with pytest.raises(BrokenDocument, match="the chain of its sectors does not end"):
         extract(RawDocument(workbook, "a.xls"), ExtractionSettings())
+
+
+def numbers_of(content, name):
+    """Return the offsets of the directory entries with a name that begins so."""
+    told, at = name.encode("utf-16-le"), -1
+    while (at := content.find(told, at + 1)) >= 0:
+        yield at
+
+
+def test_storages_that_share_their_entries_are_damage():
+    whole = bytearray(write_compound({f"folder {n}": {"a": b"x", "b": b"y"} for n in range(20)}))
+    names = [f"folder {n}" for n in range(20)]
+    file = CompoundFile(bytes(whole))
+    listed = file.storage()
+    assert [sorted(file.storage(listed[name])) for name in names] == [["a", "b"]] * 20
+    for at in numbers_of(bytes(whole), "folder"):
+        struct.pack_into("<I", whole, at + 76, listed["folder 0"])
+    shared = CompoundFile(bytes(whole))
+    with pytest.raises(BrokenDocument, match="damaged: its storages lie over each other"):
+        _ = [shared.storage(listed[name]) for name in names]
+
+
+def test_of_a_chain_no_more_is_read_than_the_stream_has():
+    class Counted(bytes):
+        slices = 0
+
+        def __getitem__(self, key):
+            type(self).slices += 1
+            return super().__getitem__(key)
+
+    whole = bytearray(write_compound({"long": b"x" * 300_000}))
+    (at,) = numbers_of(bytes(whole), "long")
+    struct.pack_into("<I", whole, at + 120, 5000)
+    file = CompoundFile(Counted(whole))
+    before = Counted.slices
+    assert file.read(file.storage()["long"]) == b"x" * 5000
+    assert Counted.slices - before == 10
