@@ -1,99 +1,19 @@
-"""Responses over a scripted model: its answers, its searches, and what goes wrong."""
+"""Responses over a scripted model: its answers and its searches."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from parquetry.errors import StorageError
-from parquetry.serving.chat.failures import UpstreamFailed
-from parquetry.serving.responses.answering import MOST_ROUNDS, Answering
+from parquetry.serving.responses.answering import MOST_ROUNDS
 from parquetry.serving.responses.asking import request_of
-from parquetry.serving.responses.messages import messages_of
 from parquetry.serving.responses.searching import FoundExcerpt
 from parquetry.serving.responses.transcript import ResponseTranscript
-from tests.serving.responses.checks import check_events, check_response
-from tests.serving.responses.models import call, chunks, completion, search
-
-SEARCH = {"type": "file_search", "vector_store_ids": ["vs_1"]}
-FUNCTION = {"type": "function", "name": "get_time", "parameters": {"type": "object"}, "strict": False}
-BLUE = FoundExcerpt("file-1", "sky.md", 0.9, "The sky is blue.", {"year": 2020})
-RED = FoundExcerpt("file-2", "mars.md", 0.5, "Mars is red.")
-
-
-@dataclass
-class Scripted:
-    """A model that gives scripted answers, and a search with results by query; both raise on anything else."""
-
-    answers: list[Any]
-    """completions, or errors to raise"""
-    found: Mapping[str, Sequence[FoundExcerpt] | Exception] = field(default_factory=dict)
-    bodies: list[Mapping[str, Any]] = field(default_factory=list)
-    searched: list[Sequence[str]] = field(default_factory=list)
-    open: int = 0
-    """requests that are not closed"""
-
-    @asynccontextmanager
-    async def ask(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
-        self.bodies.append(json.loads(json.dumps(body)))
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        self.open += 1
-        try:
-            yield self._chunks(answer, body)
-        finally:
-            self.open -= 1
-
-    async def _chunks(self, answer: Any, body: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
-        if not body["stream"]:
-            yield answer
-            return
-        for chunk in answer if isinstance(answer, list) else chunks(answer):
-            if isinstance(chunk, Exception):
-                raise chunk
-            yield chunk
-
-    async def search(self, queries: Sequence[str]) -> Sequence[FoundExcerpt]:
-        self.searched.append(queries)
-        results = [self.found[each] for each in queries]
-        for each in results:
-            if isinstance(each, Exception):
-                raise each
-        return [hit for hits in results for hit in hits]
-
-
-def run(model: Scripted, stream: bool = True, **fields: Any) -> tuple[Any, list[Mapping[str, Any]]]:
-    """Return the response, checked, and its events."""
-    request = request_of({"model": "m", "input": "Hi", "stream": stream, **fields})
-    transcript = ResponseTranscript(request, "resp_1", stored=False)
-    answering = Answering(request, transcript, "m", model.ask, model.search)
-    events: list[Mapping[str, Any]] = []
-
-    async def collect() -> None:
-        async for event in answering.events(messages_of(request.items)):
-            events.append(json.loads(json.dumps(event)))
-
-    try:
-        asyncio.run(collect())
-        events.append(transcript.finish())
-    except (UpstreamFailed, StorageError) as error:
-        if not events:
-            raise
-        events += transcript.fail("server_error", str(error))
-    assert model.open == 0
-    return check_events(events), events
-
-
-def kinds(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the types of events, without the pieces."""
-    return [each["type"].removeprefix("response.") for each in events if not each["type"].endswith(".delta")]
+from tests.serving.responses.checks import check_response
+from tests.serving.responses.models import call, completion, search
+from tests.serving.responses.scripted_model import BLUE, FUNCTION, RED, SEARCH, Scripted, kinds, run
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -351,84 +271,6 @@ def test_structured_output_gets_no_marks():
     assert json.loads(response.output_text) == {"a": 1}
     assert "[cite:" not in model.bodies[0]["messages"][0]["content"]
     assert model.bodies[0]["response_format"]["json_schema"]["schema"] == {"type": "object"}
-
-
-def test_a_failure_before_the_answer_is_no_response():
-    with pytest.raises(UpstreamFailed, match="slow down"):
-        run(Scripted([UpstreamFailed("upstream-failed", "slow down", 429)]))
-
-
-@pytest.mark.parametrize("after", [1, 3, 5])
-def test_a_failure_within_the_answer_ends_the_response(after):
-    pieces = [*list(chunks(completion("Hello, you.")))[:after], UpstreamFailed("upstream-cut", "it broke off")]
-    response, _ = run(Scripted([pieces]))
-    assert (response.status, response.error.message) == ("failed", "it broke off")
-    assert all(each.status == "incomplete" for each in response.output)
-
-
-def test_a_failure_of_a_later_answer_ends_the_response():
-    model = Scripted([completion(None, search("sky")), UpstreamFailed("upstream-failed", "gone", 500)], {"sky": [BLUE]})
-    response, _ = run(model, tools=[SEARCH])
-    assert (response.status, response.output[0].status) == ("failed", "completed")
-
-
-def test_an_answer_without_an_end_is_a_failure():
-    pieces = [
-        each for each in chunks(completion("Hello")) if each["choices"] and not each["choices"][0]["finish_reason"]
-    ]
-    response, _ = run(Scripted([pieces]))
-    assert response.status == "failed"
-    assert "ended its answer" in response.error.message
-
-
-def test_calls_in_the_forms_of_other_services():
-    """No numbers, a name on every piece, arguments before the name, another choice, text in parts."""
-
-    def chunk(*calls: Any, index: int = 0, **delta: Any) -> dict[str, Any]:
-        return {"choices": [{"index": index, "delta": {**delta, "tool_calls": list(calls)}}]}
-
-    def piece(arguments: str, name: str | None = None, **more: Any) -> dict[str, Any]:
-        return {"function": {"name": name, "arguments": arguments}, **more}
-
-    pieces = [
-        chunk(content=[{"type": "text", "text": "One "}, {"type": "thinking"}]),
-        chunk(content="other", index=1),
-        chunk(piece('{"a"', "f", id="x")),
-        chunk(piece(":1}", "f", id="x")),
-        chunk(piece("{}", "g", id="y")),
-        chunk(piece('{"b', id="z", index=5)),
-        chunk(piece('":2}', "h", index=5)),
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-    ]
-    response, _ = run(Scripted([pieces]), tools=[{**FUNCTION, "name": name} for name in "fgh"])
-    assert response.output_text == "One "
-    assert [(each.call_id, each.name, each.arguments) for each in response.output[1:]] == [
-        ("x", "f", '{"a":1}'),
-        ("y", "g", "{}"),
-        ("z", "h", '{"b":2}'),
-    ]
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"choices": 5},
-        {"choices": [5, {"delta": 5}]},
-        {"choices": [{"delta": {"content": 5, "refusal": {}, "tool_calls": 5}}]},
-        {"choices": [{"delta": {"tool_calls": [5, {"index": 0, "id": 5, "function": {"name": 5, "arguments": 5}}]}}]},
-        {"usage": {"prompt_tokens": "many", "prompt_tokens_details": 5}},
-        {"choices": [{"finish_reason": {}}]},
-    ],
-)
-def test_a_broken_piece_is_no_error_of_this_service(broken):
-    response, _ = run(Scripted([[broken, *chunks(completion("Hello"))]]))
-    assert response.status in ("completed", "failed")
-
-
-def test_a_call_without_a_name_is_a_failure():
-    pieces = [{"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0}]}, "finish_reason": "tool_calls"}]}]
-    response, _ = run(Scripted([pieces]))
-    assert "without naming it" in response.error.message
 
 
 def test_a_response_in_work_has_openais_form():
